@@ -52,7 +52,7 @@ from streamwatch.core.specs import (
 from streamwatch.edge.stores.kind import StateRefused
 from streamwatch.edge.stores.rocksdb import RocksSpec
 from streamwatch.edge.stores.rocksdb.database import SCHEMA, size_on_disk
-from streamwatch.edge.stores.rocksdb.opening import holder, read_format, require_schema, strangers_in
+from streamwatch.edge.stores.rocksdb.opening import holder, read_format, require_schema, unexpected_files
 from streamwatch.edge.web.routes.history import MAX_VALUES
 
 # The memory of one model's estimators, and how a consumer of memory or disk is named.
@@ -626,10 +626,10 @@ def state_dir_status(directory: Path) -> StateDirStatus:
         return StateDirStatus("begins anew")
     written = read_format(directory)
     if written is None:
-        strangers = strangers_in(directory)
-        if strangers and not (directory / "LOCK").exists():
+        unexpected = unexpected_files(directory)
+        if unexpected and not (directory / "LOCK").exists():
             raise StateRefused(
-                f"state.directory: {directory} is not empty and holds no state (there is {min(strangers)!r})"
+                f"state.directory: {directory} is not empty and holds no state (there is {min(unexpected)!r})"
             )
         return StateDirStatus("begins anew")
     try:

@@ -1,4 +1,4 @@
-"""The command that adds an extra to an installation, by what made the environment that this runs in."""
+"""The command that installs an extra, for the tool (pip, pipx, uv, uvx) that made this environment."""
 
 from __future__ import annotations
 
@@ -11,20 +11,20 @@ _MADE_BY: Final = {
     "pipx_metadata.json": "pipx install --force '{}'",
     "uv-receipt.toml": "uv tool install '{}'",
 }
-"""File in the environment's folder → how what made it is asked for more; `pip` would install beside it."""
+"""File that a tool leaves in the environment's folder → its install command; `{}` is the requirement."""
 _OF_UVX: Final = ("archive-v", "environments-v")
-"""How folders of uv's cache begin, in which `uvx` makes environments that nobody keeps."""
+"""Beginnings of names of folders in uv's cache where `uvx` makes environments for a single run."""
 
 
 def command_for(extra: str, environment: Path | None = None) -> str:
-    """Tell what to type so that an extra is installed; with pipx, uv and uvx it replaces other extras.
+    """Return the shell command that installs an extra; with pipx, uv and uvx it replaces other extras.
 
     Parameters
     ----------
     extra
-        Name of it, as in `pyproject.toml`.
+        Its name in `pyproject.toml`.
     environment
-        Folder of the environment; None: of this process.
+        Folder of the environment; None: the one of this process.
     """
     wanted = f"{DISTRIBUTION}[{extra}]"
     folder = Path(sys.prefix) if environment is None else environment

@@ -1,4 +1,4 @@
-"""Connections to addresses outside: names resolved in threads, and addresses nothing is ever sent to."""
+"""Resolvers for outgoing HTTP: one looks names up in threads, one refuses link-local addresses."""
 
 from __future__ import annotations
 
@@ -11,17 +11,17 @@ from contextlib import suppress
 
 from aiohttp.abc import AbstractResolver, ResolveResult
 
-# Addresses of names, asked in threads of their own.
+# Host names are looked up in threads of their own.
 #
-# A name server that does not answer keeps a thread for half a minute, and nothing can end it. In the loop's
-# own pool a few of them would hold up the flushes of the state, and the end of the process.
+# A name server that does not answer blocks a thread for half a minute, and nothing can end it. In the event
+# loop's own pool a few such threads would delay the flushes of the state and the end of the process.
 
 
 _Question = tuple[str, int, socket.AddressFamily]
 
 
 class SystemResolver(AbstractResolver):
-    """Asks the system; one thread per question at most, however often it is asked meanwhile."""
+    """Resolver of the operating system; concurrent requests for the same name share one thread."""
 
     def __init__(self) -> None:
         self._asked: dict[_Question, asyncio.Future[list[ResolveResult]]] = {}
@@ -29,7 +29,7 @@ class SystemResolver(AbstractResolver):
     async def resolve(
         self, host: str, port: int = 0, family: socket.AddressFamily = socket.AF_INET
     ) -> list[ResolveResult]:
-        """Addresses of a name; OSError where there are none."""
+        """Return the addresses of a name; raises OSError where it has none."""
         question = host, port, family
         answer = self._asked.get(question)
         if answer is None:
@@ -37,10 +37,10 @@ class SystemResolver(AbstractResolver):
             answer = self._asked[question] = loop.create_future()
             answer.add_done_callback(lambda done: self._forget(question, done))
             threading.Thread(target=_ask, args=(loop, answer, question), name="resolver", daemon=True).start()
-        return await asyncio.shield(answer)  # whoever gives up waiting leaves it to those who ask next
+        return await asyncio.shield(answer)  # a cancelled caller does not cancel the look-up for others
 
     async def close(self) -> None:
-        """Leave; what is being asked ends by itself."""
+        """Do nothing: look-ups that are under way end by themselves."""
 
     def _forget(self, question: _Question, answer: asyncio.Future[list[ResolveResult]]) -> None:
         del self._asked[question]
@@ -91,29 +91,29 @@ def _result(
     )
 
 
-# Addresses nothing is ever sent to: link-local ones, where clouds keep credentials of the machine.
+# Link-local addresses, at which clouds serve credentials of the machine, are refused.
 #
-# Checked where the URL names an address, and again on every address a name resolves to: a name that points
-# elsewhere today may point there tomorrow. Private addresses are fine: that is where an Alertmanager lives.
+# The address in a URL is checked, and so is every address that a name resolves to, on each connection, as its
+# DNS entry may change. Private addresses are allowed: an Alertmanager usually has one.
 
 
 _LAST_32_BITS = tuple(
     map(ipaddress.IPv6Network, ("::/96", "::ffff:0:0/96", "::ffff:0:0:0/96", "64:ff9b::/96"))
 )
-"""Networks whose addresses end in an IPv4 one: compatible, mapped, translated (RFC 2765), NAT64."""
+"""Networks whose addresses end in an IPv4 address: compatible, mapped, translated (RFC 2765), NAT64."""
 _LOCAL_NAT64 = ipaddress.IPv6Network("64:ff9b:1::/48")
-"""Any prefix length within is the operator's own choice (RFC 8215)."""
+"""Network for local NAT64, whose operator chooses the prefix length within it (RFC 8215)."""
 _ISATAP = frozenset({0x0000_5EFE, 0x0200_5EFE})
 _METADATA = ipaddress.IPv6Address("fd00:ec2::254")
-"""Amazon's, by IPv6: not link-local, and nothing else."""
+"""Amazon's metadata service by IPv6, which is not a link-local address."""
 
 
 class AddressRefusedError(OSError):
-    """A URL leads to an address that is never spoken to."""
+    """A URL leads to an address that is never connected to."""
 
 
 def refused(address: str) -> bool:
-    """Tell whether an IP address is link-local, however it is written; False for a name."""
+    """Tell whether a text is a link-local IP address, also one embedded in IPv6; False for a host name."""
     try:
         ip = ipaddress.ip_address(address.strip("[]"))
     except ValueError:
@@ -128,7 +128,7 @@ def refused(address: str) -> bool:
 
 
 def _embedded(ip: ipaddress.IPv6Address) -> Iterator[ipaddress.IPv4Address]:
-    """Every IPv4 address that some gateway may read in an IPv6 one."""
+    """Yield each IPv4 address that a gateway may extract from an IPv6 address."""
     number = int(ip)
     last = number & 0xFFFF_FFFF
     if any(ip in network for network in _LAST_32_BITS) or (number >> 32) & 0xFFFF_FFFF in _ISATAP:
@@ -146,7 +146,7 @@ def _embedded(ip: ipaddress.IPv6Address) -> Iterator[ipaddress.IPv4Address]:
 
 
 class GuardedResolver(AbstractResolver):
-    """Resolves names by another resolver, and refuses them if any of the addresses is refused."""
+    """Resolves names by another resolver, and refuses a name if any of its addresses is refused."""
 
     def __init__(self, resolver: AbstractResolver) -> None:
         self._resolver = resolver
@@ -154,12 +154,12 @@ class GuardedResolver(AbstractResolver):
     async def resolve(
         self, host: str, port: int = 0, family: socket.AddressFamily = socket.AF_INET
     ) -> list[ResolveResult]:
-        """Addresses of a name; AddressRefusedError where one of them is refused."""
+        """Return the addresses of a name; raises AddressRefusedError where one of them is refused."""
         found = await self._resolver.resolve(host, port, family)
         if any(refused(result["host"]) for result in found):
             raise AddressRefusedError("link-local address")
         return found
 
     async def close(self) -> None:
-        """Leave."""
+        """Close the other resolver."""
         await self._resolver.close()

@@ -1,4 +1,4 @@
-"""What the daemon asks of the system it runs on: its service manager, and the C library's memory."""
+"""Interfaces to the operating system: messages to the service manager, and the C library's freed memory."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ from collections.abc import Callable, Mapping
 from contextlib import suppress
 from typing import Final, cast
 
-# What the daemon reports to the service manager that started it: systemd's notification protocol (sd_notify).
+# Reports to the service manager that started the daemon, by systemd's notification protocol (sd_notify).
 #
-# A message is one datagram of `NAME=value` lines to the socket named in `NOTIFY_SOCKET`; where there is
-# none, nothing is sent. A supervisor that does not listen never stops or slows the daemon.
+# A message is one datagram of `NAME=value` lines to the socket named in `NOTIFY_SOCKET`; without that
+# variable nothing is sent. A service manager that does not read its socket never stops or slows the daemon.
 #
-# Ready means: HTTP answers and the state is open. It does not wait for Kafka, without which the daemon is
-# alive and resumes by itself: a broker's outage must not end in start timeouts and restarts. The pings come
-# from the event loop, so that a loop that no longer turns is noticed and the daemon restarted.
+# Ready means: HTTP answers and the state is open. It does not wait for Kafka, as the daemon runs without it
+# and resumes by itself: a broker's outage must not cause start timeouts and restarts. The pings come from the
+# event loop, so that a daemon whose loop hangs is restarted.
 
 
 class Supervisor:
@@ -27,9 +27,9 @@ class Supervisor:
     Parameters
     ----------
     address
-        A path, or an abstract name written with a leading @; None when no service manager listens.
+        Path of the socket, or an abstract name with a leading @; None without a service manager.
     watchdog_seconds
-        The daemon is restarted when it sent nothing for so long; None when nobody watches.
+        Time without a ping after which the service manager restarts the daemon; None: it does not.
     """
 
     def __init__(self, address: str | None = None, watchdog_seconds: float | None = None) -> None:
@@ -39,7 +39,7 @@ class Supervisor:
 
     @classmethod
     def from_environment(cls, environment: Mapping[str, str], pid: int | None = None) -> Supervisor:
-        """As the service manager wrote it: `NOTIFY_SOCKET`, `WATCHDOG_USEC`, `WATCHDOG_PID`."""
+        """Read the variables of the service manager: `NOTIFY_SOCKET`, `WATCHDOG_USEC`, `WATCHDOG_PID`."""
         microseconds = environment.get("WATCHDOG_USEC", "")
         mine = environment.get("WATCHDOG_PID") in {None, str(pid or os.getpid())}
         watched = mine and microseconds.isdecimal() and int(microseconds) > 0
@@ -47,22 +47,22 @@ class Supervisor:
         return cls(environment.get("NOTIFY_SOCKET") or None, seconds)
 
     def ready(self) -> None:
-        """HTTP answers and the state is open: what waited for this service may start."""
+        """Report that HTTP answers and the state is open: services that depend on this one may start."""
         self._notify("READY=1")
 
     def stopping(self) -> None:
-        """The daemon was asked to stop, or stops by itself."""
+        """Report that the daemon is stopping, by request or by itself."""
         self._notify("STOPPING=1")
 
     def status(self, text: str) -> None:
-        """One line for people, shown by `systemctl status`; sent again only when it changed."""
+        """Report one line that `systemctl status` shows; sent only when it differs from the last."""
         line = " ".join(text.split())
         if line != self._status:
             self._status = line
             self._notify(f"STATUS={line}")
 
     async def watch(self) -> None:
-        """Ping from the event loop, three times as often as asked; returns at once when nobody watches."""
+        """Ping three times per `watchdog_seconds` until cancelled; returns at once where that is None."""
         if self.address is None or self.watchdog_seconds is None:
             return
         while True:
@@ -74,11 +74,11 @@ class Supervisor:
             return
         address = "\0" + self.address[1:] if self.address.startswith("@") else self.address
         with suppress(OSError), socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as speaking:
-            speaking.setblocking(False)  # a full queue is not waited for: the next ping follows
+            speaking.setblocking(False)  # does not wait for a full queue: the next ping follows
             speaking.sendto(message.encode(), address)
 
 
-# What the GNU C library does with freed memory: keep it for the next allocation, or give it back.
+# The GNU C library keeps freed memory for later allocations, or returns it to the system.
 
 
 _TRIM_THRESHOLD, _MMAP_THRESHOLD = -1, -3
@@ -90,7 +90,7 @@ HEAP_BYTES: Final = 32 * 2**20
 
 
 def keep_freed_memory() -> bool:
-    """Let this process and those it forks use freed memory again; gives whether the C library can do that.
+    """Make this process and its forks reuse freed memory; returns whether the C library can do that.
 
     For a process that allocates arrays of megabytes for each task and frees them. By default the library
     returns these to the system at once, and the system fills every page with zeros when the next task asks
@@ -103,7 +103,7 @@ def keep_freed_memory() -> bool:
 
 
 def return_freed_memory() -> bool:
-    """Give freed memory back to the system; gives whether there was any and the C library can do that.
+    """Give freed memory back to the system; returns whether the GNU C library is there and had any.
 
     For a process that has just freed much more than it will soon need again, as after opening a state.
     """
@@ -112,7 +112,7 @@ def return_freed_memory() -> bool:
 
 
 def _function_of_library(name: str) -> Callable[..., int] | None:
-    """A function that only the GNU C library has, on Linux."""
+    """Look up a function of the GNU C library; None elsewhere than on Linux with that library."""
     if sys.platform != "linux":
         return None
     return cast("Callable[..., int] | None", getattr(ctypes.CDLL(None), name, None))

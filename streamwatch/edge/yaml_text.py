@@ -1,4 +1,4 @@
-"""The YAML that is written: settings for people to read and keep."""
+"""Writes YAML for settings files that people read and edit."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any, Final
 import yaml
 
 WIDTH: Final = 100
-"""Columns that a comment takes at most."""
+"""Columns of a line of comment at most."""
 
 
 def block(value: Any) -> str:
@@ -17,11 +17,11 @@ def block(value: Any) -> str:
 
 
 def inline(value: Any) -> str:
-    """Write a value on one line, to stand behind its key."""
+    """Write a value on one line, for use after its key."""
     dumped = yaml.safe_dump(value, default_flow_style=True, sort_keys=False, width=1_000, allow_unicode=True)
     return dumped.removesuffix("\n").removesuffix("...").rstrip()
 
 
 def comment(text: str, indent: str = "") -> list[str]:
-    """Wrap a text into lines of comment; none for an empty text."""
+    """Wrap a text into lines of YAML comment, each after `indent`; no lines for an empty text."""
     return [f"{indent}# {line}" for line in textwrap.wrap(" ".join(text.split()), WIDTH - len(indent))]

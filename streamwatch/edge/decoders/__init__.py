@@ -1,1 +1,1 @@
-"""What records mean: one file per format, each giving `core.ports.Decoder`s."""
+"""Decoders of records: `core.ports.Decoder`s that make predictions and labels of values, keys and headers."""

@@ -1,4 +1,4 @@
-"""Fetched records → columns: the scanner's, with the events of what it leaves as objects beside them."""
+"""Fetched records → a `RecordBatch`: the scanner's columns, and event objects for records it cannot read."""
 
 from __future__ import annotations
 
@@ -19,7 +19,8 @@ from streamwatch.edge.keys import IdKeys
 from streamwatch.folds import Scheme
 
 FEWEST_AT_ONCE: Final = 512
-"""Records left by the scanner that are decoded before it reads the others again; doubled each time."""
+"""Records that the scanner left and that are decoded, teaching it names, before it reads the others again;
+doubled each time."""
 
 
 class Batches:
@@ -28,9 +29,9 @@ class Batches:
     Parameters
     ----------
     topic, side, mapping
-        Those of the decoder.
+        The topic's name, what it carries, and the paths of its fields.
     locations
-        Location of each slot in a record.
+        Location of each slot in a record; None where the mapping names none.
     keys
         How ids are changed before they are compared; None leaves them as they are.
     vocabulary
@@ -72,7 +73,7 @@ class Batches:
     def _fixed_numbers(
         self, topic: str, mapping: TopicMapping, locations: Mapping[str, AnyLocation | None]
     ) -> dict[str, int]:
-        """Numbers of the names that are the same for every record, by slot; without names that are none."""
+        """Numbers of the names that are the same for every record, by slot; invalid names are left out."""
         numbers: dict[str, int] = {}
         for slot, location in locations.items():
             if not isinstance(location, Constant | InTopic):
@@ -89,7 +90,7 @@ class Batches:
         records: Sequence[Record],
         decode_all: Callable[[Sequence[Record], Sequence[int]], Sequence[Decoded]],
     ) -> RecordBatch:
-        """Decode records; `decode_all` makes events of those that the scanner leaves, with their times."""
+        """Decode records; `decode_all` makes events of records that the scanner leaves, and their times."""
         if self._reader is None or not isinstance(records, FetchedRecords):
             stamps = [record.timestamp for record in records]
             offsets = np.array([record.offset for record in records], np.int64)
@@ -104,9 +105,9 @@ class Batches:
         records: FetchedRecords,
         decode_all: Callable[[Sequence[Record], Sequence[int]], Sequence[Decoded]],
     ) -> RecordBatch:
-        """Decode records by the scanner; of many that it leaves, a part, after which it knows their names."""
+        """Scan records; if many are left, decode some of them, learn their names and scan the rest again."""
         batch, left = reader.read(records.data, records.rows)
-        first = np.arange(len(batch))  # position of each record of the last reading
+        first = np.arange(len(batch))  # position in `records` of each record of the last scan
         part = FEWEST_AT_ONCE
         given: list[tuple[NDArray[np.int64], Sequence[Decoded]]] = []
         while len(left):

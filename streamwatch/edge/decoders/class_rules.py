@@ -1,4 +1,4 @@
-"""How a class is found where records do not name it: a score and a threshold, or the largest of several."""
+"""Rules that find a record's class: its name, a score and a threshold, or the largest of several scores."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ from streamwatch.edge.decoders.field_locations import FRAMED, INCOMPLETE
 from streamwatch.edge.decoders.fields import NAME, canonical_text, is_name, number_of, probability
 from streamwatch.edge.decoders.mapping import ClassOfLargest, ClassOfScore, KeyOf, Paths, Trimmed
 
-# Models and classes repeat, so what was once found valid is remembered, in tables of bounded size.
+# Names of models and classes repeat, so valid ones are remembered, in tables of bounded size.
 
 
 MAX_REMEMBERED = 4_096
 
 
 def judged(raw: Any, missing: str, invalid: str) -> tuple[str, str]:
-    """The canonical text and no reason, or no text and the reason."""
+    """Return (canonical text, "") for valid content, or ("", reason): `missing` for none, else `invalid`."""
     if raw is None:
         return "", missing
     if raw is FRAMED:
@@ -30,14 +30,14 @@ def judged(raw: Any, missing: str, invalid: str) -> tuple[str, str]:
 
 
 class Names:
-    """The valid models, or classes, met so far.
+    """The valid names of models, or of classes, met so far.
 
     Parameters
     ----------
     aliases
-        As written → the name meant.
+        Name as records write it → the name meant.
     invalid
-        The reason given for a name that is none.
+        The reason for content that is no valid name.
     """
 
     def __init__(self, aliases: Mapping[str, str], invalid: str) -> None:
@@ -48,7 +48,7 @@ class Names:
         self._tables: dict[type, dict[Any, str]] = {str: self._texts, int: {}, float: {}, bool: {}}
 
     def cached(self, column: Sequence[Any]) -> Sequence[str] | None:
-        """The names meant by contents all of one type; None if one of them was not met before."""
+        """Return the names meant by contents of one type; None if any of them was not met before."""
         try:
             return list(map(self._texts.__getitem__, column))
         except KeyError:
@@ -60,7 +60,7 @@ class Names:
             return None
 
     def judged(self, raw: Any, missing: str) -> tuple[str, str]:
-        """The name meant and no reason, or no name and the reason."""
+        """Return (the name meant, "") or ("", reason), which is `missing` where there is no content."""
         table = self._tables.get(type(raw))
         if table is not None:
             cached = table.get(raw)
@@ -78,13 +78,13 @@ class Names:
 
 
 ClassRule: TypeAlias = Callable[[Any, str], tuple[str, str]]
-"""From a content and the reason for an absent one: the class and no reason, or no class and the reason."""
+"""(content, reason for an absent one) → (class, "") or ("", reason)."""
 MAX_SCORES: Final = 4_096
-"""Scores of a record: each is looked at, which takes a microsecond or two."""
+"""Scores of a record at most; checking each takes a microsecond or two."""
 
 
 def class_rule(rule: Paths | ClassOfScore | ClassOfLargest, classes: Names) -> ClassRule:
-    """Make the rule of a mapping; a path, or several, have the class itself.
+    """Make the function that applies a mapping's rule; paths without a rule lead to the class itself.
 
     Raises
     ------
@@ -103,7 +103,7 @@ def class_rule(rule: Paths | ClassOfScore | ClassOfLargest, classes: Names) -> C
 
 
 def by_class(raw: Any, classes: Sequence[str]) -> dict[str, Any] | None:
-    """Scores of an array by class; None if it is not an array with one for each class."""
+    """Pair the scores of an array with classes; None unless it is an array with one score for each class."""
     if not isinstance(raw, list):
         return None
     values = cast("list[Any]", raw)
@@ -112,17 +112,17 @@ def by_class(raw: Any, classes: Sequence[str]) -> dict[str, Any] | None:
 
 @dataclass(frozen=True, slots=True)
 class ScoreAndThreshold:
-    """A score, and the threshold that its record has for it."""
+    """A score, and the threshold that the same record carries."""
 
     score: Any
     threshold: Any
 
 
 class ByThreshold:
-    """The class `above` for a number of at least `threshold`, else `below`.
+    """`ClassRule`: the class `above` for a score of at least `threshold`, else `below`.
 
-    A number that is a `probability` must be in [0, 1], and is the score of `above`. Where records have the
-    threshold (it is a path), contents are `ScoreAndThreshold`.
+    A score that is a `probability` must be in [0, 1], and is the probability of `above`. Where `threshold` is
+    a path, because records carry it, contents are `ScoreAndThreshold`.
     """
 
     def __init__(self, threshold: float | str, above: str, below: str, *, probability: bool = False) -> None:
@@ -147,21 +147,21 @@ class ByThreshold:
         return self._above if number >= threshold else self._below, ""
 
     def scores(self, raw: Any) -> dict[str, float] | None:
-        """Scores of both classes by a content that was judged; None where it is no probability."""
+        """Return probabilities of both classes for valid content; None unless scores are probabilities."""
         number = raw.score if isinstance(raw, ScoreAndThreshold) else raw
         score = probability(number_of(number)) if self._probability else None
         return None if score is None else {self._above: score, self._below: 1.0 - score}
 
 
 class ByLargest:
-    """The class with the largest number; aliases of one class add up.
+    """`ClassRule`: the class with the largest score; scores of one class under several aliases add up.
 
     Parameters
     ----------
     classes
-        Judges the names of an object's fields.
+        Valid classes and aliases, for the names of an object's fields.
     names
-        Classes of an array's numbers, in order; without them contents are objects.
+        Classes of an array's scores, in order; if empty, contents are objects.
     """
 
     def __init__(self, classes: Names, names: Sequence[str]) -> None:
@@ -170,7 +170,7 @@ class ByLargest:
         self._tied = 0
 
     def take_tied(self) -> int:
-        """Count the contents since the last call in which several classes had the largest number."""
+        """Return, and reset, the number of contents in which several classes shared the largest score."""
         tied, self._tied = self._tied, 0
         return tied
 

@@ -1,6 +1,6 @@
-"""Why a record is invalid, for a person: the path that was looked at, and the fields that are there.
+"""Explains to a person why a record is invalid: the path that was read, and the fields that are there.
 
-Names of fields are shown and kinds of contents, never a content.
+Names of fields and types of contents are shown, never a content.
 """
 
 from __future__ import annotations
@@ -30,9 +30,9 @@ from streamwatch.edge.decoders.mapping import (
 )
 
 SHOWN: Final = 8
-"""Names that are shown of one object."""
+"""Names shown of one object at most."""
 LONGEST: Final = 40
-"""Characters of a name that are shown."""
+"""Characters shown of a name at most."""
 _PARTS: Final = ("missing_", "invalid_")
 _SLOTS: Final = ("id", "model", "timestamp", "scores", "fold", *CARRIED_FIELDS)
 _OF_CLASSES: Final = frozenset({"class", "score", "class_scores", "prediction", "label"})
@@ -41,16 +41,16 @@ _OF_CLASSES: Final = frozenset({"class", "score", "class_scores", "prediction", 
 def explained(
     reason: str, mapping: TopicMapping, side: Literal["prediction", "label"], tree: Any, record: Record
 ) -> str:
-    """Say what stands where a mapping looked; empty where the reason is about no path.
+    """Say what the record has at the path that a reason is about; empty where it is about no path.
 
     Parameters
     ----------
     reason
         Reason for which the record is invalid.
     mapping, side
-        The mapping, and what it makes.
+        The mapping, and whether it makes predictions or labels.
     tree
-        What was read of the value, out of its envelope.
+        The parsed value, without its envelope.
     record
         The record, for its key and headers.
     """
@@ -65,7 +65,7 @@ def explained(
 
 
 def _path(reason: str, mapping: TopicMapping, side: str) -> Paths | None:
-    """The path of the field that a reason is about."""
+    """Return the path of the field that a reason is about; None for another reason."""
     about = reason.removesuffix("_part")
     for part in _PARTS:
         about = about.removeprefix(part)
@@ -81,7 +81,7 @@ def _is_each(paths: Paths | None) -> bool:
 
 
 def _seen(paths: Paths, tree: Any, record: Record) -> str:
-    """What stands at paths: of several the first that has nothing, or all."""
+    """Describe what a record has at paths; of several, only the first that has nothing, if any."""
     found = [_found(location, tree, record) for location in parts_of(parse_paths(paths))]
     lacking = [text for text, is_there in found if not is_there]
     text = lacking[0] if lacking else " and ".join(dict.fromkeys(text for text, _ in found))
@@ -109,7 +109,7 @@ def _found(location: FieldLocation, tree: Any, record: Record) -> tuple[str, boo
 
 
 def _walked(path: Sequence[Step], tree: Any) -> tuple[str, bool]:  # noqa: PLR0911 - a return each
-    """How far a path leads, and whether to its end."""
+    """Describe how far a path leads in a tree; and tell whether it leads to its end."""
     here, at = tree, "value"
     for step in path:
         if isinstance(step, str):
@@ -158,7 +158,7 @@ def _names(names: Sequence[str], some: str, none: str) -> str:
 
 
 def _printable(name: str) -> str:
-    """A name as it may be shown."""
+    """Shorten a name to `LONGEST` characters, its control characters escaped."""
     short = name if len(name) <= LONGEST else f"{name[:LONGEST]}…"
     if short.isprintable() and short:
         return short

@@ -1,4 +1,4 @@
-"""Gathers the contents of one record from the paths a mapping names."""
+"""Reads contents from a record's key and headers, and joins the texts of several paths."""
 
 from __future__ import annotations
 
@@ -31,18 +31,18 @@ _FRAME_BYTES = 5
 
 
 class Unusable:
-    """Stands for content that is present but can never be valid."""
+    """Placeholder for content that is present but can never be valid."""
 
 
 UNREADABLE = Unusable()
 FRAMED = Unusable()
-"""Text expected, Confluent wire format found."""
+"""Content begins as the Confluent wire format does where text was expected."""
 INCOMPLETE = Unusable()
-"""Contents of several paths expected, some of which have none."""
+"""One of several paths that must have a content has none."""
 
 
 class FieldLocations:
-    """Paths at which the slots of one topic's records are found.
+    """Locations of the slots of one topic's records.
 
     Parameters
     ----------
@@ -51,7 +51,7 @@ class FieldLocations:
     mapping
         Its mapping, with one path for each field.
     slots
-        The fields wanted, named as the mapping names them, in the order of every row.
+        Names of the mapping's fields that a row consists of, in its order.
 
     Raises
     ------
@@ -63,7 +63,7 @@ class FieldLocations:
         paths: dict[str, tuple[Path, Any]] = {}
         fixed: dict[str, str | None] = {}
         self.outside: dict[int, InKey | InHeader] = {}
-        """Positions in a row that are filled from the key or a header."""
+        """Positions in a row whose contents are in the key or a header, and their locations."""
         self.by_slot = slot_locations(mapping, slots)
         for i, (slot, location) in enumerate(self.by_slot.items()):
             fixed[slot] = None
@@ -84,7 +84,7 @@ class FieldLocations:
         self.paths = ValuePaths(paths, fixed)
 
     def completed(self, row: Row, record: Record) -> Row:
-        """The row with what the record's key and headers carry."""
+        """Fill in the contents of a row that are in the record's key and headers."""
         if not self.outside:
             return row
         contents = list(row)
@@ -94,7 +94,7 @@ class FieldLocations:
 
 
 def slot_locations(mapping: TopicMapping, slots: Sequence[str]) -> dict[str, AnyLocation | None]:
-    """Read the paths of slots, `kind` among them; None where a slot has none.
+    """Parse the paths of slots, and that of the `kind` rule; None where a slot has none.
 
     Raises
     ------
@@ -106,7 +106,7 @@ def slot_locations(mapping: TopicMapping, slots: Sequence[str]) -> dict[str, Any
 
 
 def located(slot: str, text: str | None) -> FieldLocation | None:
-    """Read the one path of a slot; None where it has none.
+    """Parse the path of a slot that must have a single one; None without a path.
 
     Raises
     ------
@@ -119,12 +119,12 @@ def located(slot: str, text: str | None) -> FieldLocation | None:
 
 
 def located_joined(slot: str, paths: Paths | None) -> AnyLocation | None:
-    """Read the path of a slot, or its paths; None where it has none.
+    """Parse the path of a slot, or its several paths; None without any.
 
     Raises
     ------
     ValueError
-        Naming the slot: a path is not in the notation, or a constant that is no valid name.
+        A path is not in the notation, or a constant is no valid name; the message names the slot.
     """
     try:
         location = None if paths is None else parse_paths(paths)
@@ -137,12 +137,12 @@ def located_joined(slot: str, paths: Paths | None) -> AnyLocation | None:
 
 
 def is_framed(content: bytes) -> bool:
-    """Tell whether content begins as the Confluent wire format does: a zero byte and a schema id of four."""
+    """Tell whether content begins like the Confluent wire format: a zero byte, four bytes of schema id."""
     return len(content) >= _FRAME_BYTES and content[0] == 0
 
 
 def text_outside(record: Record, location: InKey | InHeader) -> object:
-    """The text of a record's key, or of the last header of a name; None where there is none."""
+    """Return the text of a record's key, or of the last header of a name; None where absent."""
     return _text(record.key if isinstance(location, InKey) else _header(record, location.name))
 
 
@@ -164,12 +164,11 @@ def _text(content: bytes | None) -> object:
         return UNREADABLE
 
 
-# One text of the contents of several paths, such as a model's name and its version; or of one, without what
-# it begins or ends with.
+# Joining the contents of several paths, such as a model's name and version, to one text; or trimming one.
 #
-# The texts follow one another with `/` between them: `fraud/7`. Different contents never give the same
-# text: in a text `%` is written `%25` and `/` is written `%2F`, and an optional path without a content
-# leaves its text empty, unless nothing follows it.
+# The texts are separated by `/`: `fraud/7`. Different contents never give the same text: within a part, `%`
+# is written `%25` and `/` is written `%2F`; an optional path without a content gives an empty part, which is
+# dropped at the end.
 
 
 BETWEEN: Final = "/"
@@ -178,22 +177,22 @@ BETWEEN: Final = "/"
 def joined_text(
     contents: Sequence[Any], optional: Sequence[bool], affixes: Sequence[Affixes] | None = None
 ) -> object:
-    """Join the contents of paths, each written as a single one would be.
+    """Join the contents of paths, each in its canonical text, to one text.
 
     Parameters
     ----------
     contents
-        What stands at each path; None where there is nothing.
+        The content at each path; None where absent.
     optional
-        Of each path, whether there may be nothing. Empty text then is nothing, too, as records with a schema
-        have it for a field that was not set.
+        Whether the content of each path may be absent. An empty text then counts as absent, because that is
+        what records with a schema have for a field that was not set.
     affixes
-        Of each path, what its text loses; None where none loses anything.
+        Prefix and suffix that are cut off each path's text; None where none are.
 
     Returns
     -------
-    The text. None where no path has a content. `INCOMPLETE` where one that must have one has none,
-    `UNREADABLE` where one can never be part of a name, `FRAMED` where that is for its wire format.
+    The text. None where no path has a content. `INCOMPLETE` where a path that is not optional has none,
+    `UNREADABLE` where a content cannot be part of a name, `FRAMED` where it is in the Confluent wire format.
     """
     texts: list[str] = []
     is_missing = False
@@ -217,12 +216,12 @@ def joined_text(
 
 
 def escaped(text: str) -> str:
-    """Write a part so that the sign between parts does not occur in it."""
+    """Escape `%` and the separator `/` in a part of a joined text."""
     return text.replace("%", "%25").replace(BETWEEN, "%2F")
 
 
 def fixed_text(paths: Paths | None) -> str | None:
-    """The text of paths that is the same for every record, as of `[=fraud, =v3]`; None of any other."""
+    """Return the text of paths that are all constants, such as `[=fraud, =v3]`; None for other paths."""
     if paths is None:
         return None
     location = parse_paths(paths)

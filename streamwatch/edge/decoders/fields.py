@@ -1,7 +1,7 @@
-"""What one field may contain, and the one way it is written afterwards.
+"""Validation of a field's content, and its canonical form.
 
-Each function takes what JSON, a key or a header carried and gives the canonical value, or `None` where the
-content breaks a rule. None of them raises.
+The functions take content from JSON, a key or a header, and return the canonical value, or `None` where the
+content is invalid. None of them raises.
 """
 
 from __future__ import annotations
@@ -22,25 +22,25 @@ MAX_TIMESTAMP_MS = 253_402_300_799_999
 
 _FORBIDDEN = re.compile("[\x00-\x1f\x7f-\x9f\ud800-\udfff]")
 _SHOWING_NOTHING = frozenset({"Cf", "Mn", "Me", "Zs", "Zl", "Zp"})
-"""Categories of format characters, of marks on a letter before them, and of spaces."""
+"""Unicode categories of characters that are invisible alone: formats, combining marks, spaces."""
 _BLANK_LETTERS = "\u115f\u1160\u2800\u3164\uffa0"
-"""Fillers of Hangul, and the pattern of Braille without a dot."""
+"""Letters without a visible shape: fillers of Hangul, and the Braille pattern without a dot."""
 _NUMBER = re.compile(r"[+-]?\d{1,25}(\.\d{1,25})?([eE][+-]?\d{1,3})?", re.ASCII)
 _BEYOND_TIME = 1e30
-"""No timestamp in any unit; a float up to here stays finite in another unit."""
+"""Larger than any timestamp in any unit; floats below it stay finite when converted."""
 _LARGEST_NUMBER = 1e300
-"""Sums of as many as a record may hold stay finite."""
+"""Limit of a number, at which sums over a record's numbers stay finite."""
 _BEYOND_TEXT = 10**MAX_TEXT_BYTES
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _MILLISECOND = timedelta(milliseconds=1)
 
 
 NAME = "1 to 128 bytes of visible text without control characters, and not __other__"
-"""What `is_name` asks of a text, for messages."""
+"""Requirement of `is_name`, for messages."""
 
 
 def is_plain(text: str) -> bool:
-    """1 to 128 bytes of UTF-8 without control characters or lone surrogates."""
+    """Tell whether a text has 1 to 128 bytes of UTF-8, no control characters and no lone surrogates."""
     if text.isascii() and text.isprintable():
         return 0 < len(text) <= MAX_TEXT_BYTES
     if _FORBIDDEN.search(text):
@@ -49,10 +49,10 @@ def is_plain(text: str) -> bool:
 
 
 def is_name(text: str) -> bool:
-    """Tell whether a text may name a model or a class: it is plain, can be seen, and is not `__other__`.
+    """Tell whether a text may name a model or a class: it is plain, visible, and not `__other__`.
 
-    A name of spaces, direction marks and other characters that show nothing would be a row without a name on
-    the page; `__other__` stands for the classes beyond `max_classes`.
+    A name of invisible characters, such as spaces or direction marks, would be an empty cell on the page;
+    `__other__` is the name under which classes beyond `max_classes` are counted.
     """
     return is_plain(text) and text != OTHER and not all(map(_is_invisible, text))
 
@@ -62,7 +62,7 @@ def _is_invisible(character: str) -> bool:
 
 
 def canonical_text(raw: Any) -> str | None:
-    """An id, model or class as text: integral numbers without a fraction, booleans as JSON writes them."""
+    """Canonical text of an id, model or class: `1.0` is `1`, booleans are as in JSON; None if invalid."""
     if isinstance(raw, str):
         return raw if is_plain(raw) else None
     if isinstance(raw, bool):
@@ -80,7 +80,7 @@ def canonical_text(raw: Any) -> str | None:
 
 
 def number_of(raw: Any) -> float | None:
-    """A finite number, or one written as text (of a header, or a cell)."""
+    """Convert a number, or its text, to a float; None unless it is a number up to ±1e300."""
     if isinstance(raw, str):
         raw = float(raw) if _NUMBER.fullmatch(raw) else None
     if isinstance(raw, bool) or not isinstance(raw, int | float):
@@ -89,9 +89,10 @@ def number_of(raw: Any) -> float | None:
 
 
 def timestamp_ms(raw: Any, unit: TimestampUnit) -> int | None:
-    """Milliseconds since the epoch, from 1970 to 9999; fractions of one are cut off, in seconds rounded.
+    """Convert a timestamp from 1970 to 9999 to milliseconds since the epoch; None if invalid.
 
-    Text in ISO 8601 without an offset is UTC.
+    Fractions of a millisecond are cut off, except that seconds with decimals are rounded. Text in ISO 8601
+    without an offset is UTC.
     """
     if unit == "iso8601":
         return _from_iso8601(raw)
@@ -130,20 +131,20 @@ def _from_iso8601(raw: Any) -> int | None:
 
 
 def probability(raw: Any) -> float | None:
-    """A number in [0, 1]; rounding may have put it a millionth outside."""
+    """Convert content to a number in [0, 1]; one up to 1e-6 outside is clipped. None if invalid."""
     if isinstance(raw, bool) or not isinstance(raw, int | float):
         return None
     return min(max(float(raw), 0.0), 1.0) if -1e-6 <= raw <= 1.000001 else None
 
 
-# The fold a prediction carries, and whether that fold tests its id.
+# Folds: the number that a prediction carries, and whether that fold tests its id.
 
 
 _MOST_DIGITS: Final = 4
 
 
 def judged_fold(raw: Any, scheme: Scheme | None) -> tuple[int, str]:
-    """The number of a fold and no reason, or −1 and the reason why it is none of the scheme's."""
+    """Return (fold number, ""), or (−1, reason) where the content is no fold of the scheme."""
     if scheme is None:
         return -1, "fold_without_scheme"
     text = canonical_text(raw) or ""
@@ -154,5 +155,5 @@ def judged_fold(raw: Any, scheme: Scheme | None) -> tuple[int, str]:
 
 
 def fold_tests(event_id: str, fold: int, scheme: Scheme | None) -> bool:
-    """Tell whether a fold tests an id, given as trainers know it; every fold does in the prequential form."""
+    """Tell whether a fold tests an id (without its namespace); in the prequential form every fold does."""
     return scheme is None or scheme.prequential or roles(event_id, fold, scheme).tests

@@ -1,4 +1,4 @@
-"""What the contents of a record make of it, wherever they were found: an event, or a reason against it."""
+"""Judges the contents of a record's fields: makes an event, or `Invalid` with the reason."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ from streamwatch.folds import Scheme
 
 PREDICTION_SLOTS: Final = ("id", "model", "prediction", "timestamp", "scores", "fold")
 LABEL_SLOTS: Final = ("id", "model", "label", "timestamp")
-"""Fields of a mapping in the order of a row."""
+"""Fields of a label's row, in order; `PREDICTION_SLOTS` are those of a prediction."""
 SLOTS: Final[Mapping[Side, Sequence[str]]] = MappingProxyType(
     {
         "prediction": PREDICTION_SLOTS,
@@ -56,34 +56,34 @@ SLOTS: Final[Mapping[Side, Sequence[str]]] = MappingProxyType(
         "both": (*PREDICTION_SLOTS, "label", "kind"),
     }
 )
-"""Fields by what a topic carries."""
+"""Fields of a row, by what the topic carries."""
 
 _TRUTH: Final[Mapping[str, bool]] = MappingProxyType({"true": True, "1": True, "false": False, "0": False})
-"""Fields that may show whether a label was asked for."""
+"""Texts that say whether a label was requested."""
 
 
-class _Beside(NamedTuple):
-    """What a prediction carries beside its class."""
+class _Extras(NamedTuple):
+    """Segments and other values that a prediction carries besides its class."""
 
     segments: dict[str, str] | None
     carried: Sequence[Any]
     """Values of `core.events.CARRIED_FIELDS`."""
 
 
-_NOTHING: Final = _Beside(None, [None] * len(CARRIED_FIELDS))
+_NOTHING: Final = _Extras(None, [None] * len(CARRIED_FIELDS))
 
 
 class Judge:
-    """Judges rows, the contents of a mapping's fields; remembers the names that were found valid.
+    """Judges rows (the contents of a mapping's fields); remembers valid names.
 
     Parameters
     ----------
     mapping
         Aliases of classes, and the unit of timestamps.
     keys
-        What valid ids are known as from here on, if not as they are.
+        Function from valid ids to the keys that events carry; None: ids are kept.
     folds
-        Which fold tests which id; without it, predictions with a fold are invalid.
+        Scheme that decides which fold tests which id; without it, predictions with a fold are invalid.
 
     Raises
     ------
@@ -108,11 +108,11 @@ class Judge:
         self._score_classes = mapping.scores.classes if isinstance(mapping.scores, ScoreArray) else None
 
     def take_tied(self) -> int:
-        """Count the predictions since the last call whose largest score was that of several classes."""
+        """Return, and reset, the number of predictions in which several classes shared the largest score."""
         return self._predicted.take_tied() if isinstance(self._predicted, ByLargest) else 0
 
     def prediction(self, row: Row, record: Record, record_ms: int) -> Event:
-        """Judge the contents of `PREDICTION_SLOTS`, `carried_slots` of the mapping, and segments."""
+        """Judge a row of `PREDICTION_SLOTS`, then the mapping's `carried_slots`, then its segments."""
         id_, model, shown, stamp, scores, fold, *parts = row
         name = predicted_class = ""
         id_, reason = judged(id_, "missing_id", "invalid_id")
@@ -128,9 +128,9 @@ class Judge:
             reason = "invalid_scores" if scores is None else ""
         elif not reason and isinstance(self._predicted, ByThreshold):
             scores = self._predicted.scores(shown)
-        beside = _NOTHING
+        extras = _NOTHING
         if not reason and parts:
-            beside, reason = self._beside(parts)
+            extras, reason = self._extras(parts)
         number = -1
         if not reason and fold is not None:
             number, reason = judged_fold(fold, self._folds)
@@ -141,11 +141,11 @@ class Judge:
                 return WrongFold(record_ms)
             name = fold_name(name, number)
         key = self.key(id_)
-        segments, carried = beside
+        segments, carried = extras
         return Prediction(key, name, predicted_class, record_ms, stamp, scores, segments, "", *carried)
 
     def label(self, row: Row, record: Record, record_ms: int) -> Event:
-        """Judge the contents of `LABEL_SLOTS`."""
+        """Judge a row of `LABEL_SLOTS`."""
         id_, model, shown, stamp = row
         name: str | None = None
         true_class = ""
@@ -162,13 +162,13 @@ class Judge:
         return Label(self.key(id_), true_class, record_ms, name, stamp)
 
     def key(self, id_: str) -> str:
-        """Give what an id is known as."""
+        """Return the key that events carry for an id."""
         return id_ if self._keys is None else self._keys((id_,))[0]
 
     def null(
         self, record: Record, record_ms: int, id_: Any, model: Any, *, withdraws: bool
     ) -> NullRecord | Invalid:
-        """Make the event of a record without a value; id and model come from its key and headers."""
+        """Make the event of a record without a value, from the id and model in its key and headers."""
         name: str | None = None
         reason = ""
         if id_ is not None:
@@ -181,12 +181,12 @@ class Judge:
         return NullRecord(record.topic, key, name, record_ms, withdraws=withdraws)
 
     def invalid(self, record: Record, reason: str, model: Any) -> Invalid:
-        """An invalid record, with its model if that is a valid name."""
+        """Make the event of an invalid record, with its model if that is a valid name."""
         name, wrong = self.models.judged(model, "missing_model")
         return Invalid(record.topic, record.partition, record.offset, reason, model=None if wrong else name)
 
-    def _beside(self, parts: Sequence[Any]) -> tuple[_Beside, str]:
-        """What a prediction carries beside its class; or the reason against it."""
+    def _extras(self, parts: Sequence[Any]) -> tuple[_Extras, str]:
+        """Return what a prediction carries besides its class, and "", or the reason why it is invalid."""
         carried, reason = _NOTHING.carried, ""
         if self._carried:
             carried, reason, parts = self._carried_by(parts)
@@ -199,10 +199,10 @@ class Judge:
                 reason = reason or "invalid_segment"
                 break
             segments[name] = value
-        return _Beside(segments or None, carried), reason
+        return _Extras(segments or None, carried), reason
 
     def _carried_by(self, parts: Sequence[Any]) -> tuple[Sequence[Any], str, Sequence[Any]]:
-        """Values of `CARRIED_FIELDS`, the first reason against them, and the contents that are left."""
+        """Return values of `CARRIED_FIELDS`, the first reason why one is invalid, the remaining contents."""
         values: dict[str, Any] = dict.fromkeys(CARRIED_FIELDS)
         first = ""
         for fields, judge in self._carried:
@@ -212,7 +212,7 @@ class Judge:
         return list(values.values()), first, parts
 
     def scores(self, raw: Any) -> dict[str, float] | None:
-        """Probabilities by class; classes that are aliases of one another add up."""
+        """Return probabilities by class, added up over aliases of one class; None if invalid."""
         if self._score_classes is not None:
             raw = by_class(raw, self._score_classes)
         if not isinstance(raw, dict) or len(raw) > MAX_SCORES:
@@ -232,7 +232,7 @@ _NOT_SAMPLED: Final[_Asked] = (None, None)
 
 
 def _sampling_of(contents: Sequence[Any], mapping: TopicMapping) -> tuple[_Asked, str]:
-    """With which probability the label is asked for, and whether it was; or the reason against them."""
+    """Return (probability of a request for the label, whether it was made), and "" or a reason."""
     probability_, requested = contents
     if probability_ is None:
         return _NOT_SAMPLED, ""
@@ -248,38 +248,37 @@ def _sampling_of(contents: Sequence[Any], mapping: TopicMapping) -> tuple[_Asked
 _CARRIED: Final[Mapping[str, Callable[[Sequence[Any], TopicMapping], tuple[Sequence[Any], str]]]] = (
     MappingProxyType({"sampling": _sampling_of})
 )
-"""For each of `core.events.CARRIED`, what makes values of its fields of their contents in a record, or the
-reason against them."""
+"""Name in `core.events.CARRIED` → function from the contents of its fields to (values, "" or the reason)."""
 
 
-# Judges many records at once, field by field, as long as all of them are what nearly every record is.
+# Judges many records at once, field by field, as long as all of them are ordinary.
 #
-# A loop over records costs a bytecode per check and record; a column costs a call. Whatever is out of the
-# ordinary (a name not met before, an id that is no plain text, a fold) gives None, and whoever asked judges
-# those records one by one: columns decide nothing that the rules for one record would decide otherwise.
+# Checking record by record costs bytecode for each check and record; checking a column costs one call. If any
+# record is not ordinary (a new name, an id that is no plain text, a fold), the result is None, and the caller
+# judges the records one by one. Columns never decide otherwise than the rules for one record.
 
 
 UNDECODED = (msgspec.DecodeError, UnicodeDecodeError, RecursionError, AttributeError)
-"""What a strict reader raises on a value that it refuses."""
+"""Exceptions that a strict reader raises on a value that it refuses."""
 PIECE = 96
-"""Records judged together: one that is out of the ordinary makes all of them be judged one by one."""
+"""Records judged together; if one of them is not ordinary, all are judged one by one."""
 
 
 class Columns:
-    """Reads records whose fields all live at the top of the value, or are constant.
+    """Judges many records whose fields are all in the value, or are constant.
 
     Parameters
     ----------
     strict
-        From a value to what was found in it, with the contents of each slot as an attribute.
+        Function from a value to an object with the content of each slot as an attribute.
     models, classes
-        The names met so far.
+        The valid names met so far.
     scores
-        Judges the scores of one record; None if they are invalid.
+        Function from the scores of one record to probabilities by class; None if they are invalid.
     milliseconds
-        Whether timestamps are in milliseconds; otherwise records that carry one are left to others.
+        Whether timestamps are in milliseconds; if not, records that carry one are not ordinary.
     keys
-        What ids are known as from here on, if not as they are.
+        Function from ids to the keys that events carry; None: ids are kept.
     """
 
     def __init__(
@@ -300,7 +299,7 @@ class Columns:
         self._keys = keys
 
     def predictions(self, records: Sequence[Record], stamps: Sequence[int]) -> Sequence[Event] | None:
-        """The predictions; None if any of them must be judged on its own."""
+        """Return the predictions of records with their record times; None if any is not ordinary."""
         found = self._found(records)
         if found is None or [each.fold for each in found].count(None) < len(found):
             return None
@@ -318,7 +317,7 @@ class Columns:
         return list(map(Prediction, self._ids(found), names, classes, stamps, times, scores))
 
     def labels(self, records: Sequence[Record], stamps: Sequence[int]) -> Sequence[Event] | None:
-        """The labels; None if any of them must be judged on its own."""
+        """Return the labels of records with their record times; None if any is not ordinary."""
         found = self._found(records)
         if found is None:
             return None
@@ -336,7 +335,7 @@ class Columns:
         return ids if self._keys is None else self._keys(ids)
 
     def _found(self, records: Sequence[Record]) -> list[Any] | None:
-        """Contents of the values; None if one of them was refused, or an id is not plain ASCII."""
+        """Return the contents of the values; None if one was refused, or an id is not plain ASCII."""
         values: list[Any] = [record.value for record in records]
         try:
             found = list(map(self._strict, values))

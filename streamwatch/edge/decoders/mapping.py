@@ -1,4 +1,4 @@
-"""Where in a topic's records each field of a prediction or label lives."""
+"""Mapping of a topic: the paths in its records of each field of a prediction or label, and their notation."""
 
 from __future__ import annotations
 
@@ -12,24 +12,24 @@ from streamwatch.core.events import CARRIED, CARRIED_FIELDS, CarriedNumber
 # The notation of paths: `value.a.b`, `value.a[].b`, `value.a.*`, `value`, `key`, `key.a`, `header:x`,
 # `topic`, `=text`.
 #
-# A field of a mapping has one path, or several whose texts make one: `[value.model, value.version]`; a text
-# may lose a beginning and an end, and may be the name of a field instead of its content.
+# A field of a mapping has one path, or several whose texts are joined: `[value.model, value.version]`. A
+# prefix and a suffix may be cut off a text, and a text may be the name of a field instead of its content.
 
 
 class Named(NamedTuple):
-    """Step to the one object of an array whose field has this text, as in `[key=model]`."""
+    """Step to the first object of an array whose field has this text, as in `[key=model]`."""
 
     field: str
     text: str
 
 
 Step: TypeAlias = str | int | Named
-"""A field's name, an index, or an element by one of its fields."""
+"""Step of a path: a field's name, an index, or an element chosen by one of its fields."""
 
 
 @dataclass(frozen=True, slots=True)
 class Trimmed:
-    """A path whose text loses a beginning and an end: `txn-17` → `17`. A text without them stays whole."""
+    """A path whose text is cut: `txn-17` → `17`. A text without the prefix or suffix is kept."""
 
     path: str
     strip_prefix: str = ""
@@ -38,30 +38,30 @@ class Trimmed:
 
 @dataclass(frozen=True, slots=True)
 class KeyOf:
-    """The names of fields, each of which is an event: of an object (`value.scores`), or as `*` says."""
+    """Names of an object's fields (`value.scores`), or of those that `*` matches; each field is an event."""
 
     key_of: str
 
     @property
     def contents(self) -> str:
-        """The path of the fields' contents, with its `*`."""
+        """Path of the fields' contents, with its `*`."""
         return self.key_of if "*" in self.key_of else f"{self.key_of}.{ANY}"
 
 
 Part: TypeAlias = str | Trimmed | KeyOf
 Paths: TypeAlias = Part | tuple[Part, ...]
-"""What makes one text: a path, or those whose texts are joined; in the latter a path that may be empty ends
-in `?`."""
+"""Origin of one text: a path, or several whose texts are joined, where a path that may lack a content ends in
+`?`."""
 OPTIONAL: Final = "?"
-"""End of a path, among several, that need not have a content. A field called so is written in quotes."""
+"""Suffix of a path, among several, whose content may be absent. A field of this name is put in quotes."""
 ANY: Final = "*"
-"""Sign for any text in the name of a field, or for any name. A field called so is written in quotes."""
+"""Wildcard for a field's name, or a part of it. A field of this name is put in quotes."""
 
 PATH: Final = (
     r'^(key(\.("([^"]|"")+"|[^.\[\]"*][^.\[\]*]*))*|topic|header:.+|=.+'
     r'|value(\.("([^"]|"")+"|[^.\[\]"][^.\[\]]*)|\[([0-9]*|[^\[\]="]+=[^\[\]"]+)\])*)$'
 )
-"""The notation as a regular expression, for JSON Schema; `[]` or `*` at most once is not in it."""
+"""The notation as a regular expression, for JSON Schema; it does not limit `[]` and `*` to one use."""
 _STEP = re.compile(
     r'\.(?:"((?:[^"]|"")+)"|([^.\[\]"][^.\[\]]*))|\[(?:([0-9]{0,9})|([^\[\]="]+)=([^\[\]"]+))\]'
 )
@@ -70,22 +70,22 @@ _NEGATIVE = re.compile(r"\[-\d+\]")
 
 @dataclass(frozen=True, slots=True)
 class InValue:
-    """Names of fields, each in the object before it, from the value on; none for the value itself."""
+    """A path of names of fields in nested objects of the value; empty for the value itself."""
 
     path: tuple[str, ...]
 
 
 @dataclass(frozen=True, slots=True)
 class InArray:
-    """A path on which arrays lie.
+    """A path in the value that leads through arrays.
 
     Attributes
     ----------
     path
-        Names of fields, and indices from 0, from the value on.
+        Steps from the value.
     each
-        Steps that follow `[]`: `path` then leads to an array, and this on from each element. None: the path
-        leads to one content of the whole record.
+        Steps after `[]`, from each element of the array that `path` leads to. None: there is no `[]`, and
+        `path` leads to one content of the whole record.
     """
 
     path: tuple[Step, ...]
@@ -94,16 +94,16 @@ class InArray:
 
 @dataclass(frozen=True, slots=True)
 class InFields:
-    """Each field of an object whose name begins and ends so.
+    """Path to each field of an object whose name has a prefix and a suffix.
 
     Attributes
     ----------
     path
-        Names of fields, and indices from 0, from the value to the object.
+        Steps from the value to the object.
     prefix, suffix
-        What stands before and behind `*` in the name.
+        Text before and after `*`.
     each
-        The path in each of the fields' contents. None: the text that `*` stands for in its name.
+        Steps from each field's content. None: the location is the text in the name that `*` matches.
     """
 
     path: tuple[Step, ...]
@@ -117,7 +117,7 @@ class InKey:
     """The record's key, as text; or a field of it."""
 
     path: tuple[str, ...] = ()
-    """Names of fields, each in the object before it, where the key is an object; empty for the key itself."""
+    """Names of fields in nested objects, where the key is one; empty for the key itself."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -143,28 +143,28 @@ FieldLocation: TypeAlias = InValue | InArray | InFields | InKey | InHeader | InT
 
 
 class Affixes(NamedTuple):
-    """Beginning and end that a text loses, where it has them."""
+    """Prefix and suffix that are cut off a text that has them."""
 
     prefix: str = ""
     suffix: str = ""
 
     def off(self, text: str) -> str:
-        """The text without them."""
+        """Cut prefix and suffix off a text."""
         return text.removeprefix(self.prefix).removesuffix(self.suffix)
 
 
 @dataclass(frozen=True, slots=True)
 class Joined:
-    """Paths, whose texts make one (see `joined_text`): several, or one whose text loses something.
+    """Several paths whose texts are joined (see `joined_text`), or one whose text is cut.
 
     Attributes
     ----------
     parts
         The paths, in the order of their texts.
     optional
-        Of each, whether it may have no content.
+        Whether the content of each may be absent.
     affixes
-        Of each, what its text loses.
+        Prefix and suffix that are cut off each text.
     """
 
     parts: tuple[FieldLocation, ...]
@@ -176,7 +176,7 @@ AnyLocation: TypeAlias = FieldLocation | Joined
 
 
 def parse_paths(paths: Paths) -> AnyLocation:
-    """Read the notation of one path, or of several that are joined.
+    """Parse the notation of one path, or of several that are joined.
 
     Raises
     ------
@@ -202,7 +202,7 @@ def _columns(
 
 
 def _part(part: Part) -> tuple[FieldLocation, bool, Affixes]:
-    """One of several paths: what it is, whether it may have no content, and what its text loses."""
+    """Parse one of several paths: its location, whether it is optional, what is cut off its text."""
     if isinstance(part, KeyOf):
         return _names_of(part), False, Affixes()
     path = part if isinstance(part, str) else part.path
@@ -215,7 +215,7 @@ def _affixes(part: Trimmed) -> Affixes:
 
 
 def _names_of(part: KeyOf) -> InFields:
-    """The location of fields' names."""
+    """Return the location of names of fields."""
     is_in_value = part.key_of.startswith("value")
     location = parse_field_location(part.contents) if is_in_value else None
     if not isinstance(location, InFields) or location.each:
@@ -227,12 +227,12 @@ def _names_of(part: KeyOf) -> InFields:
 
 
 def parse_field_location(text: str) -> FieldLocation:  # noqa: PLR0911 - a form each
-    """Read the notation of one path.
+    """Parse the notation of one path.
 
     Raises
     ------
     ValueError
-        Naming the forms that are understood.
+        The text is in none of the forms, which the message lists.
     """
     if text == "key" or text.startswith("key."):
         return _in_key(text)
@@ -269,7 +269,7 @@ def _plain(path: Sequence[_Pattern | Step]) -> tuple[Step, ...]:
 
 
 def notation(paths: Paths | None) -> str:
-    """Write one path, or several, as settings have them; `null` without any."""
+    """Write one path, or several, in the notation of settings; `null` for None."""
     match paths:
         case None:
             return "null"
@@ -296,12 +296,12 @@ def _in_key(text: str) -> InKey:
 
 
 def is_each(location: FieldLocation | None) -> bool:
-    """Tell whether a path lies in each element of an array, or in each field of an object."""
+    """Tell whether a path leads to contents in each element of an array, or each field of an object."""
     return isinstance(location, InFields) or (isinstance(location, InArray) and location.each is not None)
 
 
 def parts_of(location: AnyLocation | None) -> tuple[FieldLocation, ...]:
-    """The paths that a location is made of: one, several, or none."""
+    """Return the single paths of a location: none, one, or those joined."""
     if location is None:
         return ()
     return location.parts if isinstance(location, Joined) else (location,)
@@ -309,21 +309,21 @@ def parts_of(location: AnyLocation | None) -> tuple[FieldLocation, ...]:
 
 @dataclass(frozen=True, slots=True)
 class _Name:
-    """The name of a field: whatever it is, it is no `[]`."""
+    """Parsed name of a field, which a plain text `[]` is not."""
 
     name: str
 
 
 @dataclass(frozen=True, slots=True)
 class _Pattern:
-    """Names of fields: `*` with what stands before and behind it."""
+    """Parsed names of fields with a `*`: the text before and after it."""
 
     prefix: str
     suffix: str
 
 
 def _steps(text: str) -> list[_Name | _Pattern | Named | int | Literal["[]"]]:
-    """The steps of a path, as far as it is one; nothing if it is none."""
+    """Parse the steps of a path after `value`; empty if the text is no path."""
     steps: list[_Name | _Pattern | Named | int | Literal["[]"]] = []
     at = 0
     while at < len(text):
@@ -395,7 +395,7 @@ TimestampUnit: TypeAlias = Literal["ms", "s", "us", "ns", "iso8601"]
 
 @dataclass(frozen=True, slots=True)
 class KindRule:
-    """Rule that distinguishes predictions from labels on a topic of both, by the content of one path."""
+    """Rule that distinguishes predictions from labels on a topic that has both, by the text at one path."""
 
     field: str = "value.kind"
     prediction: str = "prediction"
@@ -404,7 +404,7 @@ class KindRule:
 
 @dataclass(frozen=True, slots=True)
 class ClassOfScore:
-    """A class by a threshold: `above` where the number at `score` is at least `threshold`, else `below`."""
+    """Class by a threshold: `above` where the number at `score` is at least `threshold`, else `below`."""
 
     score: str
     threshold: float | str
@@ -412,7 +412,7 @@ class ClassOfScore:
     above: str
     below: str
     probability: bool = False
-    """Whether the number is the probability of `above`; it then gives scores, too."""
+    """Whether the number is the probability of `above`, from which scores of both classes are made."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -420,7 +420,7 @@ class ClassOfLargest:
     """The class with the largest score.
 
     `largest` is the path of an object of class → number, or of an array of numbers in the order of
-    `classes`. Of equal ones it is the first: of an object by the name of the class, of an array by position.
+    `classes`. A tie goes to the first class: by name in an object, by position in an array.
     """
 
     largest: str
@@ -440,35 +440,35 @@ class TopicMapping:
     """Paths of the fields, as `value.a.b`, `key`, `header:x`, `topic` or a constant `=fraud-v3`.
 
     Several paths of one field are joined to one text. The defaults fit flat JSON with the fields' own names.
-    None means that records do not carry the field. A field that only the other kind has (`prediction` on a
-    label topic) is never looked at.
+    None means that records do not carry the field. A field that only the other kind of event has
+    (`prediction` on a topic of labels) is ignored.
     """
 
     id: Paths = "value.id"
     model: Paths | None = "value.model"
-    """On labels optional: a label without it is for every model that predicted the id."""
+    """Optional on labels: a label without a model is for every model that predicted the id."""
     prediction: Paths | ClassOfScore | ClassOfLargest = "value.prediction"
     label: Paths | ClassOfScore = "value.label"
     timestamp: str | None = "value.timestamp"
     timestamp_unit: TimestampUnit = "ms"
     scores: str | ScoreArray | None = "value.scores"
     fold: str | None = "value.fold"
-    """Which fold of the model predicted; refused where settings have no scheme of folds."""
+    """Fold of the model that predicted; invalid where settings have no scheme of folds."""
     label_probability: str | None = None
-    """Probability with which the label is asked for."""
+    """Probability with which the label is requested."""
     label_requested: str | None = None
-    """Whether the label was asked for; read beside a probability only."""
+    """Whether the label was requested; read only where `label_probability` is given."""
     min_label_probability: float = 1.0
-    """Smallest probability that is valid."""
+    """Smallest valid `label_probability`."""
     segments: Mapping[str, str] = field(default_factory=dict[str, str])
-    """Paths of what divides predictions for evaluation, by the segment's name."""
+    """Paths of the values by which predictions are divided for evaluation, by the segment's name."""
     classes: Mapping[str, str] = field(default_factory=dict[str, str])
     """Aliases, as they are written in records → the class meant (`{"true": "fraud"}`)."""
     kind: KindRule | None = None
     when: Mapping[str, tuple[str, ...]] = field(default_factory=dict[str, tuple[str, ...]])
-    """Path → texts one of which must stand there; any other record gives nothing by this mapping."""
+    """Path → the texts of which it must have one; the mapping makes nothing of other records."""
     optional: bool = False
-    """A record, or element, without the class gives nothing by this mapping; otherwise it is invalid."""
+    """Whether the mapping makes nothing of a record, or element, without a class; if not, that is invalid."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -480,13 +480,13 @@ class SidedMapping:
 
 
 def threshold_of(mapping: TopicMapping, slot: str) -> str | None:
-    """Give the path of the threshold by which a field's class is made; None without one."""
+    """Return the path of the threshold in a field's class rule; None without a rule, or for a number."""
     found: object = getattr(mapping, slot)
     return found.threshold if isinstance(found, ClassOfScore) and isinstance(found.threshold, str) else None
 
 
 def all_paths(mapping: TopicMapping) -> list[Paths]:
-    """Every path that a mapping names, each once or more."""
+    """Return every path of a mapping, possibly several times."""
     found = [*(paths_of(mapping, slot) for slot in SLOTS), *mapping.segments.values(), *mapping.when]
     found += [threshold_of(mapping, slot) for slot in ("prediction", "label")]
     found += [None if mapping.kind is None else mapping.kind.field]
@@ -501,17 +501,17 @@ SLOTS: Final = (
 
 
 def carried_numbers(mapping: TopicMapping) -> list[CarriedNumber]:
-    """Numbers that predictions may carry: those for whose first field the mapping names a path."""
+    """Return the carried numbers for whose first field the mapping names a path."""
     return [each for each in CARRIED if getattr(mapping, each.fields[0]) is not None]
 
 
 def carried_slots(mapping: TopicMapping) -> list[str]:
-    """Fields of a mapping that stand for carried numbers, in order."""
+    """Return the mapping's fields of carried numbers, in order."""
     return [field for each in carried_numbers(mapping) for field in each.fields]
 
 
 def paths_of(mapping: TopicMapping, slot: str) -> Paths | None:
-    """Give the path, or paths, that a mapping names for a field, whatever is made of the content."""
+    """Return the path, or paths, of a field, also where a class rule applies to it; None without any."""
     found: object = getattr(mapping, slot)
     match found:
         case ClassOfScore(score):
@@ -575,4 +575,4 @@ REASONS: Mapping[str, str] = {
     "too_many_headers": "has more headers than are read",
     "unknown_kind": "the field that distinguishes predictions from labels holds neither",
 }
-"""Every reason a record can be invalid for, and what it says about the record."""
+"""Reason for which a record is invalid → its explanation, as the rest of a sentence about the record."""

@@ -1,8 +1,8 @@
-"""Reads only the mapped fields out of a JSON value, at the speed of compiled structs.
+"""Reads only the mapped fields of a JSON value, by generated msgspec structs.
 
-The *strict* reader is a generated msgspec struct whose leaves are scalars; it takes nearly every record. Of
-what it refuses, `fields` are read whatever they hold, and judged as a tree, so that the reason can be given.
-Both skip fields that are not mapped without looking at them.
+The *strict* reader is a struct type whose leaves are scalars; it reads nearly every record. Of a value that
+it refuses, `fields` reads the mapped fields with whatever content, so that the reason can be found. Both skip
+fields that are not mapped.
 """
 
 from __future__ import annotations
@@ -18,16 +18,16 @@ from streamwatch.edge.decoders.fields import MAX_TEXT_BYTES
 Row: TypeAlias = tuple[Any, ...]
 Path: TypeAlias = tuple[str, ...]
 Tree: TypeAlias = dict[str, Any]
-"""Field name → leaf type, or the tree below."""
+"""Field name → leaf type, or the tree of the fields in it."""
 
 _TEXT: Any = Annotated[str, msgspec.Meta(min_length=1, max_length=MAX_TEXT_BYTES)]
 SCALAR: Any = _TEXT | int | float | bool | None
-"""Text of a length that is never right is refused."""
+"""Type of a scalar leaf; empty and overlong texts are refused."""
 SCORES: Any = dict[str, float] | None
 
 
 class ValuePaths:
-    """Decodes a value to the contents of named slots, `None` where absent or null.
+    """Readers from a value to the contents of named slots, `None` where absent or null.
 
     Parameters
     ----------
@@ -42,9 +42,9 @@ class ValuePaths:
         fields = [(attribute, Any, None) for attribute in self._top.values()]
         self._any = msgspec.json.Decoder(msgspec.defstruct("Any", fields, rename=_inverse(self._top)))
         self.strict: Callable[[bytes], Any] | None = None
-        """Decodes to what `getter` reads; raises as msgspec does. None where paths overlap (`a`, `a.b`)."""
+        """Decoder of values to structs that `getter` reads; None where paths overlap (`a`, `a.b`)."""
         self.flat = False
-        """What `strict` gives has each slot as an attribute of that name."""
+        """Whether structs of `strict` have each slot as an attribute of its name."""
         self._attributes = {slot: slot for slot in constants}
         tree = _tree(paths.values())
         if tree is not None:
@@ -55,20 +55,20 @@ class ValuePaths:
             self.flat = all(slot == attribute for slot, attribute in self._attributes.items())
 
     def getter(self, slots: Sequence[str]) -> Callable[[Any], Row]:
-        """A function from what `strict` gave to the contents of slots (two or more), in order.
+        """Make the function from a struct of `strict` to the contents of two or more slots, in order.
 
         The function raises AttributeError where an object on a path is null.
         """
         return attrgetter(*(self._attributes.get(slot, slot) for slot in slots))
 
     def fields(self, value: bytes) -> dict[str, Any]:
-        """The fields at the top that paths begin with, of whatever type; raises as msgspec does."""
+        """Decode the top-level fields that paths begin with, of any type; raises as msgspec does."""
         top = self._any.decode(value)
         return {name: getattr(top, attribute) for name, attribute in self._top.items()}
 
 
 def _numbered(names: Iterable[str]) -> dict[str, str]:
-    """Field name → an identifier for it, in order of first appearance."""
+    """Return an identifier for each field name, numbered by first appearance."""
     return {name: f"field_{i}" for i, name in enumerate(dict.fromkeys(names))}
 
 
@@ -77,7 +77,7 @@ def _inverse(attributes: Mapping[str, str]) -> dict[str, str]:
 
 
 def _tree(paths: Iterable[tuple[Path, Any]]) -> Tree | None:
-    """The paths as one tree, or None where one ends inside another or a leaf is wanted as two types."""
+    """Merge paths to a tree; None where one path ends inside another, or a leaf has two types."""
     root: Tree = {}
     for path, leaf in paths:
         here = root
@@ -92,7 +92,7 @@ def _tree(paths: Iterable[tuple[Path, Any]]) -> Tree | None:
 
 
 def _struct(tree: Tree, names: Mapping[str, str], constants: Mapping[str, object]) -> Any:
-    """A struct type for a tree; absent objects are read as empty, constants are attributes of the type."""
+    """Make the struct type of a tree; absent objects are read as empty, constants are class attributes."""
     fields: list[tuple[str, Any, Any]] = []
     for name, attribute in names.items():
         below = tree[name]
@@ -107,7 +107,7 @@ def _struct(tree: Tree, names: Mapping[str, str], constants: Mapping[str, object
 
 
 def _attribute(tree: Tree, names: Mapping[str, str], path: Path) -> str:
-    """Path of attributes at which `_struct` put the leaf of a path, as `attrgetter` wants it."""
+    """Return the dotted attribute, for `attrgetter`, at which `_struct` put the leaf of a path."""
     attributes, here = [names[path[0]]], tree[path[0]]
     for name in path[1:]:
         attributes.append(_numbered(here)[name])

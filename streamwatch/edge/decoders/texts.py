@@ -1,9 +1,9 @@
-"""Texts in a value that hold what is looked up: JSON in a string, cells of CSV, either of them in base64.
+"""Parses texts inside a value: JSON in a string, cells of CSV, either of them in base64.
 
-A rule names a path, and what is written in the text there, outside first: `[base64, json]`. Paths of the
-mapping then lie in what the text says: `value.response.score`, where `value.response` is a string with JSON
-in it. CSV becomes rows of cells: `value.data[0][1]` is the second cell of the first row. A cell that is a
-number is one (`1.0` is the class `1`), an empty one is nothing. What is no text stays as it is.
+A rule names the path of a text, and its encodings, the outermost first: `[base64, json]`. Paths of the
+mapping then continue into the parsed text: `value.response.score`, where `value.response` is a string of
+JSON. CSV becomes rows of cells: `value.data[0][1]` is the second cell of the first row. A cell with a number
+becomes a number (`1.0` is the class `1`), an empty one becomes null. Content that is no text is kept.
 """
 
 from __future__ import annotations
@@ -22,13 +22,13 @@ import msgspec
 from streamwatch.edge.decoders.mapping import InArray, InValue, Step, parse_field_location
 
 Written: TypeAlias = Literal["json", "csv", "tsv", "base64"]
-"""What a text may be written in."""
+"""Encodings of a text."""
 WRITTEN: Final[tuple[Written, ...]] = ("json", "csv", "tsv", "base64")
 
 
 @dataclass(frozen=True, slots=True)
 class TextRule:
-    """A path of texts, and what is written in them, outside first."""
+    """Path of texts, and their encodings, the outermost first."""
 
     path: str
     written: tuple[Written, ...]
@@ -47,7 +47,7 @@ def _rows(text: str, delimiter: str) -> list[list[Any]]:
 
 
 def _cell(text: str) -> Any:
-    """The number that a cell is, or its text; None of an empty one."""
+    """Return the number in a cell, or else its text; None for an empty cell."""
     text = text.strip()
     if _NUMBER.fullmatch(text):
         return float(text) if "." in text else int(text)
@@ -55,7 +55,7 @@ def _cell(text: str) -> Any:
 
 
 _NUMBER: Final = re.compile(r"-?(0|[1-9]\d{0,17})(\.\d{1,25})?", re.ASCII)
-"""As a class or an id may be written; `1e5` and `007` stay texts, which scores may be, too."""
+"""Cells that become numbers; not `1e5` and `007`, which may be ids. Scores may be texts."""
 _READERS: Final[Mapping[Written, Callable[[str], Any]]] = {
     "json": _from_json,
     "csv": lambda text: _rows(text, ","),
@@ -73,12 +73,12 @@ _EACH: Final = None
 
 
 class Texts:
-    """Reads the texts of one topic's values.
+    """Parses the texts inside one topic's values.
 
     Parameters
     ----------
     rules
-        Where there are texts, and what is written in them.
+        Paths of the texts, and their encodings.
 
     Raises
     ------
@@ -90,12 +90,12 @@ class Texts:
         self._rules = [(steps_to(rule.path), rule.written) for rule in rules]
 
     def read(self, tree: Any) -> Any:
-        """Replace texts by what they hold.
+        """Replace the texts in a tree by their parsed contents.
 
         Raises
         ------
         ValueError
-            One is not written so. The tree may have been changed.
+            A text is not in its encoding. Other texts of the tree may have been replaced.
         """
         try:
             for steps, written in self._rules:
@@ -106,7 +106,7 @@ class Texts:
 
 
 def steps_to(path: str) -> tuple[Step | None, ...]:
-    """Steps from the value to a path in it; None leads to each element of an array.
+    """Parse a path in the value to its steps; None is the step to each element of an array.
 
     Raises
     ------
@@ -123,7 +123,7 @@ def steps_to(path: str) -> tuple[Step | None, ...]:
 
 
 def _replaced(here: Any, steps: Sequence[Step | None], written: Sequence[Written]) -> Any:
-    """The content with the texts at the end of a path read."""
+    """Replace the texts at the end of a path in `here`; returns `here`, or its parsed content."""
     if not steps:
         return _parsed(here, written)
     step, *rest = steps
@@ -139,7 +139,7 @@ def _replaced(here: Any, steps: Sequence[Step | None], written: Sequence[Written
 
 
 def _parsed(content: Any, written: Sequence[Written]) -> Any:
-    """The content of a text; anything else stays as it is."""
+    """Parse a text by its encodings; any other content is returned as it is."""
     for each in written:
         if not isinstance(content, str):
             break

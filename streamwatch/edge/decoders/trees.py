@@ -1,6 +1,6 @@
-"""Decodes records whose mappings ask for more than fields by name: values are read whole, as trees.
+"""Decodes records from their whole values, parsed to trees, where mappings need more than fields by name.
 
-Elements of arrays, several mappings, classes made of scores, and envelopes need the whole value; a plain
+Elements of arrays, several mappings, classes made of scores, and envelopes need the whole value. A plain
 mapping is read by the decoder of its format, several times as fast, with the same events.
 """
 
@@ -53,12 +53,12 @@ from streamwatch.edge.decoders.texts import TextRule, Texts
 from streamwatch.edge.keys import IdKeys
 from streamwatch.folds import Scheme
 
-# Finds contents in records that were read whole: trees of objects and arrays, beside key and headers.
+# Look-up of contents in records whose values were parsed to trees of objects and arrays.
 
 
 @dataclass(frozen=True, slots=True)
 class Content:
-    """A record and what was read of its value; None where it has none, or none that can be read."""
+    """A record and its parsed value; the tree is None where the value is absent or cannot be read."""
 
     record: Record
     tree: Any = None
@@ -69,7 +69,7 @@ Lookup: TypeAlias = Callable[[Content], Any]
 
 
 def walk(here: Any, steps: Sequence[Step]) -> Any:
-    """The content at the end of a path; None where there is no such field or element."""
+    """Return the content at the end of a path; None where a field or element on it is absent."""
     for step in steps:
         if isinstance(step, str):
             here = cast("dict[str, Any]", here).get(step) if isinstance(here, dict) else None
@@ -83,7 +83,7 @@ def walk(here: Any, steps: Sequence[Step]) -> Any:
 
 
 def _element_of(array: Any, named: Named) -> Any:
-    """The first object of an array whose field has a text; None without one."""
+    """Return the first object of an array whose field has the text that is named; None without one."""
     if not isinstance(array, list):
         return None
     objects = (cast("dict[str, Any]", each) for each in cast("list[Any]", array) if isinstance(each, dict))
@@ -91,10 +91,10 @@ def _element_of(array: Any, named: Named) -> Any:
 
 
 def lookup(location: FieldLocation | None, topic: str) -> Lookup:  # noqa: PLR0911 - a form each
-    """A function from a record to the content of a path, which is None if there is nothing.
+    """Make the function from a record to the content at a location; None where it is absent.
 
-    Of a path in each element of an array it gives the array; of one in each field of an object, an array of
-    their names or contents.
+    For a path in each element of an array it returns the array; for one in each field of an object, an array
+    of the fields' names or contents.
     """
     match location:
         case None:
@@ -114,7 +114,7 @@ def lookup(location: FieldLocation | None, topic: str) -> Lookup:  # noqa: PLR09
 
 
 def _fields(found: Any, location: InFields) -> list[Any] | str | None:
-    """Names or contents of an object's fields; None without any, a text instead of what is no object."""
+    """List names or contents of matching fields; None without any, a text where `found` is no object."""
     if found is None:
         return None
     if not isinstance(found, dict):
@@ -130,7 +130,7 @@ def _fields(found: Any, location: InFields) -> list[Any] | str | None:
 
 
 def key_tree(record: Record) -> Any:
-    """Tree of a record's key, read as JSON; None where it has none, or is none."""
+    """Parse a record's key as JSON; None where it is absent or no JSON."""
     if record.key is None:
         return None
     try:
@@ -143,11 +143,11 @@ def _nothing(_content: Content) -> None:
     return None
 
 
-# One mapping of a topic's records, read as trees: predictions or labels, one a record or one an element.
+# One mapping of a topic: predictions or labels, one for each record or for each element.
 
 
 MAX_ELEMENTS: Final = 4_096
-"""Elements of one record: each of them is an event, which takes a few microseconds."""
+"""Elements of one record at most; each is an event, which takes a few microseconds."""
 _NEEDED: Final = frozenset({"id", "prediction", "label"})
 
 
@@ -159,13 +159,13 @@ class MappedPart:
     topic
         The topic's name.
     side
-        Which events the mapping makes.
+        Whether the mapping makes predictions or labels.
     mapping
-        Where each field lives.
+        Paths of the fields.
     keys
-        What valid ids are known as from here on, if not as they are.
+        Function from valid ids to the keys that events carry; None: ids are kept.
     folds
-        Which fold tests which id.
+        Scheme that decides which fold tests which id.
 
     Raises
     ------
@@ -195,7 +195,7 @@ class MappedPart:
             locations |= {slot: located_joined(slot, paths_of(mapping, slot)) for slot in slots}
             paths = mapping.segments.items()
             locations |= {f"segments.{name}": located("segments", path) for name, path in paths}
-        # A part is a path by itself: of a slot its only one, or one of several.
+        # A part is one path of a slot: the only one, or one of several that are joined.
         self._parts = {slot: _named_parts(slot, location) for slot, location in locations.items()}
         self._made: dict[str, Make] = {
             slot: _joining(location) for slot, location in locations.items() if isinstance(location, Joined)
@@ -226,7 +226,7 @@ class MappedPart:
         self._when = [(lookup(located("when", path), topic), texts) for path, texts in mapping.when.items()]
 
     def applies(self, content: Content) -> bool | None:
-        """Tell whether the mapping is for a record; None: it should say of which kind it is, and does not."""
+        """Tell whether the mapping applies to a record; None where the kind rule finds no kind in it."""
         for find, texts in self._when:
             if canonical_text(find(content)) not in texts:
                 return False
@@ -235,23 +235,23 @@ class MappedPart:
         return self._kinds.get(canonical_text(self._kind(content)) or "")
 
     def model(self, content: Content) -> Any:
-        """The content of the model's path."""
+        """Return the content of the model's path."""
         return self._outside("model", content)
 
     def null(self, content: Content, record_ms: int, *, withdraws: bool) -> Event:
-        """Make the event of a record without a value, or of one that says that a row was deleted."""
+        """Make the event of a record without a value, or of one that reports a deleted row."""
         id_ = None if self._each else self._outside("id", content)
         withdraws = withdraws and self._is_prediction
         return self.judge.null(content.record, record_ms, id_, self.model(content), withdraws=withdraws)
 
     def explain(self, reason: str, content: Content) -> str:
-        """Say where the mapping looked for what a record lacks; nothing of what is the other side's."""
+        """Explain the reason why a record is invalid; empty for a reason of the other side's mapping."""
         if reason.startswith(f"missing_{'label' if self._is_prediction else 'prediction'}"):
             return ""
         return explained(reason, self._mapping, self._side, content.tree, content.record)
 
     def events(self, content: Content, record_ms: int) -> Iterable[Event]:
-        """The events of one record; none if the class is optional and not there."""
+        """Make the events of one record; none if the class is optional and absent."""
         contents = {part: find(content) for part, find in self._lookups.items()}
         if self._optional is not None and self._content(self._optional, contents) is None:
             return ()
@@ -272,7 +272,7 @@ class MappedPart:
         return [self._judged(row, content.record, record_ms) for row in rows]
 
     def _outside(self, slot: str, content: Content) -> Any:
-        """The content of a slot; None where a part of it is in each element of an array."""
+        """Return the content of a slot; None where a part of it is in each element of an array."""
         if self._is_each(slot):
             return None
         return self._content(slot, {part: self._lookups[part](content) for part in self._parts[slot]})
@@ -281,21 +281,21 @@ class MappedPart:
         return not self._each.keys().isdisjoint(self._parts[slot])
 
     def _content(self, slot: str, contents: Mapping[str, Any]) -> Any:
-        """The content of a slot, from those of its parts."""
+        """Make the content of a slot from the contents of its parts."""
         make = self._made.get(slot)
         if make is None:
             return contents[slot]
         return make([contents[part] for part in self._parts[slot]])
 
     def _row(self, contents: Mapping[str, Any], id_: str | None = None) -> Row:
-        """Contents of the slots; `id_` is that of an element without one of its own, known by its index."""
+        """Return the contents of the slots; `id_`, if given, replaces that of the id."""
         if id_ is None and not self._made:
             return tuple(contents.values())
         row = {slot: self._content(slot, contents) for slot in self._parts}
         return tuple((row if id_ is None else row | {"id": id_}).values())
 
     def _element(self, contents: Mapping[str, Any], i: int) -> Mapping[str, Any]:
-        """Contents of the parts in the i-th element."""
+        """Return the contents of the parts for the i-th element."""
         element = dict(contents)
         for part, steps in self._each.items():
             array = contents[part]
@@ -303,7 +303,7 @@ class MappedPart:
         return element
 
     def _counted(self, contents: Mapping[str, Any]) -> tuple[str, int]:
-        """Elements of the arrays, or the reason why that is not one number."""
+        """Return ("", number of elements of the arrays), or (reason why the record is invalid, 0)."""
         lengths: set[int] = set()
         for part in self._each:
             array = contents[part]
@@ -320,9 +320,9 @@ class MappedPart:
 
 
 Make: TypeAlias = Callable[[Sequence[Any]], Any]
-"""From the contents of a slot's parts to its own."""
+"""Contents of a slot's parts → the slot's content."""
 THRESHOLD: Final = "threshold"
-"""Name of the part that is the threshold of a score."""
+"""Name of the part with the threshold of a score."""
 
 
 def _joining(location: Joined) -> Make:
@@ -336,7 +336,7 @@ def _with_threshold(contents: Sequence[Any]) -> ScoreAndThreshold | None:
 
 
 def _check_fields(mapping: TopicMapping, side: str, singles: Mapping[str, FieldLocation | None]) -> bool:
-    """Tell whether elements are events of ids or models of their own: else the id has a number behind it.
+    """Tell whether elements have ids or models of their own; if not, `#<index>` is appended to the id.
 
     Raises
     ------
@@ -363,7 +363,7 @@ def _check_fields(mapping: TopicMapping, side: str, singles: Mapping[str, FieldL
 
 
 def _named_parts(slot: str, location: AnyLocation | None) -> dict[str, tuple[FieldLocation | None, bool]]:
-    """Paths of a slot by a name for each, and whether there may be nothing; one is called like its slot."""
+    """Name each path of a slot, with whether it is optional; a single one has the name of the slot."""
     if not isinstance(location, Joined):
         return {slot: (location, False)}
     each = zip(location.parts, location.optional, strict=True)
@@ -372,17 +372,17 @@ def _named_parts(slot: str, location: AnyLocation | None) -> dict[str, tuple[Fie
 
 @dataclass(frozen=True, slots=True)
 class UnreadableValue:
-    """A value that cannot be read, and the reason why, one of `reasons.REASONS`."""
+    """Result for a value that cannot be read: the reason, a key of `mapping.REASONS`."""
 
     reason: str
 
 
 ReadValue: TypeAlias = Callable[[bytes], "Any | UnreadableValue"]
-"""From the bytes of a value to what they say, as of JSON: dict, list, str, int, float, bool or None."""
+"""Bytes of a value → dict, list, str, int, float, bool or None, as parsed from JSON; or why that fails."""
 
 
 def needs_trees(mapping: TopicMapping) -> bool:
-    """Tell whether a mapping asks for more than one field by name for each of its own."""
+    """Tell whether a mapping needs whole values, as for segments, class rules, conditions or arrays."""
     made = (mapping.id, mapping.model, mapping.prediction, mapping.label, mapping.scores)
     plain = all(path is None or isinstance(path, str) for path in made)
     beside = bool(mapping.segments) or bool(carried_numbers(mapping)) or bool(mapping.when)
@@ -390,11 +390,11 @@ def needs_trees(mapping: TopicMapping) -> bool:
 
 
 def _is_deep(paths: Paths) -> bool:
-    """Tell whether a path is no field by name: in an array, in any field, in the key, or the whole value."""
+    """Tell whether a path leads into an array, `*`, or the key's fields, or is the whole value."""
     try:
         location = parse_paths(paths)
     except ValueError:
-        return False  # whichever decoder is built says what is wrong, and with which field
+        return False  # the decoder that is built raises, and names the field
     return any(
         isinstance(each, InArray | InFields)
         or (isinstance(each, InKey) and bool(each.path))
@@ -411,18 +411,18 @@ class TreeDecoder:
     topic
         The topic's name.
     mappings
-        What each mapping makes of a record. Events of a record follow in this order, predictions first, and
-        within one mapping in that of the elements.
+        The mappings. Events of a record are in this order, predictions first, and within one mapping in the
+        order of the elements.
     read
-        Reads values.
+        Parses values.
     envelope
-        What values are wrapped in.
+        Envelope of the values; None without one.
     keys
-        What valid ids are known as from here on, if not as they are.
+        Function from valid ids to the keys that events carry; None: ids are kept.
     folds
-        Which fold tests which id.
+        Scheme that decides which fold tests which id.
     texts
-        Texts in values that hold more.
+        Rules for texts inside values that are parsed.
 
     Raises
     ------
@@ -447,17 +447,17 @@ class TreeDecoder:
         self._texts = Texts(texts) if texts else None
 
     def decode_batch(self, records: Sequence[Record]) -> RecordBatch:
-        """Decode records into rows that all name objects, with their own timestamps."""
+        """Decode records to a batch in which every row refers to an event object."""
         stamps = [record.timestamp for record in records]
         offsets = np.array([record.offset for record in records], np.int64)
         return batch_of(self.decode_all(records, stamps), offsets, np.array(stamps, np.int64))
 
     def decode_all(self, records: Sequence[Record], stamps: Sequence[int]) -> Sequence[Decoded]:
-        """Decode each record with its stamp, as `decode` does."""
+        """Decode each record with its record time (`stamps`, in ms), as `decode` does."""
         return list(map(self.decode, records, stamps))
 
     def decode(self, record: Record, record_ms: int) -> Decoded:
-        """Decode one record: the event if it holds one, or `EventGroup`."""
+        """Decode one record: its event, or an `EventGroup` of none or several."""
         opened = self._opened(record, self._read)
         if opened is None:
             return EventGroup((), record_ms)
@@ -469,16 +469,16 @@ class TreeDecoder:
         return self._mapped(content, record_ms)
 
     def explain(self, record: Record, reason: str, read: ReadValue | None = None) -> str:
-        """Say where the record was looked at and which fields are there.
+        """Say at which path the invalid content was expected, and which fields the record has.
 
         Parameters
         ----------
         record
-            The record, and …
+            The record.
         reason
-            … why it is invalid.
+            Reason for which it is invalid.
         read
-            Reads the whole of values, where the decoder's own reader does not.
+            Parses whole values, where the decoder's own reader does not.
         """
         opened = self._opened(record, read or self._read)
         if not isinstance(opened, UnwrappedRecord):
@@ -489,7 +489,7 @@ class TreeDecoder:
         return "; ".join(each for each in reasons if each)
 
     def _opened(self, record: Record, read: ReadValue) -> UnwrappedRecord | str | None:
-        """What is left to be mapped of a record, the reason why it is invalid, or None if it is skipped."""
+        """Open the envelope: the content to map, the reason why it is invalid, or None if it is skipped."""
         if record.value is None:
             return record.fault or UnwrappedRecord(None, deleted=True)
         tree = read(record.value)
@@ -517,32 +517,32 @@ class TreeDecoder:
         return _together(events, record_ms, tied)
 
     def _nulls(self, content: Content, record_ms: int) -> Sequence[Event]:
-        """What is withdrawn, by each mapping that is for the record, or one record that withdraws nothing."""
+        """Make the null events of all mappings that apply to the record; else one that withdraws nothing."""
         applying = [part for part in self._parts if part.applies(content)]
         if not applying:
             return (self._parts[0].null(content, record_ms, withdraws=False),)
         return [part.null(content, record_ms, withdraws=True) for part in applying]
 
     def _refused(self, record: Record, reason: str) -> Event:
-        """An invalid record whose value cannot be read; key, headers or the mapping may name its model."""
+        """Make the event of a record whose value cannot be read, with its model if key or headers name it."""
         return self._parts[0].judge.invalid(record, reason, self._model(Content(record)))
 
     def _model(self, content: Content) -> Any:
-        """The content of the model's path, if all mappings find the same."""
+        """Return the content of the model's path if all mappings find the same; else None."""
         found = [part.model(content) for part in self._parts]
         first = found[0]
-        if not isinstance(first, str | int | float):  # trees are no model, and may be too deep to be compared
+        if not isinstance(first, str | int | float):  # a tree is no model, and may be too deep to compare
             return None
         return first if all(each == first for each in found) else None
 
 
 def sided(side: Side, mapping: TopicMapping) -> Sequence[SidedMapping]:
-    """Name the sides for which one mapping makes events on a topic."""
+    """Pair a topic's one mapping with each side that the topic carries."""
     if side == "both":
         return (SidedMapping("prediction", mapping), SidedMapping("label", mapping))
     return (SidedMapping(side, mapping),)
 
 
 def _together(events: Sequence[Event], record_ms: int, tied: int = 0) -> Decoded:
-    """One event as it is; `EventGroup` where there is more to say."""
+    """Return a single event itself; an `EventGroup` for none, several, or ties to be counted."""
     return events[0] if len(events) == 1 and not tied else EventGroup(tuple(events), record_ms, tied)

@@ -1,11 +1,11 @@
 """Receivers of notifications, one file each: webhook, Alertmanager, Slack, PagerDuty.
 
-A format turns a notification into a request body; `HttpReceiver` (in `http`) posts it and reports the result.
-Formats know nothing of sockets, and share only words (`texts`).
+A `Format` makes a request body of a notification; `HttpReceiver` (in `http`) posts it and reports the result.
+Formats do no I/O, and share only `texts`.
 
 ================  ====================================================================================
 ``webhook``       Standard Webhooks: signed JSON
-``alertmanager``  Alertmanager's v2 API; the only one that is reminded of open alarms
+``alertmanager``  Alertmanager's v2 API; the only receiver that is sent open alarms again
 ``slack``         Slack's incoming webhooks: blocks
 ``pagerduty``     PagerDuty's Events API v2: trigger and resolve
 ================  ====================================================================================

@@ -1,10 +1,9 @@
 """Alertmanager's API v2: `POST /api/v2/alerts`, repeated while an alarm is open.
 
-An alert is its labels: model, detector and severity, never event time or ordinal, which would make each
-repetition another alert. So each alarm of an incident is an alert of its own, and Alertmanager makes them one
-notification where its route groups by model, as the one in `deploy/` does. Each says when it ends if nothing
-more is heard: after four repetitions, as Prometheus does, so that nothing burns for ever once this daemon is
-gone.
+Alertmanager identifies an alert by its labels. They are model, detector and severity, without event time or
+ordinal, so that a repetition is the same alert. Each alarm of an incident is an alert of its own; a route
+that groups by model, such as the one in `deploy/`, makes them one notification. An open alert's `endsAt` is
+four repetitions ahead, as with Prometheus, so that no alert fires for ever once this daemon is gone.
 """
 
 from __future__ import annotations
@@ -37,35 +36,35 @@ from streamwatch.edge.receivers.texts import description, iso, link, title
 
 PATH = "/api/v2/alerts"
 DIGEST_MS = 3_600_000
-"""A digest is an alert for so long; nothing ends it."""
+"""Time from a digest's issue to its alert's `endsAt`; no later request ends it."""
 
 
 @dataclass(frozen=True, slots=True)
 class Alertmanager:
-    """Request bodies for one Alertmanager."""
+    """`Format` for one Alertmanager."""
 
     repeat_interval_ms: int = 60_000
     labels: Mapping[str, str] = field(default_factory=dict[str, str])
     """Added to every alert."""
     external_url: str = ""
     severities: frozenset[Severity] | None = None
-    """Severities of the alarms it is sent; None: all."""
+    """Severities of alarms to send; None: all."""
 
     def request_body(self, notification: Notification, now_ms: int) -> HttpRequestBody:
-        """One alert for each alarm of the incident that is open, or ended with this notification."""
+        """Make an alert for each alarm of the incident that is open or ended with this notification."""
         if notification.digest is not None:
             return _written([self._digest(notification)])
         if notification.hint is not None:
             return _written([self._hint(notification, notification.hint, now_ms)])
         if notification.comparison is not None:
             return _written([self._comparison(notification, notification.comparison, now_ms)])
-        # An alarm that ended before may have begun again in a later incident: its end is sent once.
+        # The end of an alarm is sent once: the same alarm may have begun again in a later incident.
         news = notification.news
         parts = (part for part in notification.parts if part.is_open or part.alarm.detector in news)
         return _written([self._alert(notification, part, now_ms) for part in self._wanted(parts)])
 
     def reminder(self, open_incidents: Sequence[Notification], now_ms: int) -> HttpRequestBody:
-        """All open alarms, hints and verdicts on challengers again."""
+        """Make a request that repeats all open alarms, hints and verdicts on challengers."""
         alarms = [
             self._alert(incident, part, now_ms)
             for incident in open_incidents
@@ -144,7 +143,7 @@ class Alertmanager:
         )
 
     def _span(self, started_ms: int, ended_ms: int | None, now_ms: int) -> dict[str, str]:
-        """Beginning and end of an alert; of an open one, when it ends if nothing more is heard."""
+        """`startsAt` and `endsAt` of an alert; of an open one, `endsAt` is four repetitions ahead."""
         starts_ms = min(started_ms, now_ms)  # events from the future begin now: no end precedes its start
         if ended_ms is None:
             ends_ms = now_ms + 4 * self.repeat_interval_ms
@@ -168,7 +167,7 @@ class Alertmanager:
         )
 
     def _written_alert(self, notification: Notification, alert: dict[str, Any]) -> dict[str, Any]:
-        """With the address of the model's page, if there is one."""
+        """Add the address of the model's page, if there is one."""
         page = link(self.external_url, notification)
         return alert | {"generatorURL": page} if page else alert
 
@@ -185,7 +184,7 @@ def _annotations(notification: Notification, external_url: str) -> dict[str, str
 
 
 def _figures(part: IncidentAlarm) -> dict[str, str]:
-    """Figures of one alarm: what is no label, lest each repetition were another alert."""
+    """Annotations with an alarm's figures; as labels they would make each repetition another alert."""
     alarm = part.alarm
     figures = {
         "event_time": iso(alarm.event_ms),
@@ -210,7 +209,7 @@ def _written(alerts: list[dict[str, Any]]) -> HttpRequestBody:
 
 
 def configure(spec: EndpointSpec, options: ReceiverOptions) -> Configured:
-    """Post alerts to the API of an Alertmanager, and repeat them while they are open."""
+    """Make the format and the reminder for an Alertmanager, its URL completed to that of the API."""
     every_ms: int = options.own["repeat_interval"]
     form = Alertmanager(every_ms, options.own["labels"], options.external_url, spec.severities)
     repeat_interval_seconds = every_ms / 1000
@@ -219,17 +218,17 @@ def configure(spec: EndpointSpec, options: ReceiverOptions) -> Configured:
 
 
 def alerts_url(url: str) -> str:
-    """Complete the address of an Alertmanager, or of its API, with the path of the API."""
+    """Append the path of the API to the URL of an Alertmanager, unless the URL has it."""
     bare = URL(url)
     return str(bare.with_path(bare.path.rstrip("/").removesuffix(PATH) + PATH))
 
 
 RESERVED = ("alertname", "detector", "model", "severity")
-"""Labels of alerts that are not for the operator to choose."""
+"""Labels that every alert sets; settings cannot."""
 
 
 def labelled(labels: Mapping[str, str]) -> Mapping[str, str]:
-    """Check names of labels; raises ValueError for one that is none, or that every alert sets."""
+    """Return the labels; raises ValueError where a name is not valid for Alertmanager or is in `RESERVED`."""
     for name in labels:
         if not re.fullmatch(r"[a-zA-Z_][a-zA-Z0-9_]*", name):
             raise ValueError(f"expected label names of letters, digits and _, got {name!r}")

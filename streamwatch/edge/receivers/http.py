@@ -1,7 +1,7 @@
 """Posts notifications over HTTP: one attempt, in bounded time, without redirects, proxies or cookies.
 
-What goes wrong becomes a reason out of a closed set. Neither the URL (a Slack URL is a secret) nor the text
-of an exception leaves this file.
+A failure is reported as one of the reasons in `MEANINGS`. Neither the URL (a Slack URL is a secret) nor the
+text of an exception is passed on.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from streamwatch.edge.receivers.kind import EndpointSpec, Format, HttpRequestBod
 
 
 _AGAIN = frozenset({408, 425, 429})
-"""Client errors that pass."""
+"""Client errors that are temporary, so that the notification is sent again."""
 MEANINGS = {
     "address_refused": "the URL leads to a link-local address, which is never spoken to",
     "connection": "the connection was refused, or broke off",
@@ -35,18 +35,18 @@ MEANINGS = {
     "timeout": "no answer in time",
     "tls": "the certificate is not trusted, or TLS failed",
 }
-"""Reasons of failures in words, for people who try a receiver by hand."""
+"""Reason of a failure → its explanation, for people who test a receiver by hand."""
 
 
 def meaning(reason: str) -> str:
-    """A reason in words."""
+    """Explain a reason."""
     if reason.startswith("http_3"):
         return f"answered {reason[5:]}: redirects are not followed, give the final URL"
     return f"answered {reason[5:]}" if reason.startswith("http_") else MEANINGS.get(reason, reason)
 
 
 def result_of(status: int, retry_after: str | None, now_ms: int) -> DeliveryResult:
-    """2xx is delivered; 410 ends everything; other client errors end this notification; the rest may pass."""
+    """Classify a status: 2xx is delivered, 410 ends the receiver, most other 4xx give up, the rest retry."""
     reason = f"http_{status}"
     if 200 <= status < 300:
         return Delivered()
@@ -58,7 +58,7 @@ def result_of(status: int, retry_after: str | None, now_ms: int) -> DeliveryResu
 
 
 def seconds_of(retry_after: str | None, now_ms: int) -> float | None:
-    """`Retry-After` as seconds from now, given in seconds or as an HTTP date; None where it says nothing."""
+    """Parse `Retry-After`, seconds or an HTTP date, to seconds from now; None where absent or invalid."""
     text = (retry_after or "").strip()
     if text.isascii() and text.isdecimal():
         return float(text[:9])
@@ -72,23 +72,23 @@ def seconds_of(retry_after: str | None, now_ms: int) -> float | None:
 
 
 CONNECT_SECONDS = 5.0
-"""Of `timeout_seconds`, what a connection may take."""
+"""Limit for making a connection, within `timeout_seconds` for the whole request."""
 _MIN_SECONDS = 0.001
 
 
 class HttpReceiver:
-    """A receiver that is posted to.
+    """A receiver that notifications are posted to.
 
     Parameters
     ----------
     spec
-        Where.
+        Its URL, time limit, and which notifications it gets.
     form
-        In which words.
+        Makes the request bodies.
     reminder
-        How it is reminded of open incidents, every `spec.repeat_interval_seconds`.
+        Makes the request that repeats open incidents, every `spec.repeat_interval_seconds`; None: never.
     resolver
-        Resolves names; the system's by default. Whatever it answers is checked.
+        Resolves host names; the system's by default. Addresses that it returns are checked.
     """
 
     def __init__(
@@ -107,12 +107,12 @@ class HttpReceiver:
 
     @property
     def name(self) -> str:
-        """As the operator calls it."""
+        """Name of the receiver in the settings."""
         return self._spec.name
 
     @property
     def host(self) -> str:
-        """The host of its URL, without anything that could be secret."""
+        """Host of its URL, which is no secret."""
         return self._url.host or ""
 
     @property
@@ -121,7 +121,7 @@ class HttpReceiver:
         return self._spec.repeat_interval_seconds if self._reminder else None
 
     def wants(self, notification: Notification) -> bool:
-        """Tell whether a receiver is sent a notification: by its kind, its severities, the model's labels."""
+        """Tell whether it is sent a notification, by its kind, its severities and the model's labels."""
         spec = self._spec
         if notification.comparison is not None:
             wanted = spec.comparisons
@@ -139,7 +139,7 @@ class HttpReceiver:
         return all(labels.get(name) == value for name, value in spec.matchers.items())
 
     async def open(self) -> None:
-        """Make a session in the running loop."""
+        """Open an HTTP session in the running event loop."""
         if self._session is None:
             resolver = GuardedResolver(self._resolver or SystemResolver())
             trusted = ssl.create_default_context(cafile=self._spec.ca_file) if self._spec.ca_file else True
@@ -191,11 +191,11 @@ _REASONS: tuple[tuple[type[BaseException] | tuple[type[BaseException], ...], str
     (aiohttp.InvalidURL, "invalid_url"),
     ((aiohttp.ClientConnectionError, OSError), "connection"),
 )
-"""The first that fits, for several of them are others, too."""
+"""Exception type → reason; the first match counts, as some types are subclasses of later ones."""
 
 
 def reason_of(error: BaseException) -> str:
-    """Reason of a failed post, in one word."""
+    """Return the reason, a key of `MEANINGS`, for the exception of a failed post."""
     seen: BaseException | None = error
     while seen is not None:
         if isinstance(seen, AddressRefusedError):

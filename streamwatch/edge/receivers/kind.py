@@ -1,6 +1,6 @@
-"""What a type of receiver exports: its name, the settings that are its own, and the words of its requests.
+"""Definition of a type of receiver: its name, the settings that only it has, and the format of its requests.
 
-Nothing here or in the files of receivers needs an HTTP client: settings are made of these KINDs.
+Neither this file nor those of the types import an HTTP client, because reading settings needs the KINDs.
 """
 
 from __future__ import annotations
@@ -11,32 +11,32 @@ from typing import Any, Literal, NamedTuple, Protocol, TypeAlias
 
 from streamwatch.core.alerting.notification import Notification, Severity
 
-# Requests, without anything of the network.
+# Contents of requests.
 
 
 @dataclass(frozen=True, slots=True)
 class HttpRequestBody:
-    """A JSON body, and headers of its own."""
+    """JSON body of a request, and its headers beyond the usual ones."""
 
     body: bytes = field(repr=False)
     headers: Mapping[str, str] = field(default_factory=dict[str, str], repr=False)
 
 
 class Format(Protocol):
-    """Format of one kind of receiver."""
+    """Maker of request bodies for one type of receiver."""
 
     def request_body(self, notification: Notification, now_ms: int) -> HttpRequestBody:
-        """A notification in its words."""
+        """Make the request for a notification, as of `now_ms`."""
         ...
 
 
 Reminder: TypeAlias = Callable[[Sequence[Notification], int], HttpRequestBody]
-"""Open incidents and the time → one request that repeats them all."""
+"""(open incidents, current time in ms) → one request that repeats all of them."""
 
 
 @dataclass(frozen=True, slots=True)
 class EndpointSpec:
-    """Endpoint of one receiver, and the severities it gets."""
+    """URL of one receiver, and which notifications it gets."""
 
     name: str
     url: str = field(repr=False)
@@ -67,16 +67,16 @@ class OwnKey(NamedTuple):
 
     name: str
     holds: Literal["secret", "secrets", "texts", "duration"]
-    """A secret, several, texts by name, or a duration in ms. Secrets are required, and may be given as files
-    under `<name>_file` or `<name>_files`."""
+    """Type of the value: a secret, a list of secrets, a mapping of texts, or a duration in ms. Secrets are
+    required, and may be given as files under `<name>_file` or `<name>_files`."""
     about: str
-    """Description, as users read it."""
+    """Description in the reference of settings."""
     default: object = None
     """Default of a duration."""
     parse: Callable[[Any], Any] = lambda value: value
-    """Value of a secret or of the texts; raises ValueError for one that cannot be used."""
+    """Converts a secret or the texts for `configure`; raises ValueError for invalid ones."""
     advice: str = ""
-    """How to make a secret, for whoever has none."""
+    """How to make a secret, shown where none is set."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,18 +84,18 @@ class ReceiverOptions:
     """Settings of one receiver beyond its endpoint, secrets read and parsed."""
 
     external_url: str = ""
-    """Where people reach the status page; empty without one."""
+    """URL at which people reach the status page; empty without one."""
     own: Mapping[str, Any] = field(default_factory=dict[str, Any], repr=False)
-    """Values of the type's own keys."""
+    """Parsed values of the type's own keys, by name."""
 
 
 class Configured(NamedTuple):
-    """Address of a receiver, and the form in which it is written to."""
+    """Endpoint of a receiver, and the format of its requests."""
 
     spec: EndpointSpec
     form: Format
     reminder: Reminder | None = None
-    """Repeats open incidents, every `spec.repeat_interval_seconds`."""
+    """Makes the request that repeats open incidents, every `spec.repeat_interval_seconds`; None: never."""
 
 
 class ReceiverKind(NamedTuple):
@@ -107,8 +107,8 @@ class ReceiverKind(NamedTuple):
     """Keys of the section that only this type has."""
     configure: Callable[[EndpointSpec, ReceiverOptions], Configured]
     default_url: str = ""
-    """Where the section names no URL; empty where it has to."""
+    """URL where the section names none; empty where it must name one."""
     groups: bool = False
-    """Whether the receiver groups notifications by itself, so that each is sent to it at once."""
+    """Whether the receiver groups notifications itself, so that each is sent at once, not in a digest."""
     reads_digests: bool = True
-    """Whether the receiver can be sent what is about no incident, to be read: a digest of worse models."""
+    """Whether the receiver can be sent the digest of worse models, which is about no incident."""

@@ -1,6 +1,7 @@
-"""PagerDuty's Events API v2: an incident is triggered, what is new of it is added, its end resolves it.
+"""PagerDuty's Events API v2: an incident's first notification and updates trigger, its end resolves.
 
-The key that makes all that one incident is the incident's id. A digest triggers one that people close.
+The incident's id is the `dedup_key`, by which PagerDuty makes these events one incident. A digest triggers an
+incident of its own, which people close.
 """
 
 from __future__ import annotations
@@ -28,14 +29,14 @@ _SUMMARY = 1_024
 
 @dataclass(frozen=True, slots=True)
 class PagerDuty:
-    """Request bodies for one service."""
+    """`Format` for one PagerDuty service."""
 
     routing_key: str = field(repr=False)
     source: str = "streamwatch"
     external_url: str = ""
 
     def request_body(self, notification: Notification, now_ms: int) -> HttpRequestBody:
-        """The notification as an event."""
+        """Make an event of the notification."""
         del now_ms
         event: dict[str, Any] = {
             "routing_key": self.routing_key,
@@ -98,7 +99,7 @@ def _class_of(notification: Notification) -> str:
 
 
 def configure(spec: EndpointSpec, options: ReceiverOptions) -> Configured:
-    """Post events of one service."""
+    """Make the format for one PagerDuty service."""
     return Configured(spec, PagerDuty(options.own["routing_key"], external_url=options.external_url))
 
 

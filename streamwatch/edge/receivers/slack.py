@@ -1,8 +1,8 @@
 """Slack's incoming webhooks: a header, sentences, and the figures.
 
-A message once posted cannot be changed by a webhook: what is new of an incident is a message of its own, with
-the incident's id below.
-Names come from records: `&`, `<` and `>` are escaped, so that no model can mention a channel or plant a link.
+A webhook cannot change a posted message, so each update of an incident is a new message with the incident's
+id at the end. Names come from records: `&`, `<` and `>` are escaped, so that no model's name can mention a
+channel or contain a link.
 """
 
 from __future__ import annotations
@@ -25,18 +25,18 @@ from streamwatch.edge.receivers.texts import figures as hint_figures
 
 _HEADER = 150
 _SECTION = 3_000
-"""Characters Slack takes in a header and in a section."""
+"""Characters that Slack accepts in a header (`_HEADER`) and in a section (`_SECTION`)."""
 _SIGNS = {"firing": "🔴", "updated": "🟠", "resolved": "🟢", "digest": "📋", "retraining": "🔁"}
 
 
 @dataclass(frozen=True, slots=True)
 class Slack:
-    """Request bodies for one channel."""
+    """`Format` for one Slack channel."""
 
     external_url: str = ""
 
     def request_body(self, notification: Notification, now_ms: int) -> HttpRequestBody:
-        """The notification as blocks, with a plain line for notifications."""
+        """Make a message of blocks, with one line of plain text for pop-ups."""
         del now_ms
         sign = _SIGNS[notification.kind]
         if notification.hint is not None and notification.kind == "firing":
@@ -100,12 +100,12 @@ class Slack:
 
 
 def escaped(text: str) -> str:
-    """The three characters with a meaning of their own in Slack's texts."""
+    """Escape the three characters that have a meaning in Slack's texts: `&`, `<`, `>`."""
     return text.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
 
 
 def _cut(text: str, most: int) -> str:
-    """Escaped, and short enough; never cut inside an escape."""
+    """Escape a text and cut it to `most` characters, never inside an escape."""
     kept = escaped(text)
     while len(kept) > most:
         text = text[:-1]
@@ -114,12 +114,12 @@ def _cut(text: str, most: int) -> str:
 
 
 def _markdown(text: str) -> dict[str, str | bool]:
-    """Slack turns no name that looks like an address or a channel into a link."""
+    """Text object in which Slack makes no links of names that look like addresses or channels."""
     return {"type": "mrkdwn", "text": _cut(text, _SECTION), "verbatim": True}
 
 
 def configure(spec: EndpointSpec, options: ReceiverOptions) -> Configured:
-    """Post blocks to an incoming webhook."""
+    """Make the format for an incoming webhook."""
     return Configured(spec, Slack(options.external_url))
 
 

@@ -26,7 +26,7 @@ from streamwatch.core.predictions.early_hints.view import OTHERS
 from streamwatch.core.predictions.kind import ActiveHint
 from streamwatch.core.specs import HEADLINE, UtilityKind
 
-# Times and shares as texts.
+# Formatting of times and shares.
 
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
@@ -34,27 +34,27 @@ _YEAR_10000_MS = 253_402_300_800_000
 
 
 def iso(ms: int) -> str:
-    """A time as RFC 3339, in UTC; what lies outside of the calendar is its nearest end."""
+    """Format a time as RFC 3339 in UTC; times outside the years 1970 to 9999 become the nearer end."""
     inside = min(max(ms, 0), _YEAR_10000_MS - 1)
     at = _EPOCH + timedelta(milliseconds=inside)
     return at.isoformat(timespec="milliseconds").replace("+00:00", "Z")
 
 
 def share(value: float) -> str:
-    """An error rate in percent."""
+    """Format a share in percent; `unknown` for NaN."""
     return "unknown" if value != value else f"{100 * value:.1f} %"  # noqa: PLR0124  # NaN is not itself
 
 
 def iso_minutes(ms: int) -> str:
-    """A time as RFC 3339 to the minute, in UTC."""
+    """Format a time as RFC 3339 in UTC, to the minute."""
     return f"{iso(ms)[:16]}Z"
 
 
-# Sentences on a change of the error: in classes, in segments, in the order of predictions.
+# Sentences on a change of the error: due to classes, in segments, in the order of predictions.
 
 
 def looks_like(shift: ClassShift) -> str:
-    """Line on whether it looks like a change of the classes or of the model, and what that rests on."""
+    """Say whether a change of the error looks like one of class shares or of the model, with figures."""
     share_of = (
         f"{shift.share.name} went from {share(shift.share.before)} to {share(shift.share.after)} of labels"
     )
@@ -75,7 +75,7 @@ def looks_like(shift: ClassShift) -> str:
 
 
 def sits_in(change: SegmentChange) -> str:
-    """Sentence on the value of a segment in which most of the extra errors sit."""
+    """Name the value of a segment that has most of the extra errors, with the figures for that."""
     return (
         f"{share(change.share)} of the extra errors are in {change.segment} {change.value}, which has "
         f"{share(change.traffic)} of the outcomes: its error went from {share(change.before)} over its "
@@ -84,12 +84,12 @@ def sits_in(change: SegmentChange) -> str:
 
 
 def points(value: float, sign: str = "+") -> str:
-    """A difference of shares in percentage points."""
+    """Format a difference of shares in percentage points."""
     return f"{100 * value:{sign}.1f} points".replace("-", "−")
 
 
 def in_prediction_time(alarm: Alarm) -> str:
-    """Say on which prediction an alarm fell that was found in the order of predictions; empty of others."""
+    """Say when the prediction was made at which an alarm fell; empty for an alarm in the order of labels."""
     if alarm.predicted_ms is None:
         return ""
     return (
@@ -99,7 +99,7 @@ def in_prediction_time(alarm: Alarm) -> str:
 
 
 def among_predictions(alarm: Alarm) -> str:
-    """Say since when predictions err otherwise, as labels came later; empty where that was not found."""
+    """Say since when predictions err more or less, which precedes their labels; empty where not found."""
     change = alarm.predictions
     if change is None:
         return ""
@@ -111,11 +111,11 @@ def among_predictions(alarm: Alarm) -> str:
     )
 
 
-# Texts of early hints: what changed among predictions, and that it is no verdict.
+# Texts of early hints, which report a change among predictions and are no verdicts.
 
 
 LOOK_AT = "the shares of the predicted classes, and what changed upstream at that time"
-"""What to look at first."""
+"""Advice of a hint on what to look at first."""
 _OVER = {
     "stands_no_longer": (
         "it no longer stands: a hint ends as many predictions later as it looks back, or when hints are no "
@@ -126,7 +126,7 @@ _OVER = {
 
 
 def hint_title(hint: NotifiedHint) -> str:
-    """One line, for a phone."""
+    """Write a hint as one short line."""
     if hint.reason is not None:
         return f"Early hint on {hint.model} is over"
     given = hint.as_notified
@@ -134,7 +134,7 @@ def hint_title(hint: NotifiedHint) -> str:
 
 
 def hint_sentences(hint: NotifiedHint) -> str:
-    """A few sentences: what changed, since when, and what that does not say."""
+    """Write a hint in a few sentences: what changed, since when, and what that does not imply."""
     given = iso(hint.as_notified.given_ms)
     if hint.reason is not None:
         return f"The early hint on {hint.model}, given at {given}, is over: {_OVER[hint.reason]}."
@@ -150,9 +150,9 @@ BY: Final[Mapping[UtilityKind, str]] = {
     "balanced": " by balanced accuracy",
     "costs": " by costs",
 }
-"""How verdicts by each utility are marked; those by accuracy, which is the default, are not."""
+"""Words after a verdict, by its utility; none for accuracy, the default."""
 
-# Texts of comparisons: which model is better, since when, and how sure that is.
+# Texts of comparisons: which model is better, since when, and how certain that is.
 
 
 _ENDED = {
@@ -163,7 +163,7 @@ _ENDED = {
 
 
 def comparison_title(pair: NotifiedComparison) -> str:
-    """One line, for a phone."""
+    """Write a comparison as one short line."""
     if pair.reason is not None:
         by = BY[pair.utility]
         return f"No longer shown that {pair.challenger} is {_side(pair)} than {pair.champion}{by}"
@@ -173,7 +173,7 @@ def comparison_title(pair: NotifiedComparison) -> str:
 
 
 def comparison_sentences(pair: NotifiedComparison) -> str:
-    """A few sentences: which model is better, what that rests on, and what can be done about it."""
+    """Write a comparison in a few sentences: which model is better, the figures, and what can be done."""
     if pair.reason is not None:
         return (
             f"That {pair.challenger} is {_side(pair)} than {pair.champion}{BY[pair.utility]} since "
@@ -199,7 +199,7 @@ def _side(pair: NotifiedComparison) -> str:
 
 
 def figures(hint: ActiveHint) -> str:
-    """From what to what: shares in percent, scores as they are."""
+    """Write the value before a hint's change and the one now: shares in percent, scores as numbers."""
     if hint.predicted_class is not None:
         return f"{share(hint.before)} → {share(hint.now)} of predictions"
     return f"{_score(hint.before)} → {_score(hint.now)}"
@@ -212,7 +212,7 @@ def _changed(hint: ActiveHint) -> str:
 
 
 def class_of(hint: ActiveHint) -> str:
-    """Name the class whose share changed; all beyond those counted by name are named together."""
+    """Name the class whose share changed; classes that are not counted by name are named together."""
     return "classes beyond its first eight" if hint.predicted_class == OTHERS else f"{hint.predicted_class}"
 
 
@@ -232,7 +232,7 @@ REASONS = {
 
 
 def judged(judgement: Judgement) -> str:
-    """Say a verdict on a model, as the rest of a sentence."""
+    """Write a verdict on a model as a predicate: `is worse than no change since …`."""
     whom = _opponent(judgement)
     sentences = {
         1: f"is better than {whom}",
@@ -247,7 +247,7 @@ def judged(judgement: Judgement) -> str:
 
 
 def between(judgement: Judgement) -> str:
-    """Say the interval of *since* of a verdict by cohorts; empty where it has none."""
+    """Write the interval of the time since when a verdict by cohorts holds; empty where it has none."""
     return _interval(judgement.earliest_ms, judgement.latest_ms)
 
 
@@ -261,7 +261,7 @@ def _interval(earliest_ms: int | None, latest_ms: int | None) -> str:
 
 
 def _opponent(judgement: Judgement) -> str:
-    """Whom a verdict is against; by cohorts, one that is not worse is against both opponents."""
+    """Name the opponent of a verdict; one by cohorts that is not `worse` is against both opponents."""
     if judgement.basis == "labels":
         return "no change" if judgement.opponent == HEADLINE else judgement.opponent
     if judgement.verdict < 0:
@@ -270,7 +270,7 @@ def _opponent(judgement: Judgement) -> str:
 
 
 def _certainty(judgement: Judgement) -> str:
-    """Say what a verdict by cohorts rests on, and how sure it is."""
+    """Explain the status of a verdict by cohorts: early, confirmed or retracted; empty for others."""
     meanings = {
         "early": "It is early: it counts on labels being as late as they were so far, and is confirmed or "
         "retracted once all labels of these predictions are in.",
@@ -283,7 +283,7 @@ def _certainty(judgement: Judgement) -> str:
 
 
 def _alternates(alternation: Alternation, judgement: Judgement) -> str:
-    """Say how a verdict alternates, as the rest of a sentence."""
+    """Write how a verdict alternates, and with which period, as a predicate."""
     by = BY[judgement.utility]
     sentences = f"alternates between worse than {_opponent(judgement)} and not worse{by}"
     if (period_ms := alternation.period_ms) is None:
@@ -299,7 +299,7 @@ def _alternates(alternation: Alternation, judgement: Judgement) -> str:
 
 
 def title(notification: Notification) -> str:
-    """One line, for a phone: how the model does now, and who says so."""
+    """Write one short line: how the model does now, and which detector or verdict shows that."""
     test = "Test: " if notification.test else ""
     if notification.kind == "digest":
         return f"{test}{_digest_title(notification)}"
@@ -325,7 +325,7 @@ def _digest_title(notification: Notification) -> str:
 
 
 def gathered_title(gathered: Gathered) -> str:
-    """One line for a digest of notifications: how many models, and how many alarms began and are over."""
+    """Write one line for a digest of notifications: its models, alarms that began, alarms that ended."""
     models = f"{gathered.models} model{'s' if gathered.models != 1 else ''}"
     parts = ", ".join(
         f"{number} {words}"
@@ -340,7 +340,7 @@ def gathered_title(gathered: Gathered) -> str:
 
 
 def gathered_lines(gathered: Gathered) -> list[str]:
-    """A line for each notification that a digest lists, the labels of its model in brackets."""
+    """Write a line for each notification in a digest, with the labels of its model in brackets."""
     return [
         f"{title(each)}{f' ({labels})' if (labels := labelled(each.labels)) else ''}"
         for each in gathered.listed
@@ -348,12 +348,12 @@ def gathered_lines(gathered: Gathered) -> list[str]:
 
 
 def labelled(labels: Mapping[str, str]) -> str:
-    """Labels as a text, as in `team=payments, tier=gold`."""
+    """Write labels as in `team=payments, tier=gold`."""
     return ", ".join(f"{name}={value}" for name, value in labels.items())
 
 
 def gathered_sentences(gathered: Gathered) -> str:
-    """All lines of a digest of notifications, and how many more there were."""
+    """Join all lines of a digest of notifications, and say how many more there were."""
     lines = "\n".join(f"• {line}" for line in gathered_lines(gathered))
     more = gathered.notifications - len(gathered.listed)
     beyond = f"\nand {more} more; the page and the API have all." if more > 0 else ""
@@ -361,7 +361,7 @@ def gathered_sentences(gathered: Gathered) -> str:
 
 
 def fleet_title(fleet: NotifiedFleet) -> str:
-    """One line for a list of worse models: how many, and how many pairs were added or have left."""
+    """Write one line for a list of worse models: its length, and how many pairs were added or removed."""
     counts = ((fleet.number_added * (fleet.before_ms is not None), "added"), (fleet.number_left, "left"))
     changes = ", ".join(f"{number} {words}" for number, words in counts if number)
     models = f"{fleet.models or 'no'} model{'s' if fleet.models != 1 else ''}"
@@ -369,7 +369,7 @@ def fleet_title(fleet: NotifiedFleet) -> str:
 
 
 def fleet_sentences(fleet: NotifiedFleet) -> str:
-    """List of worse models in sentences: its promise, which a cut text keeps, then changes, then pairs."""
+    """Write the list of worse models: its guarantee (which a cut text keeps), then changes, then pairs."""
     promise = (
         f"List of {iso_minutes(fleet.at_ms)}, of {fleet.pairs:,} pairs of a model and an opponent; the share "
         f"is {fleet.share:.0%}: {RULE}. A model that has recovered may be listed.\n"
@@ -394,7 +394,7 @@ def _pair(pair: WorsePair | RivalPair) -> str:
 
 
 def _held(pair: WorsePair) -> str:
-    """Since when a listed pair's verdict is worse; of another verdict, which."""
+    """Say since when a listed pair's verdict is `worse`; or name its verdict now, if that is another."""
     if pair.verdict != "worse":
         return f", verdict now: {'better' if pair.verdict == 'better' else 'no clear difference'}"
     if pair.since_ms is None:
@@ -404,7 +404,7 @@ def _held(pair: WorsePair) -> str:
 
 
 def description(notification: Notification, external_url: str = "") -> str:
-    """A few sentences: what was found, when, and what that rests on; news first, what to look at last."""
+    """Write a few sentences: what was found, when, and the figures, news first; then what to look at."""
     look = look_first(notification, external_url)
     return " ".join(filter(None, (_found(notification), look)))
 
@@ -415,9 +415,9 @@ def look_first(notification: Notification, external_url: str = "") -> str:
     Parameters
     ----------
     notification
-        What it is about.
+        The notification.
     external_url
-        Where the page is; without it, only what to look at is written.
+        URL of the page; if empty, no address is written.
     """
     if notification.kind == "resolved":
         return ""
@@ -484,7 +484,7 @@ def _found(notification: Notification) -> str:
 
 
 def link(external_url: str, notification: Notification) -> str:
-    """Address of the model's page, or that of comparisons, or of all for a digest; empty without a URL."""
+    """URL of the page of the model, of comparisons, or of all (digests); empty without `external_url`."""
     if not external_url or not notification.model:
         return external_url
     parts = urlsplit(external_url)
@@ -495,7 +495,7 @@ def link(external_url: str, notification: Notification) -> str:
 
 
 def _state(notification: Notification) -> str:
-    """How the model does by the alarms that are open; at the end, what ended."""
+    """Say how the model does by the open alarms; of an incident that is over, what ended."""
     model = notification.model
     parts = [part for part in notification.parts if part.is_open] or [
         part for part in notification.parts if part.reason in ("verdict_changed", "retracted")
@@ -525,7 +525,7 @@ def _state(notification: Notification) -> str:
 
 
 def _sentence(part: IncidentAlarm) -> str:
-    """What one part says."""
+    """Write one alarm of an incident in sentences."""
     alarm = part.alarm
     if alarm.judgement is not None and part.alternation is not None and part.is_open:
         changes, since = part.alternation.changes, iso(part.alternation.first_ms)
@@ -559,7 +559,7 @@ def _sentence(part: IncidentAlarm) -> str:
 
 
 def _delays(part: IncidentAlarm) -> str:
-    """Say of an early verdict that the delays it counts on have changed; empty if they have not."""
+    """Warn that the label delays which an early verdict relies on have changed; empty if they have not."""
     if not part.delays_moved or part.alarm.judgement is None or part.alarm.judgement.status != "early":
         return ""
     return (
@@ -569,7 +569,7 @@ def _delays(part: IncidentAlarm) -> str:
 
 
 def _false_ones(part: IncidentAlarm) -> str:
-    """Say how many false alarms are to be expected of the detector; empty where unknown."""
+    """Say how often the detector is expected to raise a false alarm; empty where unknown."""
     if part.false_monthly is None:
         return ""
     return (
@@ -579,7 +579,7 @@ def _false_ones(part: IncidentAlarm) -> str:
 
 
 def _confirmed(part: IncidentAlarm) -> str:
-    """Say whether cohorts of predictions show what labels show; empty where that is not asked."""
+    """Say whether cohorts of predictions confirm an alarm from labels; empty where not checked."""
     if (found := part.confirmation) is not None:
         return (
             f" This is confirmed: of predictions made since {iso_minutes(found.since_ms)}, "
@@ -596,7 +596,7 @@ def _confirmed(part: IncidentAlarm) -> str:
 
 
 def _quick(judgement: Judgement) -> str:
-    """Warn of a verdict before which no label could take long."""
+    """Warn of a verdict that only quick labels contributed to; empty for others."""
     if not judgement.quick_labels_only:
         return ""
     return (
@@ -606,12 +606,12 @@ def _quick(judgement: Judgement) -> str:
 
 
 def _misleads(part: IncidentAlarm) -> bool:
-    """Tell whether it is an open verdict by accuracy on a model that recognizes its rare classes."""
+    """Tell whether a part is an open verdict by accuracy on a model that recognizes rare classes."""
     return part.is_open and part.accuracy_misleads
 
 
 def _of_rare(part: IncidentAlarm) -> str:
-    """Say what a verdict by accuracy is worth where one class is nearly all there is."""
+    """Qualify a verdict by accuracy where one class has nearly all labels; empty elsewhere."""
     if not _misleads(part):
         return ""
     return (
@@ -622,7 +622,7 @@ def _of_rare(part: IncidentAlarm) -> str:
 
 
 def _mention(part: IncidentAlarm) -> str:
-    """A part that is no news, in a few words."""
+    """Mention an alarm that is no news, in a few words."""
     since = f"{part.alarm.detector} since {iso(part.started_at_ms)}"
     return since if part.alarms == 1 else f"{since} ({part.alarms} alarms)"
 

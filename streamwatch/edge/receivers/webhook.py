@@ -2,7 +2,7 @@
 
 `webhook-id` is the notification's id, the same on every attempt. `webhook-timestamp` is the attempt's.
 `webhook-signature` holds one `v1,<base64>` per secret, separated by spaces: HMAC-SHA256 of
-`id.timestamp.body`. With two secrets the receiver can change from one to the other at any time.
+`id.timestamp.body`. With two secrets, the receiving side may switch from the old to the new one at any time.
 """
 
 from __future__ import annotations
@@ -38,17 +38,17 @@ from streamwatch.edge.receivers.kind import (
 from streamwatch.edge.receivers.texts import description, iso, link, look_first, title
 
 MAX_BYTES = 20_000
-"""Larger payloads are for the receiver to fetch, says the specification."""
+"""Limit of a payload: the specification asks receivers to fetch larger ones."""
 _MIN_KEY_BYTES = 16
 
 
 def key_of(secret: str) -> bytes:
-    """Bytes of a secret written `whsec_<base64>`; the prefix and the padding may be missing.
+    """Decode a secret written `whsec_<base64>`; the prefix and the padding may be missing.
 
     Raises
     ------
     ValueError
-        Not base64, or too short to protect anything; the text says nothing of the secret.
+        Not base64, or shorter than 16 bytes; the message has no part of the secret.
     """
     encoded = secret.strip().removeprefix("whsec_").rstrip("=")
     try:
@@ -62,13 +62,13 @@ def key_of(secret: str) -> bytes:
 
 @dataclass(frozen=True, slots=True)
 class Webhook:
-    """Request bodies for a receiver that knows one of `keys`."""
+    """`Format` for a receiver that has one of `keys`."""
 
     keys: Sequence[bytes] = field(repr=False)
     external_url: str = ""
 
     def request_body(self, notification: Notification, now_ms: int) -> HttpRequestBody:
-        """Build the request with the notification, signed with the current time."""
+        """Make the signed request; the signature covers `now_ms`."""
         body = body_of(notification, self.external_url)
         seconds = now_ms // 1000
         signed = b".".join((notification.id.encode(), str(seconds).encode(), body))
@@ -86,7 +86,7 @@ class Webhook:
 
 
 def body_of(notification: Notification, external_url: str) -> bytes:
-    """JSON of `type`, `timestamp` and `data`, short enough.
+    """Encode a notification as JSON of `type`, `timestamp` and `data`, in at most `MAX_BYTES`.
 
     `type` is `drift.firing`, `drift.updated`, `drift.resolved` or `drift.digest`, of an early hint
     `hint.firing` or `hint.resolved`, of a challenger `comparison.firing`, `comparison.updated` or
@@ -138,7 +138,7 @@ def body_of(notification: Notification, external_url: str) -> bytes:
 
 
 def _cut(notification: Notification, external_url: str) -> str:
-    """The description, in 2,000 characters: what to look at is kept whole."""
+    """The description in at most 2,000 characters; the advice on what to look at is never cut."""
     look = look_first(notification, external_url)
     text = description(notification, external_url).removesuffix(look)
     return text[: max(0, 2_000 - len(look))] + look
@@ -157,7 +157,7 @@ def _type(notification: Notification) -> str:
 
 
 def _gathered(gathered: Gathered) -> dict[str, Any]:
-    """A digest of notifications: those that it lists, each as its notification's one line."""
+    """Fields of a digest of notifications; each listed notification is one line of text."""
     return {
         "notifications": gathered.notifications,
         "models": gathered.models,
@@ -179,7 +179,7 @@ def _gathered(gathered: Gathered) -> dict[str, Any]:
 
 
 def _fleet(fleet: NotifiedFleet) -> dict[str, Any]:
-    """List of the models that are worse; `since` and its interval are null where the verdict is another."""
+    """Fields of the list of worse models; `since` and its interval are null unless the verdict is `worse`."""
     return {
         "at": iso(fleet.at_ms),
         "before": _iso(fleet.before_ms),
@@ -216,7 +216,7 @@ def _iso(ms: int | None) -> str | None:
 
 
 def _hint(hint: NotifiedHint) -> dict[str, Any]:
-    """What changed among predictions; `predicted_class` is null where their mean score did."""
+    """Fields of a hint; `predicted_class` is null where the mean score changed, not a class's share."""
     text = hint.as_notified
     return {
         "predicted_class": text.predicted_class,
@@ -229,7 +229,7 @@ def _hint(hint: NotifiedHint) -> dict[str, Any]:
 
 
 def _comparison(pair: NotifiedComparison) -> dict[str, Any]:
-    """Verdict on a challenger; `status` is null in the order of labels."""
+    """Fields of a verdict on a challenger; `status` is null in the order of labels."""
     return {
         "champion": pair.champion,
         "challenger": pair.challenger,
@@ -243,7 +243,7 @@ def _comparison(pair: NotifiedComparison) -> dict[str, Any]:
 
 
 def _part(part: IncidentAlarm) -> dict[str, Any]:
-    """One alarm of an incident; `newest` is the detector's newest alarm, or the verdict that ended it."""
+    """Fields of one alarm of an incident; `newest` is the detector's newest alarm, or the closing verdict."""
     expected: dict[str, Any] = {}
     if part.false_monthly is not None:
         expected["false_alarms_expected_monthly"] = part.false_monthly
@@ -271,7 +271,7 @@ _LISTS = ("tallies", "earliest", "listed", "added", "left")
 
 
 def configure(spec: EndpointSpec, options: ReceiverOptions) -> Configured:
-    """Post signed JSON to an endpoint."""
+    """Make the format for a webhook."""
     return Configured(spec, Webhook(options.own["secrets"], options.external_url))
 
 

@@ -1,4 +1,4 @@
-"""Sources of records: one package or file per kind, each a `core.ports.Source`, looked up by name.
+"""Sources of records: one package or file per kind, by name; each builds a `core.ports.Source`.
 
 ===========  =========================================================================================
 ``kafka``    all partitions of the configured topics, from Apache Kafka
@@ -19,4 +19,4 @@ __all__ = ["KINDS", "SourceKind"]
 KINDS: Mapping[str, SourceKind[Any]] = MappingProxyType(
     {module.KIND.name: module.KIND for module in (kafka,)}
 )
-"""Sources by the section of the settings that is about them."""
+"""Sources by the name of their section in the settings."""

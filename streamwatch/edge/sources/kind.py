@@ -1,4 +1,4 @@
-"""What a source exports: its section of the settings, and how it is built."""
+"""Definition of a kind of source: its section of the settings, and the function that builds it."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ Spec_contra = TypeVar("Spec_contra", contravariant=True)
 
 
 class Build(Protocol, Generic[Spec_contra]):
-    """Builds a source."""
+    """Function that builds a source."""
 
     def __call__(
         self,
@@ -24,19 +24,20 @@ class Build(Protocol, Generic[Spec_contra]):
         topics_since_ms: Callable[[], Mapping[str, int]] = ...,
         /,
     ) -> Source:
-        """From its specification, topics, where internal events go, and the metadata of committed offsets.
+        """Build a source of topics.
 
-        `topics_since_ms` gives the time from which topics are read that a state got later than the others.
+        `emit` receives internal events. `offset_metadata` returns the text committed with offsets.
+        `topics_since_ms` returns, for topics that were added to an existing state, the time (ms) from which
+        each is read.
         """
         ...
 
 
 class SourceKind(NamedTuple, Generic[Spec]):
-    """A source of records."""
+    """A kind of source."""
 
     name: str
-    """Section of the settings that is about it."""
+    """Name of its section in the settings."""
     build: Build[Spec]
     refusals: tuple[type[Exception], ...] = ()
-    """Errors with which reading may end and that no restart will cure; each has what to change in its
-    message."""
+    """Errors that end reading and that a restart does not cure; their messages say what to change."""

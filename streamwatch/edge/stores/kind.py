@@ -1,4 +1,4 @@
-"""What a store exports: its name in the settings, whether it outlives the process, and how it is opened."""
+"""Definition of a kind of store, and the errors that stores raise."""
 
 from __future__ import annotations
 
@@ -15,25 +15,25 @@ Spec = TypeVar("Spec")
 
 
 class StoreKind(NamedTuple, Generic[Spec]):
-    """A store of state between batches."""
+    """A kind of store."""
 
     name: str
     """Value of `state.kind` in the settings."""
     durable: bool
     """Whether its contents survive the process."""
     open: Callable[[Spec], Store]
-    """Opens it, given where and how large; may raise StateRefused or StateFailed."""
+    """Opens a store by its specification; may raise StateRefused or StateFailed."""
 
 
-# What a store on disk may raise: it failed and may be opened anew, or trying again cures nothing.
+# Errors of a store on disk: after StateFailed it may be opened anew, after StateRefused that would not help.
 
 
 class StateFailed(Exception):  # noqa: N818 - named by what happened, as the events are
-    """The disk failed for the moment: what was being written may be there or not."""
+    """The disk failed: the last write may have been made or not. The store may be opened anew."""
 
 
 class StateGone(StateFailed):
-    """The directory of the state was removed or replaced under the daemon: what it held is lost."""
+    """The directory of the state was removed or replaced while the daemon ran: its contents are lost."""
 
 
 class StateRefused(Exception):  # noqa: N818 - see StateFailed
@@ -41,9 +41,9 @@ class StateRefused(Exception):  # noqa: N818 - see StateFailed
 
 
 class StateForbidden(StateRefused):
-    """The directory may not be read or written: by its rights, or because its file system is read-only.
+    """The directory cannot be read or written, by its permissions or because its file system is read-only.
 
-    At a start, an operator has to change that. If a state was open when it happened, it may be temporary.
+    At a start, an operator has to change that. If the state was already open, it may be temporary.
     """
 
 
@@ -61,7 +61,7 @@ class StateDamaged(StateRefused):
 
 @contextmanager
 def damage_named(directory: Path) -> Generator[None]:
-    """Raise StateDamaged, which names the directory, for errors about damaged contents."""
+    """Turn errors of decoding in the block into StateDamaged, which names the directory."""
     try:
         yield
     except (ColdDamaged, PackedError) as error:

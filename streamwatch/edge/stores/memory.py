@@ -1,4 +1,4 @@
-"""State in this process only: nothing survives it."""
+"""The store without a disk: nothing survives the process."""
 
 from __future__ import annotations
 
@@ -12,45 +12,45 @@ from streamwatch.edge.stores.kind import StateRefused, StoreKind
 
 
 class MemoryStore:
-    """Keeps nothing: the join and the estimators have everything in memory already."""
+    """A `Store` that keeps nothing: the join and the estimators have all state in memory already."""
 
     def __init__(self) -> None:
         self._identity = str(uuid.uuid4())
 
     @property
     def durable(self) -> bool:
-        """Nothing survives the process."""
+        """False: nothing survives the process."""
         return False
 
     @property
     def identity(self) -> str:
-        """Of this process."""
+        """Random identity of this process's state."""
         return self._identity
 
     def load(self) -> RecoveredState:
-        """There is no state yet."""
+        """Return the state of a first start."""
         return RecoveredState()
 
     def commit(self, changes: CommitBatch) -> None:
-        """Nothing is kept."""
+        """Discard the changes."""
 
     def flush(self) -> None:
-        """Nothing to do."""
+        """Do nothing."""
 
     def copy_to(self, directory: Path) -> None:
-        """Refuse: there is nothing on disk."""
+        """Refuse to copy, as nothing is on disk; raises StateRefused."""
         raise StateRefused(f"a state in memory cannot be copied to {directory}")
 
     def families(self) -> Sequence[Family]:
-        """Return nothing: all metrics of entries are those of the join."""
+        """Return no metrics: the join reports the numbers of entries."""
         return ()
 
     def close(self) -> None:
-        """Nothing to do."""
+        """Do nothing."""
 
 
 def open_memory(spec: object) -> MemoryStore:
-    """Begin an empty state; there is nothing to specify."""
+    """Make an empty store; `spec` is ignored."""
     del spec
     return MemoryStore()
 

@@ -1,4 +1,4 @@
-"""Whether the disk that holds state has room left."""
+"""Check of the free space on the state's disk."""
 
 from __future__ import annotations
 
@@ -10,21 +10,21 @@ from pathlib import Path
 from streamwatch.edge.stores.kind import StateGone
 
 LOOK_SECONDS = 1.0
-RELIEF = 1.1
-"""Room is there again when this much more than the least is free, so that reading does not flutter."""
+RECOVERY_FACTOR = 1.1
+"""Factor on `least_bytes` that free space must reach after it was low, so that the result does not flap."""
 
 
 class FreeSpace:
-    """Looks at the free space of a directory's disk, at most once a second.
+    """Checks the free space of a directory's disk, at most once a second.
 
     Parameters
     ----------
     directory
-        Where state is kept.
+        Directory of the state.
     least_bytes
         Free space below which the disk counts as nearly full.
     free_bytes, monotonic
-        How free space is found out, and seconds that never go back.
+        Function from a directory to the free bytes on its disk, and a monotonic clock in seconds.
     """
 
     def __init__(
@@ -42,12 +42,12 @@ class FreeSpace:
         self._low = False
 
     def is_low(self) -> bool:
-        """Return whether less than the least is free.
+        """Tell whether less than `least_bytes` is free.
 
         Raises
         ------
         StateGone
-            If the directory is not there.
+            If the directory does not exist.
         """
         now = self._clock()
         if now - self._look >= LOOK_SECONDS:
@@ -58,5 +58,5 @@ class FreeSpace:
                 raise StateGone(f"the state in {self._directory} was removed while the daemon ran") from None
             except OSError:  # the disk fails: the store will report it
                 return self._low
-            self._low = free < self._least_bytes * (RELIEF if self._low else 1.0)
+            self._low = free < self._least_bytes * (RECOVERY_FACTOR if self._low else 1.0)
         return self._low

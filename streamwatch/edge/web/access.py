@@ -1,4 +1,4 @@
-"""Who may read, and how the way there is protected."""
+"""Access to the server: token, TLS, and the names under which it may be addressed."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ from streamwatch.edge.web.answers import Handler, json_answer
 from streamwatch.edge.web.connections import Connections, ListenError
 from streamwatch.edge.web.documents import Error
 
-# Names under which a server may be addressed.
+# Names under which the server may be addressed.
 #
-# A web page anywhere can point a name of its own at 127.0.0.1 and have a browser on this machine read what
-# listens there (DNS rebinding). The browser says in `Host` which name it believes to speak to.
+# Any web page can resolve its own host name to 127.0.0.1, and so make a browser on this machine read from
+# local servers (DNS rebinding). The browser's `Host` header has that name.
 
 
 def is_loopback(host: str) -> bool:
-    """Tell whether a name or an address is this machine's own."""
+    """Tell whether a name or an address is that of the loopback interface."""
     try:
         return ipaddress.ip_address(host).is_loopback
     except ValueError:
@@ -31,10 +31,10 @@ def is_loopback(host: str) -> bool:
 
 
 def host_admitted(header: str, listening_on: str, allowed: Collection[str]) -> bool:
-    """Tell whether a `Host` header names this server.
+    """Tell whether a request with a `Host` header is admitted.
 
-    On a loopback listener: addresses and names of this machine, and those allowed. Elsewhere: those allowed,
-    or any if none is given. A request without `Host` comes from no browser.
+    A loopback listener admits loopback names and those allowed. Others admit those allowed, or any if none
+    are given. A request without `Host` is admitted, as it comes from no browser.
     """
     name = _name(header)
     if not name:
@@ -45,7 +45,7 @@ def host_admitted(header: str, listening_on: str, allowed: Collection[str]) -> b
 
 
 def _name(header: str) -> str:
-    """The host without port, brackets, case and final dot."""
+    """Return a header's host in lower case, without port, brackets and final dot."""
     text = header.strip().lower()
     if text.startswith("["):
         return text[1:].partition("]")[0]
@@ -57,16 +57,16 @@ _BEARER = "bearer "
 
 @dataclass(frozen=True, slots=True)
 class Access:
-    """By default everybody who reaches the address may read, in the clear.
+    """Settings of access; by default everybody who reaches the address may read, without TLS.
 
     Parameters
     ----------
     token
-        What `Authorization: Bearer …` must say; None asks for nothing.
+        Token that `Authorization: Bearer …` must have; None: none is needed.
     certificate_file, key_file
-        PEM files of the server's certificate (with its chain) and key; None speaks plain HTTP.
+        PEM files of the server's certificate (with its chain) and key; None: plain HTTP.
     hosts
-        Names under which it may be addressed, beside those of a loopback address.
+        Names under which the server may be addressed, besides loopback names.
     """
 
     token: str | None = field(default=None, repr=False)
@@ -76,11 +76,11 @@ class Access:
 
     @property
     def scheme(self) -> str:
-        """`http` or `https`."""
+        """Scheme of the server's URL: `http` or `https`."""
         return "http" if self.certificate_file is None else "https"
 
     def admits(self, authorization: str) -> bool:
-        """Tell whether an `Authorization` header opens the door; a near miss takes as long as any other."""
+        """Tell whether an `Authorization` header has the token, in time that does not depend on the text."""
         if self.token is None:
             return True
         if not authorization.lower().startswith(_BEARER):
@@ -89,12 +89,12 @@ class Access:
         return hmac.compare_digest(_digest(given), _digest(self.token))
 
     def ssl_context(self) -> ssl.SSLContext | None:
-        """TLS context of the listener; None for plain HTTP.
+        """Make the TLS context of the listener; None for plain HTTP.
 
         Raises
         ------
         ListenError
-            When certificate and key cannot be read or do not belong together.
+            Certificate or key cannot be read, or they do not fit each other.
         """
         if self.certificate_file is None:
             return None
@@ -111,7 +111,7 @@ class Access:
         return context
 
     def weaknesses(self, host: str) -> list[str]:
-        """List the weaknesses of listening on this address; empty on this machine's own."""
+        """List the weaknesses of listening on an address; empty for a loopback address."""
         if is_loopback(host):
             return []
         if self.token is None:
@@ -122,28 +122,28 @@ class Access:
 
 
 def _digest(text: str) -> bytes:
-    """Of equal length whatever the text, so that a comparison reveals nothing of the token's."""
+    """Hash a text, so that the time of a comparison does not depend on its length."""
     return hashlib.sha256(text.encode("utf-8", "surrogateescape")).digest()
 
 
-# Which requests are answered: one per slot, under this server's names, with the token if there is one.
+# Admission of requests: one for each slot, with an admitted `Host`, and with the token if there is one.
 
 
 HEALTH = frozenset({"/healthz", "/readyz"})
-"""Answered in every slot, under every name, to everybody."""
+"""Routes that are answered in reserved slots too, for any `Host`, without a token."""
 
 
 class Admission:
-    """Middlewares that stand before every route.
+    """Middlewares before every route.
 
     Parameters
     ----------
     connections
-        Where requests come from.
+        All connections of the server.
     access
-        Who may read, and under which names.
+        Token and admitted names.
     listening_on
-        The address.
+        Host of the listener.
     """
 
     def __init__(self, connections: Connections, access: Access, listening_on: str) -> None:
@@ -153,12 +153,12 @@ class Admission:
         self._public = set(HEALTH)
 
     def make_public(self, route: str) -> None:
-        """Ask for no token on a route."""
+        """Exempt a route from the token."""
         self._public.add(route)
 
     @web.middleware
     async def take_slot(self, request: web.Request, handler: Handler) -> web.StreamResponse:
-        """Answer in a slot of its own; health also in the reserved ones."""
+        """Answer a request in a slot of its own, else 503; health may use reserved slots."""
         connection = self._connections.of(request.protocol)
         if connection is None:
             raise ConnectionAbortedError("cut off before it was heard")
@@ -176,7 +176,7 @@ class Admission:
 
     @web.middleware
     async def check(self, request: web.Request, handler: Handler) -> web.StreamResponse:
-        """Refuse other names of this server, and who has no token where one is asked for."""
+        """Refuse a request whose `Host` is not admitted, or that lacks the token."""
         named = host_admitted(request.headers.get("Host", ""), self._host, self._access.hosts)
         if not named and request.path not in HEALTH:
             self._connections.refused("foreign_host")

@@ -1,4 +1,4 @@
-"""What every answer has in common: headers, errors as JSON, compression where it is accepted."""
+"""Common parts of all answers: headers, errors as JSON, compression, and bounded sending."""
 
 from __future__ import annotations
 
@@ -33,13 +33,13 @@ Handler: TypeAlias = Callable[[web.Request], Awaitable[web.StreamResponse]]
 
 
 def json_answer(status: int, document: Struct) -> web.Response:
-    """A small document."""
+    """Make an answer of a small document."""
     return web.Response(status=status, body=msgspec.json.encode(document), headers={"Content-Type": JSON})
 
 
 @web.middleware
 async def errors_as_json(request: web.Request, handler: Handler) -> web.StreamResponse:
-    """An error says what is wrong in the same form everywhere."""
+    """Middleware: answer errors by the same JSON document everywhere."""
     try:
         return await handler(request)
     except web.HTTPException as error:
@@ -51,14 +51,14 @@ async def errors_as_json(request: web.Request, handler: Handler) -> web.StreamRe
 
 
 async def add_headers(request: web.Request, response: web.StreamResponse) -> None:
-    """Nothing is cached, sniffed or framed."""
+    """Add the headers that forbid caching, sniffing of types and framing."""
     del request
     for name, value in HEADERS.items():
         response.headers.setdefault(name, value)
 
 
 def zipped(body: bytes | bytearray, accept_encoding: str) -> bytes | None:
-    """The body compressed, or None where that is not accepted or not worth it."""
+    """Compress a body by gzip; None where that is not accepted, or the body is small."""
     if len(body) < GZIP_FROM_BYTES or not _accepts_gzip(accept_encoding):
         return None
     return gzip.compress(body, compresslevel=1, mtime=0)
@@ -73,7 +73,7 @@ def _accepts_gzip(accept_encoding: str) -> bool:
 
 
 def asked_of(query: Sequence[Query], request: web.Request) -> dict[str, str]:
-    """Values of the parameters a route understands; raises 400 for one that does not match its pattern."""
+    """Return the values of a route's parameters; raises 400 for one that does not match its pattern."""
     asked: dict[str, str] = {}
     for parameter in query:
         value = request.query.get(parameter.name)
@@ -85,38 +85,38 @@ def asked_of(query: Sequence[Query], request: web.Request) -> dict[str, str]:
     return asked
 
 
-# Bodies on their way: written piece by piece, bounded in time and, all together, in memory.
+# Bodies are written in pieces, with a limit in time for each and in memory for all together.
 
 
 STALLED_SECONDS = 1.0
-"""Who takes less than a piece in this time is cut off when others need the room."""
+"""Time without a piece taken after which a client may be cut off when others need memory."""
 ROOM_SECONDS = 5.0
-"""A request waits this long for room before it is turned away."""
+"""Time that a request waits for memory before it is answered 503."""
 _LOOK_SECONDS = 0.05
 
 
 class Sending:
-    """One body on its way."""
+    """One body that is being sent."""
 
     def __init__(self, request: web.Request, body: bytes | bytearray, now: float) -> None:
         self._request = request
         self.body = body
         self.progressed = now
-        """When a piece was last taken."""
+        """Time at which the client last took a piece."""
 
     def abort(self) -> None:
-        """Cut the client off."""
+        """Close the client's connection at once."""
         if self._request.transport is not None:
             self._request.transport.abort()
 
 
 class Buffers:
-    """Counts the bytes of all bodies under way, one that several clients are sent only once.
+    """Sends bodies, and limits their bytes in memory; a body sent to several clients counts once.
 
     Parameters
     ----------
     limits
-        How many bytes, and how long one body may take.
+        Bytes of all bodies, and time for one.
     refused
         Called with the reason for which a client was cut off.
     now
@@ -132,12 +132,12 @@ class Buffers:
         self.bytes = 0
 
     async def room(self) -> None:
-        """Wait until a further body may be made, cutting off who takes nothing.
+        """Wait until another body may be made, cutting off stalled clients if need be.
 
         Raises
         ------
         web.HTTPServiceUnavailable
-            When there is none for `ROOM_SECONDS`.
+            There was no memory for `ROOM_SECONDS`.
         """
         deadline = self._now() + ROOM_SECONDS
         while self.bytes >= self._limits.buffered_bytes:
@@ -146,11 +146,11 @@ class Buffers:
                 raise web.HTTPServiceUnavailable(
                     reason="too much is being sent already", headers={"Retry-After": "1"}
                 )
-            self._relieve()
+            self._cut_off_stalled()
             await asyncio.sleep(_LOOK_SECONDS)
 
     async def send(self, request: web.Request, answer: web.StreamResponse, body: bytes | bytearray) -> None:
-        """Write a body to an answer whose headers are set; a client too slow for it is cut off."""
+        """Write a body to an answer whose headers are set; cut the client off after `send_seconds`."""
         with self._holding(request, body) as sending:
             try:
                 async with asyncio.timeout(self._limits.send_seconds):
@@ -169,8 +169,8 @@ class Buffers:
             await answer.write(view[start : start + CHUNK_BYTES])
             sending.progressed = self._now()
 
-    def _relieve(self) -> None:
-        """Cut off those who stall, longest first, until there is room."""
+    def _cut_off_stalled(self) -> None:
+        """Cut off stalled clients, the longest stalled first, until there is memory."""
         now = self._now()
         for sending in sorted(self._under_way, key=lambda sending: sending.progressed):
             stalled = now - sending.progressed > STALLED_SECONDS

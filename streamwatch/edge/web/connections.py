@@ -1,9 +1,9 @@
-"""Connections: a bounded number, each with a bounded time to ask, some always left for health.
+"""Connections of the server: a limited number, with limited time for a request, and some reserved for health.
 
-A connection is *waiting* while its request is incomplete, *busy* while it is answered, *idle* between two.
-When there is no slot for a new one, the one that has waited longest makes room. Requests other than health
-are answered in all but the reserved slots, so a waiting connection always exists or there is room: whoever
-sends a whole request at once is heard, however many others send half of one.
+A connection is *waiting* while its request is incomplete, *busy* while it is answered, *idle* between
+requests. If no slot is free for a new connection, the one that has waited longest is closed. Requests other
+than health are not answered in the reserved slots; so there is always a free slot or a waiting connection to
+close, and a client that sends a complete request is answered, however many others send incomplete ones.
 """
 
 from __future__ import annotations
@@ -23,46 +23,46 @@ from aiohttp.http_exceptions import HttpProcessingError
 from aiohttp.web_exceptions import HTTPException
 from aiohttp.web_protocol import RequestPayloadError
 
-# Bounds on what clients may take of the server: slots, time, memory.
+# Limits on clients: slots, time, memory.
 
 
 CHUNK_BYTES = 65_536
-"""A body is written in pieces of this size, each after the one before was taken."""
+"""Size of the pieces in which a body is written, each after the client took the previous one."""
 
 
 @dataclass(frozen=True, slots=True)
 class HttpLimits:
-    """Bounds that hold for all clients together, and for each.
+    """Limits for all clients together, and for each.
 
-    A client that exceeds one is cut off or answered 503, and counted by reason; none of them is ever an error
-    of the daemon.
+    A client that exceeds one is cut off or answered 503, and counted by reason; that is no error of the
+    daemon.
     """
 
     connections: int = 256
-    """Connections open at once. Over it, the one that has waited longest without a request is closed."""
+    """Open connections at most; to admit another, the one that has waited longest for a request is closed."""
     header_seconds: float = 10.0
-    """From the first moment of a connection, or the first byte of a further request, to its whole header."""
+    """Time from a connection's beginning, or a further request's first byte, to the end of the header."""
     send_seconds: float = 30.0
-    """From the first byte of an answer to its last."""
+    """Time from the first byte of an answer to its last."""
     idle_seconds: float = 75.0
-    """Between two requests of one connection."""
+    """Time between two requests of one connection."""
     buffered_bytes: int = 67_108_864
-    """Bodies of all answers under way. One answer always goes, however large."""
+    """Bytes of the bodies of all answers being sent, below which another is begun, however large."""
     request_bytes: int = 32_768
-    """Bytes of one request, header and body; no route reads a body."""
+    """Bytes of one request, header and body together; no route reads a body."""
 
     @property
     def reserved(self) -> int:
-        """Connections that only health and waiting clients may hold."""
+        """Number of slots that are reserved for health and waiting connections."""
         return max(2, self.connections // 8)
 
 
 Refused = Callable[[str], None]
-"""Called with the reason each time a client was refused or cut off."""
+"""Function that is called with the reason when a client was refused or cut off."""
 
 
 class Phase(Enum):
-    """Phase of a connection between two answers."""
+    """Phase of a connection: its request is incomplete, being answered, or the next has not begun."""
 
     WAITING = auto()
     BUSY = auto()
@@ -70,7 +70,7 @@ class Phase(Enum):
 
 
 class Connection(asyncio.Protocol):
-    """One accepted socket in front of the protocol that speaks HTTP on it."""
+    """Protocol of one accepted socket, which passes data to the HTTP library's protocol (`inner`)."""
 
     def __init__(self, owner: Connections, inner: asyncio.Protocol, accepted: socket.socket) -> None:
         self._owner = owner
@@ -79,19 +79,19 @@ class Connection(asyncio.Protocol):
         self._transport: asyncio.Transport | None = None
         self._received = 0
         self.establishing: asyncio.Task[None] | None = None
-        """The handshake, while it goes on."""
+        """Task of the TLS handshake, while it runs."""
         self.phase = Phase.WAITING
         self.since = owner.now()
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        """Bound what the transport buffers, and begin to speak."""
-        assert isinstance(transport, asyncio.Transport)  # noqa: S101 - TCP and TLS are
+        """Limit the transport's buffer, and begin HTTP."""
+        assert isinstance(transport, asyncio.Transport)  # noqa: S101 - those of TCP and TLS are
         self._transport = transport
         transport.set_write_buffer_limits(high=CHUNK_BYTES)
         self.inner.connection_made(transport)
 
     def data_received(self, data: bytes) -> None:
-        """Pass bytes on while they are few enough to be a request."""
+        """Pass bytes on, up to `request_bytes` for a request; beyond that, cut the client off."""
         if self.phase is Phase.IDLE:
             self._enter(Phase.WAITING)
         self._received += len(data)
@@ -101,11 +101,11 @@ class Connection(asyncio.Protocol):
         self.inner.data_received(data)
 
     def eof_received(self) -> bool | None:
-        """Pass the end of the client's side on."""
+        """Pass on that the client sends no more."""
         return self.inner.eof_received()
 
     def pause_writing(self) -> None:
-        """Pass on that the client takes nothing for now."""
+        """Pass on that the client does not take bytes for now."""
         self.inner.pause_writing()
 
     def resume_writing(self) -> None:
@@ -113,21 +113,21 @@ class Connection(asyncio.Protocol):
         self.inner.resume_writing()
 
     def connection_lost(self, exc: Exception | None) -> None:
-        """Free the slot."""
+        """Free the slot, and pass the end on."""
         self._owner.forget(self)
         self.inner.connection_lost(exc)
 
     def begin(self) -> None:
-        """Note that a whole request has arrived."""
+        """Note that a complete request has arrived."""
         self._enter(Phase.BUSY)
 
     def end(self) -> None:
-        """Note that it has been answered."""
+        """Note that the request has been answered."""
         self._received = 0
         self._enter(Phase.IDLE)
 
     def drop(self, reason: str | None = None) -> None:
-        """Cut the client off at once, and free its slot; count the reason if there is one."""
+        """Close the connection at once, and free its slot; count the reason if there is one."""
         if reason is not None:
             self._owner.refused(reason)
         self._owner.forget(self)
@@ -143,14 +143,14 @@ class Connection(asyncio.Protocol):
 
 
 class Connections:
-    """Every open connection.
+    """All open connections.
 
     Parameters
     ----------
     limits
-        How many, and how long they may wait.
+        Number of connections, and limits of time.
     speak
-        Makes the protocol that speaks HTTP on one connection.
+        Function that makes the HTTP library's protocol for one connection.
     refused
         Called with the reason for which a client was cut off.
     now
@@ -175,16 +175,16 @@ class Connections:
 
     @property
     def busy(self) -> int:
-        """Connections whose request is being answered."""
+        """Number of connections whose request is being answered."""
         return sum(connection.phase is Phase.BUSY for connection in self._open.values())
 
     @property
     def full(self) -> bool:
-        """Tell whether only the reserved slots are left for further answers."""
+        """Tell whether all slots but the reserved ones are busy."""
         return self.busy >= self.limits.connections - self.limits.reserved
 
     def admit(self, accepted: socket.socket) -> Connection | None:
-        """Give an accepted socket a slot; None where every slot is busy, and then the socket is closed."""
+        """Give an accepted socket a slot; if all are busy, close the socket and return None."""
         if len(self._open) >= self.limits.connections and not self.make_room():
             self.refused("too_many_connections")
             accepted.close()
@@ -194,7 +194,7 @@ class Connections:
         return connection
 
     def make_room(self) -> bool:
-        """Close the connection that has waited longest; whether there was one."""
+        """Close the connection that has waited longest; tell whether there was one."""
         candidates = [c for c in self._open.values() if c.phase is not Phase.BUSY]
         if not candidates:
             return False
@@ -202,15 +202,15 @@ class Connections:
         return True
 
     def of(self, inner: object) -> Connection | None:
-        """The connection on which a protocol speaks; None once it is gone."""
+        """Return the connection of an HTTP protocol; None once it is closed."""
         return self._open.get(inner) if isinstance(inner, asyncio.Protocol) else None
 
     def forget(self, connection: Connection) -> None:
-        """Free the slot of a connection that is closed."""
+        """Free the slot of a closed connection."""
         self._open.pop(connection.inner, None)
 
     def sweep(self) -> None:
-        """Close those whose time to ask is over."""
+        """Close the connections whose time for a request is over."""
         now, limits = self.now(), self.limits
         for connection in tuple(self._open.values()):
             waited = now - connection.since
@@ -220,32 +220,32 @@ class Connections:
                 connection.drop()
 
     def close(self) -> None:
-        """Cut everybody off."""
+        """Close all connections at once."""
         for connection in tuple(self._open.values()):
             connection.drop()
 
 
-# Listening sockets: bound, accepted from in small portions, never an error because a client came or went.
+# Listening sockets: accepted from in small portions; a client that comes or goes never raises.
 
 
 BACKLOG = 128
 PORTION = 16
 """Sockets accepted in one turn of the event loop at most."""
 SWEEP_SECONDS = 0.25
-BREATH_SECONDS = 0.1
-"""Pause after the system had no descriptor or memory for a further connection."""
+EXHAUSTED_SECONDS = 0.1
+"""Pause after the system lacked a descriptor or memory for another connection."""
 _EXHAUSTED = frozenset({errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM})
 
 
 class Acceptor:
-    """Accepts connections for a server.
+    """Listens, and accepts connections.
 
     Parameters
     ----------
     connections
-        Where they go.
+        Gets the accepted sockets.
     context
-        TLS; None for plain HTTP.
+        TLS context; None for plain HTTP.
     """
 
     def __init__(self, connections: Connections, context: ssl.SSLContext | None) -> None:
@@ -253,17 +253,17 @@ class Acceptor:
         self._context = context
         self._sockets: Sequence[socket.socket] = ()
         self.address: tuple[str, int] | None = None
-        """Host and port of the first socket, also when it is closed; None before it is bound."""
+        """(host, port) of the first socket, also after it is closed; None before it is bound."""
         self._tasks: list[asyncio.Task[None]] = []
         self._establishing: set[asyncio.Task[None]] = set()
 
     async def start(self, host: str, port: int) -> None:
-        """Listen on every address the host stands for.
+        """Listen on every address of a host.
 
         Raises
         ------
         OSError, OverflowError
-            When it cannot be listened on.
+            The address cannot be listened on.
         """
         self._sockets = await _bound(host, port)
         self.address = self._sockets[0].getsockname()[:2]
@@ -292,8 +292,8 @@ class Acceptor:
                     if error.errno in _EXHAUSTED:
                         self._connections.refused("no_descriptors")
                         self._connections.make_room()
-                        await asyncio.sleep(BREATH_SECONDS)
-                    continue  # else the client left before it was accepted
+                        await asyncio.sleep(EXHAUSTED_SECONDS)
+                    continue  # for other errors: the client left before it was accepted
                 connection = self._connections.admit(accepted)
                 if connection is not None:
                     accepted.setblocking(False)
@@ -307,7 +307,7 @@ class Acceptor:
         task.add_done_callback(self._establishing.discard)
 
     async def _handshake(self, connection: Connection, accepted: socket.socket) -> None:
-        """Begin to speak; the time for a TLS handshake is that for a header."""
+        """Begin HTTP, after a TLS handshake of at most `header_seconds` if there is a context."""
         seconds = None if self._context is None else self._connections.limits.header_seconds
         loop = asyncio.get_running_loop()
         try:
@@ -353,7 +353,7 @@ async def _bound(host: str, port: int) -> Sequence[socket.socket]:
 
 
 def _socket(family: int, kind: int, protocol: int) -> socket.socket | None:
-    """A socket that may be bound; None where the machine lacks the address family."""
+    """Make a socket to bind; None where the machine lacks the address family."""
     try:
         sock = socket.socket(family, kind, protocol)
     except OSError:
@@ -366,7 +366,7 @@ def _socket(family: int, kind: int, protocol: int) -> socket.socket | None:
     return sock
 
 
-# An address that cannot be served, in words that say what to change.
+# Errors of listening, with what to change.
 
 
 class ListenError(Exception):
@@ -392,7 +392,7 @@ def advice(host: str, port: int, error: OSError | OverflowError) -> str:
     return f"{where}: {reason}; change http.listen"
 
 
-# The HTTP library's log, with what clients do wrong taken out of it and counted.
+# The HTTP library's log, without clients' faults, which are counted.
 
 
 _CLIENTS = (
@@ -406,24 +406,24 @@ _CLIENTS = (
 
 
 class ClientLog(logging.Handler):
-    """Counts what clients do wrong; passes on to the library's own log what is a defect here."""
+    """Log handler that counts clients' faults, and passes defects of the server to the library's log."""
 
     def __init__(self, refused: Refused) -> None:
         super().__init__(logging.DEBUG)
         self._refused = refused
 
     def emit(self, record: logging.LogRecord) -> None:
-        """Count a client's fault, and pass a defect on; the exception distinguishes them."""
+        """Count a client's fault, or pass a defect on; the record's exception decides which it is."""
         error = record.exc_info[1] if record.exc_info else None
         if isinstance(error, ConnectionError):
-            return  # it left, or was cut off and counted then
+            return  # the client left, or was cut off and counted then
         if error is None or isinstance(error, _CLIENTS):
             self._refused("malformed_request")
         else:
             logging.getLogger("aiohttp.server").handle(record)
 
     def logger(self) -> logging.Logger:
-        """A logger that leads only here."""
-        made = logging.Logger("streamwatch.http", logging.DEBUG)  # noqa: LOG001 - found by no name
+        """Make a logger whose only handler is this one."""
+        made = logging.Logger("streamwatch.http", logging.DEBUG)  # noqa: LOG001 - it must not be found by name
         made.addHandler(self)
         return made

@@ -1,7 +1,7 @@
-"""Types of what the API sends of a model beside its metrics: the keys of `details`, and which may be absent.
+"""Types of `details`, the facts about a model that the API sends besides its metrics.
 
-Registers make plain dictionaries (`details`). These are their types; the OpenAPI document is generated from
-them, and tests validate every answer against it.
+Registers make plain dictionaries of these types. The OpenAPI document is generated from the types, and tests
+validate every answer against it.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from streamwatch.core.alerting.notification import Severity
 
 
 def about(description: str) -> Meta:
-    """Describe a field."""
+    """Make the description of a field for the OpenAPI document."""
     return Meta(description=description)
 
 
@@ -23,27 +23,27 @@ def about(description: str) -> Meta:
 
 Share: TypeAlias = Annotated[float, Meta(ge=0, le=1)]
 Lead: TypeAlias = Annotated[float, Meta(ge=-1, le=1)]
-"""Mean difference of utilities."""
+"""Mean difference of two utilities."""
 Amount: TypeAlias = Annotated[float, Meta(ge=0)]
 Dispersion: TypeAlias = Annotated[float, Meta(ge=1)]
 Count: TypeAlias = Annotated[int, Meta(ge=0)]
 Ordinal: TypeAlias = Annotated[int, Meta(ge=1)]
 Earliest: TypeAlias = Annotated[
-    float, Meta(description="Start of its 80 % interval; absent if it may be before all that was judged")
+    float, Meta(description="Start of its 80 % interval; absent if it may precede all judged cohorts")
 ]
 Latest: TypeAlias = Annotated[float, Meta(description="End of its 80 % interval")]
 EventTime: TypeAlias = Annotated[float, Meta(description="Event time")]
 Number: TypeAlias = "float | Literal['+Inf', '-Inf']"
 Verdict: TypeAlias = Literal["better", "worse", "open"]
 Tree: TypeAlias = Annotated[dict[str, Any], Meta(extra_json_schema={"$ref": "#/components/schemas/Tree"})]
-"""Metric and values of its labels → value; its schema is recursive, which no type here can be."""
+"""Metric → value, nested by label values; its schema is recursive, and so is written in `openapi`."""
 Series: TypeAlias = Annotated[dict[str, Any], Meta(extra_json_schema={"$ref": "#/components/schemas/Series"})]
-"""A value for each timestamp, nested as a Tree."""
+"""List of values, one for each timestamp, nested as a Tree."""
 FoldAccuracies: TypeAlias = dict[str, dict[str, Share]]
 
 
 class Caveats(TypedDict, total=False):
-    """Caveats beside a verdict."""
+    """Caveats of a verdict."""
 
     first_horizon_ends_timestamp_seconds: Annotated[
         float,
@@ -56,13 +56,13 @@ class Caveats(TypedDict, total=False):
     first_horizon_predictions: Annotated[
         Count, about("Predictions taken in so far; absent when the first is one join.horizon old")
     ]
-    first_horizon_labelled: Annotated[Count, about("Those of them that have been matched with a label")]
+    first_horizon_labelled: Annotated[Count, about("Number of them that have been matched with a label")]
     first_horizon_only_label: Annotated[
-        str, about("The class that all of these labels are of; absent if they are of several")
+        str, about("Class of all of these labels; absent if they have several")
     ]
     utility: Annotated[
         Literal["balanced", "costs"],
-        about("What verdicts on the model are about; absent where that is how often it is right"),
+        about("Utility by which the model is judged; absent for accuracy"),
     ]
     labels_assumed_as: Annotated[
         str, about("Class that predictions without a label count as (join.on_expiry); else absent")
@@ -88,24 +88,24 @@ class Caveats(TypedDict, total=False):
     ]
 
 
-# What is wrong with a model: nothing joins, classes disagree, incidents are open.
+# Problems of a model: nothing joins, classes disagree, incidents are open.
 
 
 class ClassesDisjoint(TypedDict):
-    """Some predicted and some true classes, which have none in common."""
+    """Some predicted and some true classes of a model that have no class in common."""
 
     predicted_class: list[str]
     true: list[str]
 
 
 class ScoresAsClasses(TypedDict):
-    """Some predicted classes that are scores."""
+    """Some predicted classes that are numbers, as scores are."""
 
     predicted_class: list[str]
 
 
 class NothingJoins(TypedDict):
-    """Predictions none of which has met a label."""
+    """Number of predictions, none of which was matched with a label."""
 
     predictions: int
 
@@ -118,11 +118,11 @@ class OpenAlarm(TypedDict, total=False):
     started_timestamp_seconds: Required[float]
     before: Annotated[float, about("Mean loss before; absent of a verdict")]
     after: Annotated[float, about("Mean loss after")]
-    opponent: Annotated[str, about("Of a verdict: whom the model is worse than")]
+    opponent: Annotated[str, about("Of a verdict: opponent that the model is worse than")]
     basis: Annotated[Literal["cohorts", "labels"], about("Of a verdict")]
     status: Annotated[
         Literal["early", "confirmed", "retracted", "unconfirmed", ""],
-        about("Of a verdict by cohorts, and of a detector's alarm that cohorts of predictions confirm"),
+        about("Of a verdict by cohorts, and of a detector's alarm that cohorts of predictions may confirm"),
     ]
     confirmation_expected_seconds: Annotated[
         float, about("Of an unconfirmed alarm: event time from which on it may be confirmed")
@@ -134,7 +134,7 @@ class OpenAlarm(TypedDict, total=False):
 
 
 class ConfirmedChange(TypedDict):
-    """Change of the error among predictions, as their cohorts show it."""
+    """Change of the error among predictions, by cohorts of prediction time."""
 
     since_timestamp_seconds: float
     before: Share
@@ -156,7 +156,7 @@ class Incident(TypedDict):
 class Confusion(TypedDict):
     """Faded counts of outcomes, a row per true class, a number per predicted class.
 
-    Only where one model is asked for, and only where shadow classifiers run.
+    Only in answers about one model, and only where shadow classifiers run.
     """
 
     forgetting: str
@@ -165,7 +165,7 @@ class Confusion(TypedDict):
 
 
 class SegmentValue(TypedDict, total=False):
-    """One value of a segment; beside these fields, measures under their names."""
+    """One value of a segment; further fields are measures under their names."""
 
     value: Required[str]
     outcomes: Required[Count]
@@ -176,7 +176,7 @@ class SegmentValue(TypedDict, total=False):
 
 
 class Segment(TypedDict):
-    """Values of one segment, the busiest first; only where one model is asked for."""
+    """Values of one segment, the most frequent first; only in answers about one model."""
 
     outcomes: Ordinal
     values: list[SegmentValue]
@@ -203,7 +203,7 @@ class Curve(TypedDict):
 
 
 class Probabilities(TypedDict):
-    """Calibration and separation of class scores; only where one model is asked for that sends them."""
+    """Calibration and separation of class scores; only in answers about one model, if it sends scores."""
 
     scored_outcomes: Count
     alpha: Annotated[float, about("Fading factor of bins and curves")]
@@ -217,7 +217,7 @@ class Probabilities(TypedDict):
 
 
 class DriftUnderWay(TypedDict):
-    """A drift whose error has not come back."""
+    """A drift after which the error is not yet back."""
 
     since_outcome: Annotated[Ordinal, about("The drift's first outcome")]
     alarm_timestamp_seconds: Annotated[float, about("Event time of its alarm")]
@@ -226,24 +226,24 @@ class DriftUnderWay(TypedDict):
 
 
 class DriftEnded(TypedDict):
-    """The last drift that ended."""
+    """Latest drift that has ended."""
 
     depth: Annotated[Share, about("Highest faded error less that before")]
     outcomes: Annotated[
         Amount | None,
-        about("Until the error was back; 0 if it never left its bound, null if it did not come back"),
+        about("Until the error was back; 0 if it never left its bound, null if it never came back"),
     ]
 
 
 class Recovery(TypedDict, total=False):
-    """Recovery after drifts; only where one model is asked for, and not of models that predict in folds."""
+    """Recovery after drifts; only in answers about one model, unless it predicts in folds."""
 
     forgetting: Required[Annotated[str, about("Fading factor whose error is followed")]]
     under_way: DriftUnderWay
     last: DriftEnded
 
 
-# Of predictions and when their labels come.
+# Prediction times and label delays.
 
 
 class ErrorChange(TypedDict):
@@ -266,16 +266,16 @@ class IntervalAccuracy(TypedDict):
 
 
 class ByPredictionTime(TypedDict):
-    """Outcomes so far and errors among them by the time of the prediction."""
+    """Outcomes so far, and errors among them, by stretches of prediction time."""
 
-    width_seconds: Annotated[float, about("Of a stretch of prediction time")]
+    width_seconds: Annotated[float, about("Length of a stretch of prediction time")]
     start_timestamp_seconds: list[float]
     outcomes: list[Count]
     errors: list[Count]
 
 
 class SharesLabelled(TypedDict):
-    """Share of the labels of errors, and of hits, that have come at an age."""
+    """Shares of the labels of errors, and of hits, that arrive by an age of the prediction."""
 
     age_seconds: list[float]
     errors: list[Share]
@@ -290,7 +290,7 @@ class TypicalDelay(TypedDict):
 
 
 class DelaysMoved(TypedDict, total=False):
-    """Labels take longer, or less long, than those of the half horizon before."""
+    """Kinds of labels whose delays are longer or shorter than those of the half horizon before."""
 
     errors: TypicalDelay
     hits: TypicalDelay
@@ -319,32 +319,35 @@ class LateLabels(TypedDict, total=False):
     naive: Annotated[Share, about("Of the same predictions, as labelled so far")]
     bias: Annotated[Lead, about("naive - delay_corrected")]
     share_labelled: SharesLabelled
-    delays_moved: Annotated[DelaysMoved, about("Absent where they have not, as far as can be seen")]
+    delays_moved: Annotated[DelaysMoved, about("Kinds whose delays have changed; absent without any")]
     change: Annotated[ErrorChange, about("Latest among predictions; absent without one")]
 
 
 class LabelDelays(TypedDict):
     """Kaplan-Meier: predictions that still wait count as censored.
 
-    Only where one model is asked for, and monitors.label_delays is set.
+    Only in answers about one model, if monitors.label_delays is set.
     """
 
-    age_seconds: Annotated[list[float], about("As far as predictions have lived")]
+    age_seconds: Annotated[list[float], about("Ages of predictions, up to the oldest observed one")]
     labelled: Annotated[list[Share], about("Share of predictions labelled by an age")]
-    labelled_hits: Annotated[list[Share], about("By a label that makes a hit; with errors the whole")]
+    labelled_hits: Annotated[
+        list[Share],
+        about("Share of predictions labelled as hits by an age; with labelled_errors it adds up to labelled"),
+    ]
     labelled_errors: list[Share]
     classes: Annotated[dict[str, list[Share]], about("By predicted class, at the same ages")]
 
 
 class CohortEvidence(TypedDict):
-    """Evidence of either verdict; 1 is a verdict."""
+    """Evidence for each verdict, which is reached at 1."""
 
     better: Share
     worse: Share
 
 
 class CohortVerdict(TypedDict, total=False):
-    """The verdict against one opponent by cohorts of prediction time."""
+    """Verdict against one opponent, by cohorts of prediction time."""
 
     changes: Required[Annotated[Count, about("Changes of the verdict")]]
     retracted: Required[Annotated[Count, about("Early verdicts that settled predictions did not confirm")]]
@@ -378,7 +381,7 @@ class CohortVerdict(TypedDict, total=False):
 
 
 class Headline(TypedDict, total=False):
-    """The verdict that is shown first of a model, where verdicts by cohorts are kept."""
+    """Verdict of a model that is shown first, where verdicts by cohorts are kept."""
 
     basis: Required[
         Annotated[
@@ -390,10 +393,10 @@ class Headline(TypedDict, total=False):
         ]
     ]
     verdict: Annotated[
-        Verdict, about("worse than no change or the majority, better than both, or neither is shown")
+        Verdict, about("worse: than no change or the majority; better: than both; open: neither is shown")
     ]
     opponent: Annotated[
-        Literal["persistent_at_prediction", "majority"], about("Whom the model is worse than")
+        Literal["persistent_at_prediction", "majority"], about("Opponent that the model is worse than")
     ]
     status: Annotated[
         Literal["early", "confirmed"],
@@ -405,7 +408,7 @@ class Headline(TypedDict, total=False):
 
 
 class LowestAndHighest(TypedDict):
-    """Share of the settled outcomes of one kind that are labelled by the age."""
+    """Lowest and highest share of a kind of settled outcomes that is labelled by the age."""
 
     lowest: Share
     highest: Share
@@ -427,7 +430,9 @@ class Cohorts(TypedDict, total=False):
         ]
     ]
     judged: Required[Count]
-    waiting: Required[Annotated[Count, about("Cohorts whose predictions are younger than their age")]]
+    waiting: Required[
+        Annotated[Count, about("Cohorts whose predictions are younger than the age at which they are judged")]
+    ]
     age_changes: Required[Count]
     opponents: Required[dict[str, CohortVerdict]]
     age_seconds: Annotated[float, about("Age at which the newest cohort will be judged")]
@@ -439,25 +444,27 @@ class Cohorts(TypedDict, total=False):
         ),
     ]
     share_labelled: LowestAndHighest
-    as_good_as_immediate: Annotated[bool, about("99 % of every kind of labels come within a minute")]
+    as_good_as_immediate: Annotated[bool, about("Whether 99 % of each kind of labels arrive within a minute")]
 
 
 class PredictionClock(TypedDict, total=False):
-    """Detectors that see outcomes in the order of their predictions."""
+    """Detectors that get outcomes in the order of their predictions."""
 
     detectors: Required[list[str]]
     waiting: Required[Annotated[Count, about("Outcomes held back until earlier predictions are settled")]]
     evaluated: Required[Annotated[Count, about("Outcomes that the detectors have seen")]]
     late: Required[Annotated[Count, about("Of these, seen after those of newer predictions")]]
     overflowed: Required[
-        Annotated[Count, about("Of these, seen before their time, as monitors.max_unsettled were held back")]
+        Annotated[
+            Count, about("Of these, evaluated early, because monitors.max_unsettled outcomes were held back")
+        ]
     ]
     settled_until_timestamp_seconds: Annotated[
         float, about("The newest prediction that the detectors have seen")
     ]
 
 
-# Of sampled labels.
+# Sampled labels.
 
 
 Effective: TypeAlias = Annotated[Amount, about("(Σ 1/π)²/Σ 1/π², π the label_probability")]
@@ -468,7 +475,7 @@ class SampledAccuracy(TypedDict, total=False):
 
     effective_labels: Required[Effective]
     value: Required[Annotated[Share, about("Of all predictions")]]
-    lower: Annotated[Share, about("Valid however often one looks; from 200 effective labels on")]
+    lower: Annotated[Share, about("Bound that is valid at all times; from 200 effective labels on")]
     upper: Annotated[Share, about("Likewise")]
     dispersion: Dispersion
 
@@ -485,43 +492,48 @@ class SampledLead(TypedDict, total=False):
 
 
 class SettledSample(TypedDict):
-    """Predictions whose labels should all be there."""
+    """Predictions whose labels should all have arrived."""
 
     predictions: Count
     age_seconds: Annotated[Amount, about("Age from which predictions have all their labels")]
     labels_asked: Annotated[Amount, about("By label_requested, or the sum of label_probability")]
     labels_arrived: Count
     labels_missing: Annotated[Amount, about("labels_asked - labels_arrived, at least 0")]
-    asked_is_known: Annotated[bool, about("All predictions state whether their label was asked for")]
+    asked_is_known: Annotated[bool, about("Whether all predictions have label_requested")]
 
 
 class SampledLabels(TypedDict, total=False):
-    """Labels that are asked for with a known probability (mapping.label_probability)."""
+    """Labels that are requested with a known probability (mapping.label_probability)."""
 
-    predictions: Required[Annotated[Count, about("With a label_probability")]]
-    predictions_without_probability: Required[Annotated[Count, about("In no estimate")]]
+    predictions: Required[Annotated[Count, about("Predictions with a label_probability")]]
+    predictions_without_probability: Required[
+        Annotated[Count, about("Predictions without one, which are in no estimate")]
+    ]
     share_without_probability: Required[
         Annotated[Share, about("Of all predictions since the first with one")]
     ]
     share_expected: Required[Annotated[Share, about("Mean label_probability")]]
-    labels: Required[Annotated[Count, about("Without those that were not asked for")]]
-    labels_unasked: Required[Annotated[Count, about("Labels though label_requested is false")]]
+    labels: Required[Annotated[Count, about("Labels, without labels_unasked")]]
+    labels_unasked: Required[Annotated[Count, about("Labels of predictions whose label_requested is false")]]
     settled: Required[SettledSample]
     labels_missing: Required[
         Annotated[bool, about("Whether more are missing than chance explains, and more than 5 %")]
     ]
     probabilities_differ: Required[
-        Annotated[bool, about("Whether labels come, or are asked for, more or less often than these say")]
+        Annotated[
+            bool,
+            about("Whether labels arrive, or are requested, more or less often than the probabilities say"),
+        ]
     ]
     leads: Required[dict[str, SampledLead]]
     accuracy: SampledAccuracy
     arrived_ratio: Annotated[Amount, about("labels_arrived / labels_asked")]
-    since_timestamp_seconds: Annotated[float, about("Of predictions estimated")]
+    since_timestamp_seconds: Annotated[float, about("Time of the first prediction in the estimates")]
     until_timestamp_seconds: float
     estimated_predictions: Count
 
 
-# Of predictions before their labels, and of revised ones.
+# Predictions before their labels, and revised predictions.
 
 
 Hint = TypedDict(
@@ -535,43 +547,45 @@ Hint = TypedDict(
 
 
 class ExpectedStretch(TypedDict):
-    """Predictions in a row whose accuracy was expected by their scores."""
+    """Stretch of successive predictions whose accuracy was expected by their scores."""
 
     start_timestamp_seconds: float
     end_timestamp_seconds: float
     predictions: Annotated[Count, about("With scores")]
-    labelled: Annotated[Count, about("Those whose label has come")]
+    labelled: Annotated[Count, about("Predictions with scores whose label has arrived")]
     expected_accuracy: Annotated[Share | None, about("By scores, and labels of earlier predictions")]
     accuracy: Annotated[Share | None, about("By labels; null before 30 of them")]
 
 
 class EarlyHints(TypedDict):
-    """Predictions compared with earlier ones before their labels come.
+    """Comparison of recent predictions with a reference of earlier ones, before their labels arrive.
 
-    Only where one model is asked for, and monitors.early_hints is set.
+    Only in answers about one model, if monitors.early_hints is set.
     """
 
     predictions: Count
-    reach: Annotated[int, Meta(ge=4096, description="Predictions looked back")]
+    reach: Annotated[int, Meta(ge=4096, description="Distance of the reference, in predictions")]
     hints: Count
     hint: Annotated[Hint | None, about("For `reach` predictions")]
-    evidence: Annotated[Amount, about("0 none, 1 a hint")]
-    shares_before: Annotated[dict[str, Share | None], about("Of predicted classes, `reach` ago")]
+    evidence: Annotated[Amount, about("From 0 (none) to 1 (a hint)")]
+    shares_before: Annotated[
+        dict[str, Share | None], about("Shares of the predicted classes in the reference")
+    ]
     shares_now: dict[str, Share | None]
-    score_before: Annotated[Share | None, about("Mean of the predicted class")]
+    score_before: Annotated[Share | None, about("Mean score of the predicted class in the reference")]
     score_now: Share | None
     expected_accuracy: Annotated[Share | None, about("Of the latest predictions, by scores")]
     expected_accuracy_error: Annotated[
         Share | None, about("Mean absolute error, over stretches half labelled")
     ]
     unchanged_accuracy_error: Annotated[
-        Share | None, about("The same of expecting the accuracy of earlier labels")
+        Share | None, about("The same error for the accuracy of earlier labels as expectation")
     ]
     stretches: list[ExpectedStretch]
 
 
 class Gain(TypedDict, total=False):
-    """Accuracy of last predictions less that of first ones."""
+    """Accuracy of last predictions minus that of first ones."""
 
     value: Required[Annotated[Lead, about("last_accuracy - first_accuracy")]]
     effective_sample_size: Required[Amount]
@@ -580,7 +594,7 @@ class Gain(TypedDict, total=False):
 
 
 class ByWaitingTime(TypedDict):
-    """By the time from the first prediction to the label; those with weight."""
+    """Accuracies by the time from the first prediction to the label, for intervals with outcomes."""
 
     over_seconds: list[Amount]
     up_to_seconds: list[Amount]
@@ -591,15 +605,15 @@ class ByWaitingTime(TypedDict):
 
 
 class Revisions(TypedDict):
-    """First and last predictions of an id against its label.
+    """First and last predictions of ids, compared with their labels.
 
-    Only where one model is asked for, with join.conflicts: both.
+    Only in answers about one model, with join.conflicts: both.
     """
 
-    outcomes: Annotated[Count, about("Since the estimate began, as revised, gained and lost")]
-    revised: Annotated[Count, about("Whose last prediction is of another class")]
-    gained: Annotated[Count, about("Whose last prediction alone was right")]
-    lost: Annotated[Count, about("Whose first prediction alone was right")]
+    outcomes: Annotated[Count, about("Outcomes since the estimate began, as are revised, gained and lost")]
+    revised: Annotated[Count, about("Outcomes whose last prediction has another class than the first")]
+    gained: Annotated[Count, about("Outcomes of which only the last prediction was right")]
+    lost: Annotated[Count, about("Outcomes of which only the first prediction was right")]
     first_accuracy: Annotated[Share, about("Of first predictions, faded")]
     last_accuracy: Annotated[Share, about("Of last predictions, over the same outcomes")]
     revised_ratio: Annotated[Share, about("Share of outcomes revised, faded")]
@@ -608,7 +622,7 @@ class Revisions(TypedDict):
 
 
 class Details(Caveats, total=False):
-    """Facts about a model beside its metrics."""
+    """Facts about a model besides its metrics."""
 
     classes: list[str]
     first_seen_timestamp_seconds: float
@@ -617,7 +631,7 @@ class Details(Caveats, total=False):
     nothing_joins: NothingJoins
     open_incidents: list[Incident]
     labels: Annotated[dict[str, str], about("Labels that models.rules of the settings give to the model")]
-    runbook_url: Annotated[str, about("Page that says what to do about the model, by models.rules")]
+    runbook_url: Annotated[str, about("Page with instructions for the model, set by models.rules")]
     confusion: Confusion
     probabilities: Probabilities
     folds: Annotated[

@@ -1,7 +1,7 @@
 """Types of the documents that the server sends; the OpenAPI document is generated from them (`openapi`).
 
-Routes fill the structs. A model's row of the overview, a comparison and `details` are dictionaries with the
-keys given here, as they are put together from series by name. Undefined values are absent.
+Routes make the structs. A model's row of the overview, a comparison and `details` are dictionaries with the
+keys given here, because they are assembled from series by name. Undefined values are absent.
 """
 
 from __future__ import annotations
@@ -35,15 +35,15 @@ from streamwatch.edge.web.details import (
 Published: TypeAlias = Annotated[
     float | None, Meta(description="Seconds since 1970; null before the first report")
 ]
-Forgetting: TypeAlias = Annotated[str | None, Meta(description="The forgetting under which the numbers are")]
+Forgetting: TypeAlias = Annotated[str | None, Meta(description="Forgetting of the numbers")]
 Trouble: TypeAlias = Literal["worse", "incident", "warning", "open", "better"]
 
 
-# Models: every number.
+# Every number of models.
 
 
 class ModelDocument(Struct, frozen=True):
-    """Numbers of a model, and what of it is no number."""
+    """Metrics of a model, and its other facts."""
 
     metrics: Tree
     details: Details
@@ -87,7 +87,7 @@ class Worse(Struct, frozen=True):
     published_timestamp_seconds: Published
     share: Annotated[Share, about("Largest expected share of pairs listed falsely, as asked for")]
     pairs: Annotated[Count, about("Pairs of a model and an opponent that are judged, listed or not")]
-    rule: Annotated[str, about("What is promised of the list")]
+    rule: Annotated[str, about("Guarantee of the list")]
     worse: list[WorseModel]
 
 
@@ -95,11 +95,11 @@ class Worse(Struct, frozen=True):
 
 
 class Judgement(Struct, frozen=True):
-    """The verdict of an alarm that is a change of verdict."""
+    """Verdict of an alarm that is a change of verdict."""
 
     opponent: str
     verdict: Verdict
-    since_outcome: Annotated[Ordinal, about("By cohorts, about")]
+    since_outcome: Annotated[Ordinal, about("First outcome of the verdict; by cohorts approximate")]
     since_timestamp_seconds: Annotated[
         float, about("Event time of that outcome; by cohorts, a prediction time")
     ]
@@ -140,7 +140,7 @@ class Alarm(Struct, frozen=True, kw_only=True):
     before: Annotated[float | UnsetType, about("Mean loss before the change; absent of a verdict")] = UNSET
     after: Annotated[float | UnsetType, about("Mean loss after it")] = UNSET
     judgement: Annotated[Judgement | UnsetType, about("Of a change of verdict; absent of a detector")] = UNSET
-    predictions: Annotated[ErrorChange | UnsetType, about("Since when predictions err otherwise")] = UNSET
+    predictions: Annotated[ErrorChange | UnsetType, about("Change of the error among predictions")] = UNSET
     predicted_timestamp_seconds: Annotated[
         float | UnsetType, about("Of a detector in prediction time: the prediction at which it alarmed")
     ] = UNSET
@@ -157,9 +157,9 @@ class Alarms(Struct, frozen=True):
 
 
 class Row(Caveats, total=False):
-    """A model at a glance."""
+    """Row of a model in the overview."""
 
-    verdict: Required[Annotated[Verdict, about("Better than no change? As `rule` beside the rows says")]]
+    verdict: Required[Annotated[Verdict, about("Verdict on the model, as `rule` explains")]]
     trouble: Required[
         Annotated[
             Trouble,
@@ -170,7 +170,7 @@ class Row(Caveats, total=False):
         ]
     ]
     verdict_since_timestamp_seconds: Annotated[
-        float, about("Event time since which; prediction time where verdict_opponent is there")
+        float, about("Event time since which it holds; a prediction time where verdict_opponent is present")
     ]
     verdict_earliest_timestamp_seconds: Earliest
     verdict_latest_timestamp_seconds: Latest
@@ -180,11 +180,11 @@ class Row(Caveats, total=False):
     ]
     verdict_utility: Annotated[
         Literal["balanced", "costs"],
-        about("What the verdict is about; absent where that is how often the model is right"),
+        about("Utility by which the model is judged; absent for accuracy"),
     ]
     verdict_delays_moved_of: Annotated[
         Literal["errors", "hits", "errors and hits"],
-        about("Kinds whose delays have moved, which an early verdict counts on; absent where none have"),
+        about("Kinds whose label delays have changed, on which an early verdict relies; absent without any"),
     ]
     verdict_status: Annotated[
         Literal["early", "confirmed"],
@@ -196,7 +196,7 @@ class Row(Caveats, total=False):
     verdict_provisional: Annotated[
         Number, about("1 while no cohort is judged yet: the verdict is in the order of labels")
     ]
-    verdict_since_outcome: Annotated[Ordinal, about("Outcome since which")]
+    verdict_since_outcome: Annotated[Ordinal, about("Outcome since which it holds")]
     lead: Annotated[
         Lead, about("Mean utility of the model less that of no change, since the verdict last changed")
     ]
@@ -207,7 +207,7 @@ class Row(Caveats, total=False):
         Lead, about("The mean lead is at most this at any look, if losses do not depend on earlier ones")
     ]
     outcomes: Number
-    accuracy: Annotated[Share, about("Share of outcomes the model got right")]
+    accuracy: Annotated[Share, about("Share of outcomes that the model predicted right")]
     lower: Annotated[Share, about("Hoeffding bound: the true accuracy is at least this")]
     upper: Annotated[Share, about("Hoeffding bound: the true accuracy is at most this")]
     effective_sample_size: Number
@@ -227,9 +227,9 @@ class Row(Caveats, total=False):
     pending: Number
     joined: Annotated[Share, about("Share of predictions that have been matched with a label so far")]
     warning: Annotated[
-        str, about("What is silently wrong: classes or ids that never agree, labels that stopped")
+        str, about("Error that no number shows: classes or ids that never agree, labels that stopped")
     ]
-    warning_page: Annotated[str, about("Page of the documentation that says what to do about the first")]
+    warning_page: Annotated[str, about("Page of the documentation with the remedy of the first")]
     waiting: Annotated[str, about("Why a model that predicts has no outcome yet")]
     last_prediction_timestamp_seconds: Annotated[float, about("Event time of the latest prediction")]
     last_label_timestamp_seconds: Annotated[float, about("Event time of the latest label")]
@@ -272,18 +272,18 @@ class Overview(Struct, frozen=True):
 
 
 class News(Struct, frozen=True):
-    """Notice of a report to those who keep listening; they ask for numbers."""
+    """Notice of a report to listeners of the stream, who request numbers themselves."""
 
     published_timestamp_seconds: Published
-    models: Annotated[Count, about("Models of which anything is known")]
+    models: Annotated[Count, about("Number of known models")]
     alarms: Annotated[list[Alarm], about("Raised since the event before, newest first")]
 
 
-# The list of models: what the page shows of the overview.
+# The page's list of models.
 
 
 class Counts(Struct, frozen=True):
-    """Models by verdict, and how many of them need a look."""
+    """Numbers of models by verdict, with an incident, and with a warning."""
 
     models: Count
     better: Count
@@ -298,11 +298,11 @@ class Warned(Struct, frozen=True):
 
     model: str
     warning: str
-    page: Annotated[str, about("Page of the documentation that says what to do")]
+    page: Annotated[str, about("Page of the documentation with the remedy")]
 
 
 class Group(Struct, frozen=True):
-    """Models whose names begin alike, counted by what about them needs a look first."""
+    """Models whose names begin alike, counted by their most urgent trouble."""
 
     prefix: str
     models: Count
@@ -314,7 +314,7 @@ class Group(Struct, frozen=True):
 
 
 class Line(TypedDict):
-    """Shares at each of the timestamps, rounded; null where undefined."""
+    """Shares at each timestamp, rounded; null where undefined."""
 
     accuracy: list[float | None]
     no_change: list[float | None]
@@ -322,32 +322,32 @@ class Line(TypedDict):
 
 
 class Lines(Struct, frozen=True):
-    """The last hours of the models listed, as kept in memory since the start."""
+    """Lines of the listed models over the last hours, as kept in memory since the start."""
 
     timestamps: list[float]
     models: dict[str, Line]
 
 
 class Listing(Struct, frozen=True, kw_only=True):
-    """Models found, in the order asked for."""
+    """Models that match a query, in its order."""
 
     published_timestamp_seconds: Published
     forgetting: Forgetting
-    counts: Annotated[Counts, about("Of all models, whatever is asked for")]
+    counts: Annotated[Counts, about("Of all models, whether or not they match")]
     warned: Annotated[list[Warned], about("The first models with a warning, by name")]
     found: Annotated[Count, about("Models that match")]
-    first: Annotated[Count, about("Index of the first row among them")]
+    first: Annotated[Count, about("Index of the first row among the models that match")]
     names: Annotated[list[str], about("Order of the rows")]
     rows: dict[str, Row]
     groups: list[Group] | UnsetType = UNSET
     lines: Lines | UnsetType = UNSET
 
 
-# Models compared on the same ids.
+# Comparisons of models on the same ids.
 
 
 class LabelOrder(TypedDict, total=False):
-    """Verdict on a challenger in the order of labels, where the one by cohorts is shown."""
+    """Verdict on a challenger in the order of labels, besides the one by cohorts."""
 
     verdict: Required[Verdict]
     evidence: Required[dict[str, Amount]]
@@ -360,11 +360,11 @@ class LabelOrder(TypedDict, total=False):
 
 
 class Comparison(TypedDict, total=False):
-    """A challenger beside a champion."""
+    """Comparison of a challenger with its champion."""
 
     champion: Required[str]
     challenger: Required[str]
-    pairs: Required[Annotated[Number, about("Ids on which both met the same label")]]
+    pairs: Required[Annotated[Number, about("Ids whose label was matched with predictions of both")]]
     last_pair_timestamp_seconds: Required[float]
     basis: Required[
         Annotated[
@@ -380,13 +380,15 @@ class Comparison(TypedDict, total=False):
     labels: Annotated[LabelOrder, about("The same in the order of labels, beside a verdict by cohorts")]
     status: Annotated[
         Literal["early", "confirmed"],
-        about("Of a verdict by cohorts that is held: whether all labels of its predictions are in"),
+        about("Of a verdict by cohorts that is held: early until all labels of its predictions are in"),
     ]
     retracted: Annotated[Number, about("Early verdicts that settled predictions did not confirm")]
     age_seconds: Annotated[Number, about("Age at which predictions are judged, by cohorts")]
-    verdict: Required[Annotated[Verdict, about("As `rule` beside the comparisons says")]]
+    verdict: Required[Annotated[Verdict, about("Verdict on the challenger, as `rule` explains")]]
     evidence: Required[
-        Annotated[dict[str, Amount], about("For better and for worse: 0 none, 1 a verdict, then 0 again")]
+        Annotated[
+            dict[str, Amount], about("For better and for worse, from 0 to 1; a verdict at 1 resets it to 0")
+        ]
     ]
     measures: Required[
         Annotated[
@@ -398,11 +400,11 @@ class Comparison(TypedDict, total=False):
         ]
     ]
     verdict_since_timestamp_seconds: Annotated[
-        float, about("Event time since which; by cohorts, prediction time")
+        float, about("Event time since which it holds; by cohorts, a prediction time")
     ]
     verdict_earliest_timestamp_seconds: Earliest
     verdict_latest_timestamp_seconds: Latest
-    verdict_since_pair: Annotated[Ordinal, about("Pair since which")]
+    verdict_since_pair: Annotated[Ordinal, about("Pair since which it holds")]
     lead: Annotated[
         Lead,
         about("Mean utility of the challenger less the champion's, since the verdict last changed"),
@@ -422,7 +424,7 @@ class Comparisons(Struct, frozen=True):
     published_timestamp_seconds: Published
     forgetting: Forgetting
     rule: Annotated[str, about("When a verdict is better, worse or open")]
-    comparisons: Annotated[list[Comparison], about("By champion, the challenger that leads most first")]
+    comparisons: Annotated[list[Comparison], about("Sorted by champion, then by lead, the largest first")]
 
 
 class ComparisonVerdict(Struct, frozen=True):
@@ -449,7 +451,7 @@ class ComparisonHistory(Struct, frozen=True):
     challengers: dict[str, ComparedPoints]
 
 
-# Models in folds.
+# Models that predict in folds.
 
 
 class FoldSpread(TypedDict, total=False):
@@ -512,7 +514,7 @@ class Folds(Struct, frozen=True, kw_only=True):
     left_out: Annotated[Count, about("Models not compared")]
 
 
-# The past.
+# The past of models and of comparisons.
 
 
 class History(Struct, frozen=True):
@@ -550,7 +552,7 @@ class Health(Struct, frozen=True):
 
 
 class Route(Struct, frozen=True):
-    """A route with one line on it."""
+    """A route, and a description of one line."""
 
     path: str
     summary: str
@@ -567,7 +569,7 @@ class Index(Struct, frozen=True):
 
 
 class Alive(Struct, frozen=True):
-    """The event loop turns."""
+    """Answer while the event loop runs."""
 
     status: Literal["alive"]
 
@@ -577,7 +579,9 @@ class Ready(Struct, frozen=True, omit_defaults=True):
 
     ready: bool
     reasons: list[str]
-    role: Annotated[str | None, about("Part of this process as one of several replicas")] = None
+    role: Annotated[
+        str | None, about("Role of this process among several replicas; absent without others")
+    ] = None
 
 
 class Error(Struct, frozen=True):
@@ -592,4 +596,4 @@ SENT: tuple[type, ...] = (
     *(ComparisonHistory, Folds, History, Past),
     *(Listed, Health, Index, Alive, Ready, Error),
 )
-"""Documents that routes send."""
+"""Types of the documents that routes send."""

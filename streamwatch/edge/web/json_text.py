@@ -1,4 +1,4 @@
-"""JSON of numbers and names as they come: infinities are strings, lone surrogates are spelt out."""
+"""JSON of any numbers and names: infinities become strings, lone surrogates become escapes."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ JSON = "application/json; charset=utf-8"
 
 
 def encode(document: object) -> bytes:
-    """The document as UTF-8 whatever text is in it."""
+    """Encode a document as UTF-8, whatever texts it has."""
     try:
         return msgspec.json.encode(document)
     except UnicodeEncodeError:  # a lone surrogate somewhere
@@ -20,10 +20,10 @@ def encode(document: object) -> bytes:
 
 
 def number(value: float) -> float | str:
-    """`+Inf` and `-Inf` where JSON has no number; whole numbers stay whole."""
+    """Convert a number for JSON; infinities become `+Inf` and `-Inf`."""
     if isinstance(value, int):
         return value
-    plain = float(value)  # numpy's own floats are unknown to the encoder
+    plain = float(value)  # the encoder does not know NumPy's floats
     return plain if math.isfinite(plain) else floatToGoString(plain)
 
 

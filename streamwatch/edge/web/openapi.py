@@ -1,4 +1,4 @@
-"""What the HTTP server answers, as an OpenAPI 3.1 document: made of its routes and of the types it sends.
+"""OpenAPI 3.1 document of the HTTP server, generated from its routes and the types that they send.
 
 `GET /api/v1/openapi.json` is the document, `GET /api` the list of routes with one line on each::
 
@@ -44,16 +44,16 @@ _OPEN: Final[Schema] = {
     "Details": True,
     "SegmentValue": {"type": "number", "description": "A measure under its name"},
 }
-"""Schema of further properties, for the objects that may have some."""
+"""Name of an object's type → schema of its further properties, for objects that may have some."""
 
 
 def ref(name: str) -> Schema:
-    """Reference to the schema of this name."""
+    """Make the reference to a schema."""
     return {"$ref": f"#/components/schemas/{name}"}
 
 
 def schemas() -> Schema:
-    """Schema of every document that is sent and of its parts, by name."""
+    """Return the schemas of all documents that are sent, and of their parts, by name."""
     _, found = msgspec.json.schema_components(SENT, ref_template="#/components/schemas/{name}")
     for name, schema in found.items():
         del schema["title"]
@@ -69,23 +69,23 @@ _VARIABLES: Final[Mapping[str, str]] = {
     "challenger": "fraud-v4",
     "file": "main.js",
 }
-"""Variables of paths, each with an example."""
+"""Variable of a path → an example."""
 _ERRORS: Final[Mapping[str, tuple[str, str]]] = {
     "BadRequest": ("400", "A query parameter has a value that is not allowed"),
     "Unauthorized": ("401", "A bearer token is needed"),
     "NotFound": ("404", "Nothing has this name"),
     "TooMany": ("503", "Too many are served already; Retry-After says when to come back"),
 }
-"""Errors that several routes share: status and description."""
+"""Name of an error that several routes share → (status, description)."""
 
 
 def path_of(route: Route) -> str:
-    """Path as OpenAPI writes it, without the patterns of its variables."""
+    """Return a route's path for OpenAPI, without the patterns of its variables."""
     return re.sub(r"\{(\w+):[^}]*\}", r"{\1}", route.path)
 
 
 def operation_of(route: Route) -> Schema:
-    """Description of GET on a route."""
+    """Describe GET on a route."""
     schema = {"type": "string"}
     if route.sends:
         schema = ref(route.sends)
@@ -129,7 +129,7 @@ def operation_of(route: Route) -> Schema:
 
 
 def document(routes: Sequence[Route]) -> Schema:
-    """Build the whole document."""
+    """Build the document of all routes."""
     return {
         "openapi": "3.1.0",
         "info": {
@@ -175,7 +175,7 @@ def document(routes: Sequence[Route]) -> Schema:
 
 
 class OpenApiExporter:
-    """`/api/v1/openapi.json`: the document.
+    """Exporter of `/api/v1/openapi.json`.
 
     Parameters
     ----------
@@ -197,7 +197,7 @@ class OpenApiExporter:
 
 
 class ApiIndexExporter:
-    """`/api`: the list of routes.
+    """Exporter of `/api`, the list of routes.
 
     Parameters
     ----------

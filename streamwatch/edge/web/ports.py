@@ -1,4 +1,4 @@
-"""What the server asks of the parts it is given."""
+"""Protocols of the parts that the server is given, and descriptions of routes."""
 
 from __future__ import annotations
 
@@ -11,77 +11,78 @@ from streamwatch.edge.web.json_text import JSON
 
 
 class Health(Protocol):
-    """Health of the daemon, as the server asks for it on the event loop at every request."""
+    """Present state of the daemon; called on the event loop at each request."""
 
     def unready(self) -> Sequence[str]:
-        """Reasons why the daemon is not ready, in words; empty when state is open and all are assigned."""
+        """Reasons why the daemon is not ready; empty once state is open and partitions are assigned."""
         ...
 
     @property
     def role(self) -> str | None:
-        """Part of this process as one of several replicas; None where it is alone."""
+        """Role of this process among several replicas; None without others."""
         ...
 
     def families(self) -> Sequence[Family]:
-        """Facts that are true right now and wait for no commit (build_info, kafka_up, caught_up …)."""
+        """Metrics that are current without a commit (build_info, kafka_up, caught_up …)."""
         ...
 
 
 @dataclass(frozen=True, slots=True)
 class Query:
-    """A query parameter, which may be left out."""
+    """An optional query parameter."""
 
     name: str
     pattern: str
-    """Pattern that its whole value must match; any other is answered with 400."""
+    """Regular expression that the whole value must match; other values are answered 400."""
     schema: Mapping[str, Any]
-    """Schema of its value, as OpenAPI has it."""
+    """OpenAPI's schema of its value."""
     about: str
     """Description, without a full stop."""
 
 
 NAME: Mapping[str, Any] = {"type": "string", "minLength": 1, "maxLength": 128}
-"""Schema of a name in a query."""
+"""OpenAPI's schema of a name in a query."""
 
 
 @dataclass(frozen=True, slots=True)
 class Route:
-    """A path and what is answered to GET: the server serves it, and the OpenAPI document describes it."""
+    """A path, and the answer to GET on it; the OpenAPI document is generated from routes."""
 
     path: str
     """Path, with aiohttp's `{variables}`."""
     about: str
-    """What is answered, in one line without a full stop."""
+    """Description in one line, without a full stop."""
     sends: str = ""
-    """Name of the type of the document (`documents.SENT`); empty for any other answer."""
+    """Name of the answer's type (`documents.SENT`); empty where it is no such document."""
     tag: str = "overview"
     query: tuple[Query, ...] = ()
     media_types: tuple[str, ...] = (JSON,)
     """Media types of the answer; the first unless the exporter chooses (`ChoosesMediaType`)."""
     public: bool = False
-    """Whether it is served without a token; nothing with a number in it is."""
+    """Whether it is served without a token, as only routes without results are."""
     headers: Mapping[str, str] = field(default_factory=dict[str, str])
-    """Response headers beside, or instead of, those every answer carries."""
+    """Response headers besides, or instead of, those of all answers."""
     details: str = ""
-    """Description in more than a line."""
+    """Longer description; may be empty."""
     also: Mapping[str, str] = field(default_factory=dict[str, str])
-    """Further statuses with the same document, each with its description."""
+    """Further statuses with the same type of document → their descriptions."""
 
 
 class Exporter(Protocol):
-    """One face of a report."""
+    """A part that answers some routes by rendering the last report."""
 
     @property
     def routes(self) -> Sequence[Route]:
-        """Paths it answers."""
+        """Routes that it answers."""
         ...
 
     def render(
         self, report: Report | None, live: Sequence[Family], media_type: str, asked: Mapping[str, str]
     ) -> bytes | bytearray | None:
-        """Body of the answer to the path's variables and the query; None where nothing has that name.
+        """Render the body of an answer; None for 404.
 
-        Runs in a thread, one call at a time.
+        `live` is `Health.families()`; `asked` has the path's variables and the query's parameters by name.
+        Runs in the rendering thread, one call at a time.
         """
         ...
 
@@ -91,44 +92,44 @@ class ChoosesMediaType(Protocol):
     """An exporter whose answers have several media types."""
 
     def media_type(self, accept: str, asked: Mapping[str, str]) -> str:
-        """Content type for a request's `Accept` header and what it asks for."""
+        """Return the content type for an `Accept` header, and variables and parameters."""
         ...
 
 
 class Observer(Protocol):
-    """Wants to see every report that is published, or the latest of those that came while it was busy."""
+    """A part that is shown published reports; of those that came while it was busy, only the latest."""
 
     def observe(self, report: Report) -> None:
-        """Take note; in the rendering thread."""
+        """Process a report, in the rendering thread."""
         ...
 
 
 class Stream(Protocol):
-    """Stream of events for clients that keep listening."""
+    """A part that renders server-sent events for clients that keep listening."""
 
     @property
     def route(self) -> Route:
-        """Path it answers."""
+        """Route that it answers."""
         ...
 
     def events(self, report: Report | None, *, whole: bool) -> tuple[bytes, bytes]:
-        """Server-sent events for newcomers (empty unless `whole`) and for everybody who listened before.
+        """Render events for new listeners (empty unless `whole`), and for earlier ones.
 
-        The second are what changed since the last call. Runs in the rendering thread.
+        The latter are the changes since the last call. Runs in the rendering thread.
         """
         ...
 
 
 # Names of models as segments of a path.
 #
-# Clients take `.` and `..` out of a path however they are written, `%2E` included, before they send it. A
-# model of that name is asked for as `%252E` or `%252E%252E`, which arrives as `%2E`.
+# Clients remove `.` and `..` from a path, also if written `%2E`, before they send it. A model of that name is
+# requested as `%252E` or `%252E%252E`, which arrives as `%2E`.
 
 
 _WRITTEN: Mapping[str, str] = {"%2E": ".", "%2E%2E": ".."}
 
 
 def named(segment: str, models: Callable[[], Container[str]]) -> str:
-    """The model a decoded segment names; one of `models` whose name is the segment itself comes first."""
+    """Return the model that a decoded segment of a path names; `models` with that very name come first."""
     written = _WRITTEN.get(segment.upper())
     return segment if written is None or segment in models() else written

@@ -9,9 +9,9 @@ from streamwatch.core.metrics.series import Histogram
 
 
 def quantile(share: float, histogram: Histogram, bounds: Sequence[float]) -> float | None:
-    """The value below which `share` of the observations lie, straight lines assumed within buckets.
+    """Return the value below which `share` of the observations lie, interpolated linearly within buckets.
 
-    The highest finite bound if it lies beyond that; None without observations.
+    It is the highest finite bound if the quantile is beyond that; None without observations.
     """
     total = histogram.counts[-1]
     if total <= 0 or not bounds:

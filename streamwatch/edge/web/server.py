@@ -1,4 +1,4 @@
-"""Serves the last published report through its exporters, and sends it to listeners."""
+"""The HTTP server: serves the last published report by exporters, and sends events to listeners."""
 
 from __future__ import annotations
 
@@ -28,35 +28,35 @@ from streamwatch.edge.web.connections import (
 from streamwatch.edge.web.documents import Alive, Ready
 from streamwatch.edge.web.ports import ChoosesMediaType, Exporter, Health, Observer, Route, Stream
 
-# Those who listen to the stream of events: a bounded number, none of them buffered for without bound.
+# Listeners of the stream of events: limited in number, and in unsent events.
 
 
 MAX_LISTENERS = 32
-"""Pages that may be open at once; further ones are turned away with 503."""
+"""Listeners at most; further ones are answered 503."""
 MAX_UNSENT = 8
-"""Events a listener may be behind before it is dropped; it may come back and start anew."""
+"""Unsent events of a listener at most; with more it is cut off, and may reconnect."""
 HEARTBEAT_SECONDS = 15.0
-"""A comment is sent when nothing else was, so that both ends notice a dead connection."""
+"""Time without events after which a comment is sent, so that both ends notice a dead connection."""
 PREAMBLE = b"retry: 2000\n\n"
 HEARTBEAT = b": still here\n\n"
 HEADERS = {
     "Content-Type": "text/event-stream; charset=utf-8",
-    "X-Accel-Buffering": "no",  # nginx would hold events back
+    "X-Accel-Buffering": "no",  # otherwise nginx buffers events
 }
 
 
 class Listener:
-    """One open stream."""
+    """One client of the stream."""
 
     def __init__(self, request: web.Request, buffers: Buffers) -> None:
         self._request = request
         self._buffers = buffers
         self._unsent: asyncio.Queue[bytes | None] = asyncio.Queue(MAX_UNSENT)
         self.has_overview = False
-        """Whether it has been given the whole picture, so that changes mean something to it."""
+        """Whether it was sent a first event, so that it gets changes from then on."""
 
     def notify(self, events: bytes | None) -> None:
-        """Send soon, None for the end; a listener too far behind is cut off."""
+        """Queue events, or the end (None); a listener with `MAX_UNSENT` unsent ones is cut off."""
         if events == b"":
             return
         try:
@@ -66,7 +66,7 @@ class Listener:
                 self._request.transport.abort()
 
     async def serve(self) -> web.StreamResponse:
-        """Send events as they come until either side leaves."""
+        """Send events as they come, until the end or the client's leaving."""
         answer = web.StreamResponse(headers=HEADERS)
         await self._buffers.send(self._request, answer, PREAMBLE)
         while (events := await self._next()) is not None:
@@ -82,7 +82,7 @@ class Listener:
 
 
 class Listeners:
-    """Everybody who listens now."""
+    """All clients of the stream."""
 
     def __init__(self, buffers: Buffers) -> None:
         self._buffers = buffers
@@ -95,7 +95,7 @@ class Listeners:
         return iter(tuple(self._open))
 
     def admit(self, request: web.Request) -> Listener:
-        """A new listener, to be removed when it has been served; raises 503 when there are too many."""
+        """Add a listener, which the caller removes after serving it; raises 503 beyond `MAX_LISTENERS`."""
         if len(self._open) >= MAX_LISTENERS:
             raise web.HTTPServiceUnavailable(
                 reason=f"{MAX_LISTENERS} streams are open already", headers={"Retry-After": "5"}
@@ -110,11 +110,11 @@ class Listeners:
 
     @property
     def lacks_overview(self) -> bool:
-        """Tell whether somebody waits for the whole picture."""
+        """Tell whether a listener waits for its first event."""
         return any(not listener.has_overview for listener in self._open)
 
     def notify(self, whole: bytes, changes: bytes) -> None:
-        """Newcomers get the whole picture, the others what changed."""
+        """Queue `whole` for new listeners, and `changes` for the others."""
         for listener in self:
             if listener.has_overview:
                 listener.notify(changes)
@@ -123,7 +123,7 @@ class Listeners:
                 listener.notify(whole)
 
     def dismiss(self) -> None:
-        """The server stops."""
+        """End the streams of all listeners."""
         for listener in self:
             listener.notify(None)
 
@@ -141,40 +141,40 @@ READY = Route(
 )
 STOP_SECONDS = 2.0
 MAX_WAITING = 64
-"""Requests that may wait for the rendering thread; more are turned away with 503."""
+"""Requests that may wait for the rendering thread; further ones are answered 503."""
 SWITCH_SECONDS = 0.0005
-"""Interpreter switch interval while serving. Under backlog the loop never sleeps and its turns take about
-3 ms: a thread that may ask for the interpreter only after CPython's 5 ms then waited up to half a minute."""
+"""Interpreter's switch interval while serving. In a backlog the event loop never sleeps, and its turns take
+about 3 ms: with CPython's interval of 5 ms, the rendering thread waited up to half a minute to run."""
 
 _Rendered = TypeVar("_Rendered")
 _Bodies: TypeAlias = "tuple[bytes | bytearray | None, bytes | None]"
 
 
-# Answers to what is no HTTP come from the library, whose default names its version and that of Python.
+# The library itself answers requests that are no HTTP; its default header names its version and Python's.
 web_response.SERVER_SOFTWARE = "streamwatch"  # pyright: ignore[reportPrivateImportUsage]
 
 
 class HttpServer:
-    """A Sink that shows the last report to whoever may see it.
+    """A `Sink` that serves the last report over HTTP.
 
     Parameters
     ----------
     health
-        Asked at every request.
+        Present state of the daemon, read at each request.
     exporters
-        What is served where.
+        Routes and their rendering.
     host, port
-        Where to listen; port 0 is any free one.
+        Address to listen on; port 0 is any free one.
     access
-        Who may read, and whether in the clear.
+        Token, TLS and admitted names; None: no protection.
     stream
-        What is sent to those who keep listening; None for no such route.
+        Stream of events; None: there is no such route.
     observers
-        Shown every report in the rendering thread.
+        Are shown reports in the rendering thread.
     limits
-        What clients may take of slots, time and memory.
+        Limits on clients; None: the defaults.
     refused
-        Called with the reason each time a client is refused or cut off.
+        Called with the reason when a client was refused or cut off.
     """
 
     def __init__(  # noqa: PLR0913 - what it serves, where, to whom, how much
@@ -216,18 +216,18 @@ class HttpServer:
 
     @property
     def url(self) -> str:
-        """URL at which it serves, with the real port; before `start`, at which it will."""
+        """URL of the server; from `start` on with the real port."""
         host, port = self._host, self._port
         if self._acceptor is not None and self._acceptor.address is not None:
             host, port = self._acceptor.address
         return f"{self._access.scheme}://" + (f"[{host}]:{port}" if ":" in host else f"{host}:{port}")
 
     def publish(self, report: Report) -> None:
-        """Show this report from now on, and send it to listeners."""
+        """Serve this report from now on, and send events to listeners."""
         self._report = report
         self._news.set()
         if self._sending is not None and self._sending.done() and not self._sending.cancelled():
-            self._sending.result()  # a bug in an observer is the daemon's, not one to go on without
+            self._sending.result()  # raises the exception of a bug in an observer
 
     async def start(self) -> None:
         """Listen and serve.
@@ -235,7 +235,7 @@ class HttpServer:
         Raises
         ------
         ListenError
-            When the address is taken, is not this machine's or needs more rights, or the certificate is bad.
+            The address is in use, not this machine's or needs more rights; or the certificate is invalid.
         """
         context = self._access.ssl_context()
         runner = web.AppRunner(
@@ -243,7 +243,7 @@ class HttpServer:
             access_log=None,
             shutdown_timeout=STOP_SECONDS / 2,
             logger=ClientLog(self._refused).logger(),
-            keepalive_timeout=2 * self._limits.idle_seconds,  # `Connections` is sooner
+            keepalive_timeout=2 * self._limits.idle_seconds,  # `Connections` closes earlier
             lingering_time=0.0,
             auto_decompress=False,
         )
@@ -262,7 +262,7 @@ class HttpServer:
         sys.setswitchinterval(min(SWITCH_SECONDS, self._switch_seconds))
 
     async def stop(self) -> None:
-        """Close the listener, let open requests finish for a moment, then leave."""
+        """Stop listening, give open requests `STOP_SECONDS` to finish, and close."""
         runner, self._runner = self._runner, None
         if runner is not None:
             self._listeners.dismiss()
@@ -270,7 +270,7 @@ class HttpServer:
                 self._sending.cancel()
             if self._acceptor is not None:
                 await self._acceptor.stop()
-            with suppress(TimeoutError):  # what is open then is cut off
+            with suppress(TimeoutError):  # requests still open are cut off
                 async with asyncio.timeout(STOP_SECONDS):
                     await runner.cleanup()
             self._connections.close()
@@ -324,7 +324,7 @@ class HttpServer:
 
         self._waiting += 1
         try:
-            async with self._making:  # one body at a time is in nobody's count
+            async with self._making:  # at most one body is not yet counted by the buffers
                 await self._buffers.room()
                 body, compressed = await self._in_thread(
                     partial(render, self._report, self._health.families())
@@ -353,7 +353,7 @@ class HttpServer:
             self._listeners.remove(listener)
 
     async def _send_to_listeners(self) -> None:
-        """One rendering for each report, or for the latest of those that came meanwhile."""
+        """Show each report to observers and listeners; of those that came meanwhile, only the latest."""
         while True:
             await self._news.wait()
             self._news.clear()

@@ -1,4 +1,4 @@
-"""Envelopes of record values, one file each, looked up by the name that settings have for them.
+"""Envelopes of record values, one file each, by their name in the settings.
 
 ===============  =====================================================================================
 ``cloudevents``  CloudEvents over Kafka, structured (one JSON object) and binary (headers ``ce_*``)

@@ -1,8 +1,8 @@
 """CloudEvents 1.0 by their Kafka protocol binding: structured mode and binary mode give the same content.
 
-What paths are looked up in is one object: the attributes (`value.id`, `value.source`, `value.type`,
-`value.time`, extensions) and `value.data`. In binary mode attributes are headers named `ce_…`, and the
-record's value is the data; in structured mode the value is a JSON object of both.
+Paths lead into one object of the attributes (`value.id`, `value.source`, `value.type`, `value.time`,
+extensions) and `value.data`. In binary mode attributes are headers named `ce_…`, and the record's value is
+the data; in structured mode the value is a JSON object of both.
 
 Source: CloudEvents specification 1.0.2, "Kafka Protocol Binding" §3 and "JSON Event Format" §3.
 """
@@ -24,7 +24,7 @@ _REQUIRED: Final = ("id", "source", "type")
 
 
 def event_of(tree: Any, record: Record) -> dict[str, Any] | str:
-    """The attributes of an event and its `data`, or the reason why the record holds none."""
+    """Return an event's attributes and `data` as one object, or the reason why the record has none."""
     event = _from_headers(tree, record) if _is_binary(record) else _from_object(tree)
     if event is None or any(not isinstance(event.get(name), str) for name in _REQUIRED):
         return "not_in_envelope"
@@ -32,7 +32,7 @@ def event_of(tree: Any, record: Record) -> dict[str, Any] | str:
 
 
 def is_event(tree: Any, record: Record) -> bool:
-    """Tell whether a record says of itself that it is a CloudEvent."""
+    """Tell whether a record declares itself a CloudEvent, by a header or a field."""
     return _is_binary(record) or (isinstance(tree, dict) and "specversion" in tree)
 
 
@@ -62,7 +62,7 @@ def _from_object(tree: Any) -> dict[str, Any] | None:
 
 
 def _data(text: Any) -> Any:
-    """JSON written in base64; None if it is none."""
+    """Parse JSON written in base64; None if it is none."""
     try:
         return msgspec.json.decode(base64.b64decode(text, validate=True))
     except (binascii.Error, TypeError, ValueError, RecursionError):
@@ -70,7 +70,7 @@ def _data(text: Any) -> Any:
 
 
 def open_event(tree: Any, record: Record) -> UnwrappedRecord | str | None:
-    """Open one event."""
+    """Open one CloudEvent."""
     event = event_of(tree, record)
     return event if isinstance(event, str) else UnwrappedRecord(event)
 

@@ -1,9 +1,9 @@
 """Debezium's change events: a row that was inserted, read, changed or deleted in a database.
 
-What paths are looked up in is the row as it is after the change (`value.<column>`), with `value.__op`,
-`value.__ts_ms` and `value.__source` beside its columns. The row of a delete is that before it: a pending
-prediction is withdrawn by it. Changes that are none of a row (`t`, truncate; `m`, message) are skipped. The
-schema that a JSON converter may put around the payload is not looked at.
+Paths lead into the row as it is after the change (`value.<column>`), with `value.__op`, `value.__ts_ms` and
+`value.__source` added to its columns. Of a delete it is the row before, and a pending prediction is
+withdrawn. Changes that concern no row (`t`, truncate; `m`, message) are skipped. A schema that the JSON
+converter put around the payload is ignored.
 
 Source: Debezium 2.x documentation, "Data change events".
 """
@@ -22,7 +22,7 @@ _NO_ROW: Final = frozenset({"t", "m"})
 
 
 def open_change(tree: Any, record: Record) -> UnwrappedRecord | str | None:
-    """Open one change."""
+    """Open one change event."""
     del record
     change = _payload(tree)
     if change is None:

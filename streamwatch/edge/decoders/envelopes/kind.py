@@ -1,4 +1,4 @@
-"""What an envelope exports: its name, how it is opened, and where fields lie in it unless settings say."""
+"""Definition of an envelope: its name, the function that opens it, and default paths of fields in it."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ from streamwatch.edge.decoders.mapping import ClassOfLargest, Paths
 
 @dataclass(frozen=True, slots=True)
 class UnwrappedRecord:
-    """A record out of its envelope."""
+    """Contents of a record's envelope."""
 
     tree: Any
-    """What paths such as `value.a` are looked up in."""
+    """Parsed content that paths such as `value.a` lead into."""
     deleted: bool = False
-    """The record says that what `tree` holds is no more: a pending prediction is withdrawn."""
+    """Whether the record reports that `tree` was deleted: a pending prediction is then withdrawn."""
 
 
 class EnvelopeKind(NamedTuple):
@@ -26,7 +26,7 @@ class EnvelopeKind(NamedTuple):
     name: str
     """Value of `envelope` in the settings."""
     open: Callable[[Any, Record], UnwrappedRecord | str | None]
-    """From what was read of a value, and its record: the content; the reason for which the record is invalid
-    (one of `reasons.REASONS`); or None for a record that is none of those the envelope is about."""
+    """(parsed value, its record) → the content; the reason why the record is invalid (a key of
+    `mapping.REASONS`); or None for a record to be skipped."""
     defaults: Mapping[str, Paths | ClassOfLargest | None]
-    """Paths by field of the mapping, instead of its own defaults."""
+    """Default paths by field of the mapping, instead of those of `TopicMapping`."""

@@ -1,8 +1,8 @@
-"""KServe's v1 protocol: `instances` in the request, `predictions` in the answer.
+"""KServe's v1 protocol: `instances` in the request, `predictions` in the response.
 
-Locations start at `value.id` and `value.model` (of the logger's CloudEvent, or beside the arrays),
-`value.instances` and `value.predictions`. Unless settings say otherwise each element of `predictions` is a
-class, and its id is `<id>#<index>`. A request alone is skipped.
+Paths begin with `value.id`, `value.model` (both from the logger's CloudEvent, or from fields beside the
+arrays), `value.instances` or `value.predictions`. By default each element of `predictions` is a class, and
+its id is `<id>#<index>`. A request without its response is skipped.
 
 Source: KServe documentation, "V1 Inference Protocol" and "Inference Logger".
 """
@@ -18,7 +18,7 @@ from streamwatch.edge.decoders.envelopes.serving import first_text, logged
 
 
 def open_v1(tree: Any, record: Record) -> UnwrappedRecord | str | None:
-    """Open one answer."""
+    """Open one response; None for a request alone."""
     found = logged(tree, record)
     if isinstance(found, str):
         return found

@@ -1,10 +1,10 @@
 """The open inference protocol (KServe v2, Triton, MLServer): named tensors with a shape and flat data.
 
-What paths are looked up in: `value.id`, `value.model`, `value.model_version`, and tensors as arrays with an
-element for each instance: `value.outputs.<name>`, `value.inputs.<name>`, and `value.output`, the first of the
-outputs. An element of a tensor with one value per instance is that value, of others the array of its values.
-Unless settings say otherwise each element of `value.output` is a class, its id is `<id>#<index>`, and its
-model is name and version, if the answer has one: `fraud/3`. A request alone is skipped. Data in the binary
+Paths begin with `value.id`, `value.model`, `value.model_version`, or with a tensor: `value.outputs.<name>`,
+`value.inputs.<name>`, and `value.output`, the first of the outputs. A tensor is an array with an element for
+each instance: the value of a tensor with one per instance, else the array of the instance's values. By
+default each element of `value.output` is a class, its id is `<id>#<index>`, and its model is name and
+version, if the response has one: `fraud/3`. A request without its response is skipped. Data in the binary
 extension is not JSON and makes the record invalid.
 
 Source: Open Inference Protocol 2.0, "Inference Response JSON Object" and "Tensor Data".
@@ -20,11 +20,11 @@ from streamwatch.edge.decoders.envelopes.kind import EnvelopeKind, UnwrappedReco
 from streamwatch.edge.decoders.envelopes.serving import first_text, logged
 
 MAX_DIMENSIONS: Final = 16
-"""Of a tensor."""
+"""Dimensions of a tensor at most."""
 
 
 def open_v2(tree: Any, record: Record) -> UnwrappedRecord | str | None:
-    """Open one answer."""
+    """Open one response; None for a request alone."""
     found = logged(tree, record)
     if isinstance(found, str):
         return found
@@ -50,7 +50,7 @@ def open_v2(tree: Any, record: Record) -> UnwrappedRecord | str | None:
 
 
 def _tensors(tensors: Any) -> dict[str, list[Any]] | None:
-    """Elements of each tensor by its name; None if one of them is no tensor."""
+    """Return the elements of each tensor by its name; None if one of them is no tensor."""
     if not isinstance(tensors, list):
         return None
     found: dict[str, list[Any]] = {}
@@ -64,9 +64,9 @@ def _tensors(tensors: Any) -> dict[str, list[Any]] | None:
 
 
 def elements(shape: Any, data: Any) -> list[Any] | None:
-    """Divide a tensor by its first dimension; None if data and shape do not fit, or for too many dimensions.
+    """Split a tensor along its first dimension; None if data and shape do not fit, or are too deep.
 
-    Data may be flat, in row-major order, or nested already.
+    Data are flat in row-major order, or nested as the shape says.
     """
     if not isinstance(data, list) or not isinstance(shape, list):
         return None
@@ -84,7 +84,7 @@ def elements(shape: Any, data: Any) -> list[Any] | None:
 
 
 def _product(sizes: list[int], most: int) -> int:
-    """Multiply dimensions; above `most`, which no data have, it is any number above."""
+    """Multiply dimensions; a product above `most` is returned as some number above it, to bound its size."""
     product = 0 if 0 in sizes else 1
     for size in sizes:
         product *= size

@@ -1,10 +1,10 @@
 """Seldon Core's v1 protocol: a row per instance in `data.ndarray` or `data.tensor`, `data.names` above them.
 
-What paths are looked up in: `value.id` (the logger's request id, or `meta.puid`), `value.model`,
-`value.rows` (an element for each instance, as it was), `value.columns` (each row as an object of column →
-number), `value.predictions` (rows of one value each, as that value), `value.names`, `value.meta`. Columns
-without a name are called by their number. Unless settings say otherwise the class of a row is its largest
-score, and its id is `<id>#<index>`. A request alone is skipped.
+Paths begin with `value.id` (the logger's request id, or `meta.puid`), `value.model`, `value.rows` (an element
+for each instance, as sent), `value.columns` (each row as an object of column → number), `value.predictions`
+(the single value of each row, where all have one), `value.names` or `value.meta`. Columns without a name are
+called by their number. By default the class of a row is the column with the largest number, and its id is
+`<id>#<index>`. A request without its response is skipped.
 
 Source: Seldon Core documentation, "Seldon Protocol" (SeldonMessage) and "Payload Logging".
 """
@@ -22,7 +22,7 @@ from streamwatch.edge.decoders.mapping import ClassOfLargest
 
 
 def open_message(tree: Any, record: Record) -> UnwrappedRecord | str | None:
-    """Open one answer."""
+    """Open one response; None for a request alone."""
     found = logged(tree, record)
     if isinstance(found, str):
         return found
@@ -63,7 +63,7 @@ def _rows(data: dict[str, Any]) -> list[Any] | None:
 
 
 def _columns(rows: list[Any], names: list[Any]) -> list[dict[str, Any]] | None:
-    """Rows as objects; None where they are no arrays, or have not a value for each name, which is text."""
+    """Rows as objects of name → value; None unless each is an array with a value for each name, all texts."""
     if not all(isinstance(name, str) for name in names):
         return None
     objects: list[dict[str, Any]] = []
@@ -79,7 +79,7 @@ def _columns(rows: list[Any], names: list[Any]) -> list[dict[str, Any]] | None:
 
 
 def _singles(rows: list[Any]) -> list[Any] | None:
-    """Rows of one value each, as that value; None where one has more."""
+    """The single value of each row; None unless every row has one value."""
     singles = [row[0] if isinstance(row, list) and len(cast("list[Any]", row)) == 1 else row for row in rows]
     return None if any(isinstance(each, list) for each in singles) else singles
 

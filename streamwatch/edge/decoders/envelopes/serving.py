@@ -1,7 +1,7 @@
-"""Parts that the protocols of model servers share: the logged answer, and the request it belongs to.
+"""Finds the logged request and response of a model server, for all of their protocols.
 
-A server's logger writes request and answer as CloudEvents of one id; others write one object with both, as
-`request` and `response`, or the bare answer. A request alone holds no prediction.
+A server's logger writes request and response as two CloudEvents of one id; others write one object with both,
+as `request` and `response`, or the bare response. A request alone holds no prediction.
 """
 
 from __future__ import annotations
@@ -15,16 +15,16 @@ from streamwatch.edge.decoders.envelopes.cloudevents import event_of, is_event
 
 @dataclass(frozen=True, slots=True)
 class Logged:
-    """A request, an answer, or both, as objects; empty where there is none."""
+    """A request, a response, or both, as objects; empty where absent."""
 
     request: dict[str, Any]
     response: dict[str, Any]
     attributes: dict[str, Any]
-    """Attributes of the CloudEvent, if it is one; else the fields beside request and answer."""
+    """Attributes of the CloudEvent, if it is one; else the fields beside request and response."""
 
 
 def logged(tree: Any, record: Record) -> Logged | str:
-    """Find request and answer, or the reason why the record holds none."""
+    """Find request and response, or return the reason why the record has neither."""
     attributes: dict[str, Any] = {}
     if is_event(tree, record):
         event = event_of(tree, record)
@@ -49,5 +49,5 @@ def logged(tree: Any, record: Record) -> Logged | str:
 
 
 def first_text(*candidates: object) -> object:
-    """Return the first candidate that is neither None nor an empty text."""
+    """Return the first candidate that is neither None nor an empty text; None without one."""
     return next((each for each in candidates if each is not None and each != ""), None)

@@ -1,11 +1,11 @@
-"""Formats of record values, one file each, looked up by the name that settings have for them.
+"""Formats of record values, one file each, by their name in the settings.
 
 ===============  =====================================================================================
-``json``         UTF-8 text of one JSON object, or of anything else in JSON if a mapping asks for it
-``text``         UTF-8 text as it is
+``json``         UTF-8 text of one JSON object, or of any JSON value if a mapping's path is `value`
+``text``         UTF-8 text, which is the content at the path `value`
 ``avro``         Apache Avro, schema from a registry or a file
 ``protobuf``     Protocol Buffers, schema from a registry or a file
-``json_schema``  JSON behind the name of its schema in a registry
+``json_schema``  JSON preceded by the id of its schema in a registry
 ===============  =====================================================================================
 """
 

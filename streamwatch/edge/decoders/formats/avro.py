@@ -21,7 +21,7 @@ INVALID: Final = "invalid_avro"
 
 
 def build(spec: DecoderSpec, options: FormatOptions) -> SchemaDecoder:
-    """Decode Avro.
+    """Make the decoder of a topic in Avro.
 
     Raises
     ------
@@ -35,7 +35,7 @@ def build(spec: DecoderSpec, options: FormatOptions) -> SchemaDecoder:
 
 
 def warm_up() -> None:
-    """Compile what reads such values, or load what was compiled before."""
+    """Compile the functions that read Avro, or load them from the cache of compiled functions."""
     compile_header_scan()
     compile_avro_transcoder()
 

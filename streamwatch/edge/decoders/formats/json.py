@@ -1,4 +1,4 @@
-"""JSON records → predictions and labels, through the topic's mapping; bad input is a value with a reason."""
+"""Decoders of JSON records, by the topic's mapping; invalid records become `Invalid` with a reason."""
 
 from __future__ import annotations
 
@@ -27,26 +27,25 @@ from streamwatch.edge.decoders.trees import TreeDecoder, UnreadableValue, sided
 from streamwatch.edge.keys import IdKeys
 from streamwatch.folds import Scheme
 
-# JSON records with arrays, segments, names of several fields, or classes of scores: most become columns.
-#
-# The others are read as trees.
+# JSON records whose mapping needs whole values (arrays, segments, joined names, class rules). Most are read
+# by the scanner as columns; the others are read as trees.
 
 
 def can_be_scanned(spec: DecoderSpec) -> bool:
-    """Tell whether one mapping makes an event of each record, or of each element, without conditions."""
+    """Tell whether the scanner may read a topic: one mapping without conditions, envelope or texts."""
     conditional = spec.mapping.when or spec.mapping.optional
     return not (spec.mappings or spec.envelope or spec.texts or conditional)
 
 
 class ScannedTrees:
-    """Decodes the records of one topic as `trees` does, most of them as columns.
+    """Decodes the records of one topic by the scanner; those that it cannot read, by `trees`.
 
     Parameters
     ----------
     spec
-        One that `can_be_scanned`.
+        A topic that `can_be_scanned`.
     trees
-        Decoder of any record.
+        Decoder of the records that the scanner leaves.
 
     Raises
     ------
@@ -70,26 +69,26 @@ class ScannedTrees:
         )
 
     def decode(self, record: Record, record_ms: int) -> Decoded:
-        """Decode one record, as `TreeDecoder.decode` does."""
+        """Decode one record by `TreeDecoder.decode`."""
         return self._trees.decode(record, record_ms)
 
     def decode_all(self, records: Sequence[Record], stamps: Sequence[int]) -> Sequence[Decoded]:
-        """Decode each record with its stamp, as `decode` does."""
+        """Decode each record with its record time (`stamps`, in ms), as `decode` does."""
         return self._trees.decode_all(records, stamps)
 
     def explain(self, record: Record, reason: str) -> str:
-        """Say where the record was looked at and which fields are there."""
+        """Say at which path the invalid content was expected, and which fields the record has."""
         return self._trees.explain(record, reason)
 
     def decode_batch(self, records: Sequence[Record]) -> RecordBatch:
-        """Decode records into columns; events of records that are out of the ordinary are objects."""
+        """Decode records to a batch: columns, and event objects for records that the scanner left."""
         return self._batches.decode(records, self._trees.decode_all)
 
 
 _SYNTAX = msgspec.json.Decoder(msgspec.Raw)
 _TREE = msgspec.json.Decoder()
 UNREADABLE_JSON = (msgspec.DecodeError, UnicodeDecodeError, RecursionError)
-"""What a reader raises on a value that is no JSON."""
+"""Exceptions that a reader raises on a value that is no JSON."""
 
 
 class JsonDecoder:
@@ -102,18 +101,18 @@ class JsonDecoder:
     side
         What the topic carries; `both` needs a `kind` rule in the mapping.
     mapping
-        Locations of the fields.
+        Paths of the fields.
     keys
-        How valid ids are changed before they are compared and stored; None leaves them as they are.
+        Function from valid ids to the keys that events carry; None: ids are kept.
     vocabulary
-        Numbers of the names in batches; one for all topics of a sequence.
+        Numbers of names; shared by all topics whose batches are merged. None: a new one.
     folds
         Scheme that decides which fold tests which id; without it, predictions with a fold are invalid.
 
     Raises
     ------
     ValueError
-        A path is not in the notation, a constant or alias is no valid name, or `both` came without a rule.
+        A path is not in the notation, a constant or alias is no valid name, or `both` has no `kind` rule.
     """
 
     def __init__(
@@ -149,11 +148,11 @@ class JsonDecoder:
         self._batches = Batches(topic, side, mapping, self._locations.by_slot, keys, vocabulary, folds)
 
     def decode_batch(self, records: Sequence[Record]) -> RecordBatch:
-        """Decode records into columns; events of records that are out of the ordinary are objects."""
+        """Decode records to a batch: columns, and event objects for records that the scanner left."""
         return self._batches.decode(records, self.decode_all)
 
     def decode_all(self, records: Sequence[Record], stamps: Sequence[int]) -> Sequence[Decoded]:
-        """Decode each record with its stamp, as `decode` does."""
+        """Decode each record with its record time (`stamps`, in ms), as `decode` does."""
         if self._at_once is None:
             return list(map(self.decode, records, stamps))
         events: list[Decoded] = []
@@ -163,11 +162,11 @@ class JsonDecoder:
         return events
 
     def explain(self, record: Record, reason: str) -> str:
-        """Say where the record was looked at and which fields are there."""
+        """Say at which path the invalid content was expected, and which fields the record has."""
         return self._trees.explain(record, reason, read_json)
 
     def decode(self, record: Record, record_ms: int) -> Decoded:
-        """`Prediction`, `WrongFold`, `Label`, `NullRecord`; else `Invalid` with one of `reasons.REASONS`."""
+        """Decode one record; invalid ones become `Invalid` with a key of `mapping.REASONS`."""
         value = record.value
         if value is None:
             return self._trees.decode(record, record_ms)
@@ -189,7 +188,7 @@ class JsonDecoder:
         return judge(row, record, record_ms)
 
     def _side_of(self, kind: Any) -> Side | None:
-        """Apply the kind rule to one record."""
+        """Return the side that the kind rule gives for its content; None if it is neither."""
         text = canonical_text(kind)
         if self._kind is None or text is None:
             return None
@@ -198,7 +197,7 @@ class JsonDecoder:
         return "label" if text == self._kind.label else None
 
     def _mapped_fields(self, value: bytes) -> dict[str, Any] | UnreadableValue:
-        """Read the fields of an object that the mapping looks at, whatever they hold."""
+        """Read the mapped fields of an object, with contents of any type."""
         try:
             if not bytes(_SYNTAX.decode(value)).lstrip().startswith(b"{"):
                 return UnreadableValue("not_an_object")
@@ -208,7 +207,7 @@ class JsonDecoder:
 
 
 def read_json(value: bytes) -> Any | UnreadableValue:
-    """Read a value as a tree; the top of it is an object or an array."""
+    """Parse a value that is an object or an array; any other value is unreadable."""
     try:
         tree = _TREE.decode(value)
     except UNREADABLE_JSON:
@@ -217,7 +216,7 @@ def read_json(value: bytes) -> Any | UnreadableValue:
 
 
 def read_any_json(value: bytes) -> Any | UnreadableValue:
-    """Read a value as a tree, or as the text, number or boolean that it is."""
+    """Parse a value of any JSON type."""
     try:
         return _TREE.decode(value)
     except UNREADABLE_JSON:
@@ -225,14 +224,14 @@ def read_any_json(value: bytes) -> Any | UnreadableValue:
 
 
 def _reason(value: bytes) -> str:
-    """The reason why a value is no JSON."""
+    """Return the reason why a value is no JSON."""
     if is_framed(value):
         return "schema_registry_framing"
     return "invalid_json" if _is_utf8(value) else "invalid_utf8"
 
 
 def _refuse(_value: bytes) -> NoReturn:
-    """Refuse every value: there is no strict reader where paths overlap."""
+    """Raise for any value: replaces the strict reader, which does not exist where paths overlap."""
     raise AttributeError
 
 
@@ -245,7 +244,7 @@ def _is_utf8(value: bytes) -> bool:
 
 
 def build(spec: DecoderSpec, options: FormatOptions) -> JsonDecoder | ScannedTrees | TreeDecoder:
-    """Decode JSON."""
+    """Make the decoder of a topic in JSON: the fastest that fits the mappings."""
     del options
     if spec.as_trees:
         trees = tree_decoder(spec, read_any_json if spec.any_value else read_json)

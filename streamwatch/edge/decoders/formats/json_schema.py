@@ -1,7 +1,7 @@
-"""JSON that names its schema in the wire format of a registry.
+"""JSON preceded by the id of its schema, in the wire format of a registry.
 
-JSON says by itself what its fields are, so that no schema is fetched: a registry that is away holds nothing
-up. What a schema would forbid is judged by the mapping, as of plain JSON.
+Reading JSON needs no schema, so none is fetched, and an unreachable registry delays nothing. Contents are
+validated by the mapping, as with plain JSON, not by the schema.
 """
 
 from __future__ import annotations
@@ -19,28 +19,28 @@ from streamwatch.edge.decoders.transcoding.wanted import EVERYTHING, Texts, Tran
 
 
 class JsonReader:
-    """Reads JSON behind the name of its schema."""
+    """`ValueReader` of JSON that follows the id of its schema."""
 
     def to_json(self, value: bytes, start: int, preface: bytes | None) -> bytes:
-        """The text as it is."""
+        """Return the text after the id, unchanged."""
         del preface
         return value[start:]
 
     def all_to_json(self, contents: Sequence[bytes]) -> Sequence[bytes]:
-        """The texts as they are."""
+        """Return the texts unchanged."""
         return contents
 
     def transcoder(self, wanted: Wanted) -> Transcoder:
-        """Give the one that finds texts where they are."""
+        """Return the transcoder that copies nothing."""
         del wanted
         return InPlace()
 
 
 class InPlace:
-    """Leaves texts where they are: behind the name of a schema, a value is JSON already."""
+    """`Transcoder` without copying: after the id of its schema, a value already is JSON."""
 
     def texts(self, data: NDArray[np.uint8], starts: NDArray[np.int64], stops: NDArray[np.int64]) -> Texts:
-        """Say where the texts are."""
+        """Return the given spans as texts."""
         del data
         return Texts(None, starts, stops - starts)
 
@@ -49,13 +49,13 @@ _READER = JsonReader()
 
 
 def compile_json(schema: Schema) -> JsonReader:
-    """Give the one reader there is, whatever the schema."""
+    """Return the only reader; the schema is ignored."""
     del schema
     return _READER
 
 
 def build(spec: DecoderSpec, options: FormatOptions) -> SchemaDecoder:
-    """Decode JSON behind the name of its schema."""
+    """Make the decoder of a topic whose JSON follows the id of its schema."""
     choice = SchemaChoice(compile_json, "invalid_json", reader=_READER)
     return SchemaDecoder(choice, None, json.build(spec, options), EVERYTHING)
 

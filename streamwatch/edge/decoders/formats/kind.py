@@ -1,4 +1,4 @@
-"""Kind of a format: its name, its own settings, and how a topic's decoder is built."""
+"""Definition of a format: its name, the settings that it has, and the function that builds a decoder."""
 
 from __future__ import annotations
 
@@ -28,15 +28,15 @@ from streamwatch.folds import Scheme
 
 @dataclass(frozen=True, slots=True)
 class DecoderSpec:
-    """Topic whose records are decoded, whatever their format."""
+    """Description of a topic for its decoder, independent of the format."""
 
     topic: str
     side: Side
     mapping: TopicMapping
     keys: IdKeys | None = None
-    """How valid ids are changed before they are compared and stored; None leaves them as they are."""
+    """Function from valid ids to the keys that events carry; None: ids are kept."""
     vocabulary: Vocabulary | None = None
-    """Numbers of the names in batches; one for all topics of a sequence."""
+    """Numbers of names; shared by all topics whose batches are merged. None: a new one."""
     folds: Scheme | None = None
     """Scheme that decides which fold tests which id; without it, predictions with a fold are invalid."""
     mappings: tuple[SidedMapping, ...] = ()
@@ -44,23 +44,23 @@ class DecoderSpec:
     envelope: EnvelopeKind | None = None
     """Envelope of the values."""
     texts: tuple[TextRule, ...] = ()
-    """Texts in values that hold more."""
+    """Rules for texts inside values that are parsed."""
 
     @property
     def as_trees(self) -> bool:
-        """Tell whether values have to be read as a whole."""
+        """Tell whether whole values have to be parsed."""
         several = bool(self.mappings) or self.envelope is not None or bool(self.texts)
         return several or needs_trees(self.mapping)
 
     @property
     def wanted(self) -> Wanted:
-        """Parts of a value that mappings read; all of it in an envelope or in texts."""
+        """Parts of a value that mappings read; the whole value with an envelope or texts."""
         whole = self.envelope is not None or bool(self.texts)
         return EVERYTHING if whole else wanted_of(self.mapping, self.mappings)
 
     @property
     def any_value(self) -> bool:
-        """Tell whether a value may be a text or a number, as a mapping reads the value itself."""
+        """Tell whether a mapping reads the value itself (`value`), which then may be a text or a number."""
         mappings = [each.mapping for each in self.mappings] or [self.mapping]
         paths = [*(path for each in mappings for path in all_paths(each))]
         itself = any(InValue(()) in parts_of(parse_paths(path)) for path in paths)
@@ -77,7 +77,7 @@ def decoder_spec(  # noqa: PLR0913, PLR0917 - what a topic is described by
     folds: Scheme | None = None,
     texts: tuple[TextRule, ...] = (),
 ) -> DecoderSpec:
-    """Describe a topic by its mappings, by a single one if it has the same effect."""
+    """Describe a topic by its mappings, merged to a single one where that has the same effect."""
     first = mappings[0].mapping
     is_one = len(mappings) == 1 or (
         len(mappings) == len({each.side for each in mappings})
@@ -89,12 +89,12 @@ def decoder_spec(  # noqa: PLR0913, PLR0917 - what a topic is described by
 
 
 def tree_decoder(spec: DecoderSpec, read: ReadValue) -> TreeDecoder:
-    """Decode a topic's values as trees, of whatever format.
+    """Make the decoder of a topic that parses whole values by `read`.
 
     Raises
     ------
     ValueError
-        The mapping cannot be used.
+        The mapping is invalid.
     """
     mappings = spec.mappings or sided(spec.side, spec.mapping)
     return TreeDecoder(spec.topic, mappings, read, spec.envelope, spec.keys, spec.folds, spec.texts)
@@ -102,16 +102,16 @@ def tree_decoder(spec: DecoderSpec, read: ReadValue) -> TreeDecoder:
 
 @dataclass(frozen=True, slots=True)
 class FormatOptions:
-    """Settings of a topic's format, files read; each format takes those that are its own."""
+    """Settings of a topic's format, with contents of files; each format uses those it knows."""
 
     readers: Readers | None = None
     """Readers of the registry's schemas; None without a registry."""
     fixed: SchemaRef | None = None
-    """The schema of every record; None where each names its own."""
+    """Name of the schema of every record; None where each record names its own."""
     schema_text: str | None = None
-    """The schema of every record itself."""
+    """Text of the schema of every record; None without a file."""
     message: str = ""
-    """Full name of the message that records hold, where they do not name it; empty for the first."""
+    """Full name of the message in records that do not name it; empty: the first of the schema."""
 
 
 class FormatMisused(ValueError):  # noqa: N818
@@ -124,8 +124,8 @@ class FormatKind(NamedTuple):
     name: str
     """Value of `format` in the settings."""
     settings: tuple[str, ...]
-    """Keys of the section that it takes beside its name."""
+    """Keys of the section that this format has, besides its name."""
     build: Callable[[DecoderSpec, FormatOptions], Decoder]
-    """Raises ValueError where the mapping cannot be used, FormatMisused where the format cannot."""
+    """Builds a topic's decoder; raises ValueError for the mapping, FormatMisused for the options."""
     warm_up: Callable[[], None] | None = None
-    """Compiles what is the format's own, or loads what was compiled before; None where there is nothing."""
+    """Compiles the format's own functions, or loads them from the cache; None where it has none."""

@@ -22,7 +22,7 @@ INVALID: Final = "invalid_protobuf"
 
 
 def build(spec: DecoderSpec, options: FormatOptions) -> SchemaDecoder:
-    """Decode Protocol Buffers.
+    """Make the decoder of a topic in Protocol Buffers.
 
     Raises
     ------
@@ -33,13 +33,14 @@ def build(spec: DecoderSpec, options: FormatOptions) -> SchemaDecoder:
         raise FormatMisused(f"a package is missing: install it with {command_for('protobuf')}")
     make = compile_protobuf
     if options.fixed is not None or options.schema_text is not None:
-        make = partial(compile_protobuf, message=options.message)  # such values do not name their message
+        # Values that do not name a schema do not name their message.
+        make = partial(compile_protobuf, message=options.message)
     choice = from_options(SchemaChoice(make, INVALID), "PROTOBUF", options)
     return SchemaDecoder(choice, options.readers, json.build(spec, options), spec.wanted)
 
 
 def warm_up() -> None:
-    """Compile what reads such values, or load what was compiled before."""
+    """Compile the functions that read Protocol Buffers, or load them from the cache of compiled functions."""
     compile_header_scan()
     compile_protobuf_transcoder()
 

@@ -1,8 +1,7 @@
-"""Decodes records that were written with a schema: their values become JSON text, and JSON's decoder goes on.
+"""Decodes records written with a schema: their values are converted to JSON text, and decoded as JSON.
 
-Whatever holds for JSON (mappings, aliases, reasons, order) so holds for every format; a format adds nothing
-but the reading of bytes. Schemas are fetched before (`wanted`, `SchemaCache.fetch`): decoding waits for
-nothing.
+So mappings, aliases, reasons and order are the same for every format; a format only adds a reader of bytes.
+Schemas are fetched before (`wanted`, `SchemaCache.fetch`): decoding never waits.
 """
 
 from __future__ import annotations
@@ -55,11 +54,11 @@ from streamwatch.edge.decoders.schemas.schema import (
 )
 from streamwatch.edge.decoders.transcoding.wanted import Texts, Transcoder, Wanted
 
-# Records whose values were written anew: as JSON text, or as the reason why they have none.
+# Records whose values were converted to JSON text, or replaced by the reason why that failed.
 
 
 class TranscodedRecord(msgspec.Struct, frozen=True, gc=False):
-    """A record whose value is JSON text, whatever it was; implements `core.ports.Record`."""
+    """A record whose value was converted to JSON text; implements `core.ports.Record`."""
 
     topic: str
     partition: int
@@ -76,7 +75,7 @@ _HEADER: Final = np.frombuffer(HEADER.encode() + bytes(PADDING), np.uint8)
 
 
 def refs_of(records: Sequence[Record]) -> set[SchemaRef]:
-    """Collect the schemas that records name."""
+    """Collect the names of schemas in records."""
     refs: set[SchemaRef] = set()
     if isinstance(records, FetchedRecords):
         rows = records.rows
@@ -99,7 +98,7 @@ def refs_of(records: Sequence[Record]) -> set[SchemaRef]:
 
 
 def faulty(record: Record, reason: str) -> TranscodedRecord:
-    """Leave out a record's value, and say why; key and headers may still name its model."""
+    """Copy a record with a fault instead of its value; key and headers may still name its model."""
     return TranscodedRecord(
         record.topic,
         record.partition,
@@ -114,7 +113,7 @@ def faulty(record: Record, reason: str) -> TranscodedRecord:
 
 
 def _name_no_schema(records: FetchedRecords) -> NDArray[np.bool_]:
-    """Tell for each record whether its headers name no schema, as far as they are plain."""
+    """Tell for each record whether its headers name no schema; False where a name is not ASCII."""
     rows = records.rows
     found = rows[:, HEADER_COUNT] == 0
     if not found.all():
@@ -126,18 +125,18 @@ def _name_no_schema(records: FetchedRecords) -> NDArray[np.bool_]:
 
 
 def compile_header_scan() -> None:
-    """Compile what looks for schemas in headers, or load it from the cache of compiled functions."""
+    """Compile the search for schemas in headers, or load it from the cache of compiled functions."""
     none = np.zeros(0, np.int64)
     are_without_header(np.zeros(PADDING, np.uint8), none, none, _HEADER, np.zeros(0, np.bool_))
 
 
 class _Rewritten:
-    """Fetched records whose values become JSON text, one after the other or many at once.
+    """Builder of fetched records with new values, set one by one or many at once.
 
     Parameters
     ----------
     records
-        As they were fetched.
+        The records as fetched.
     """
 
     def __init__(self, records: FetchedRecords) -> None:
@@ -163,7 +162,7 @@ class _Rewritten:
         return positions[~is_there]
 
     def records(self) -> FetchedRecords:
-        """The records with their new values."""
+        """Return the records with their new values."""
         if self._written:
             given = self._written.values()
             positions = np.fromiter(self._written, np.int64, len(self._written))
@@ -184,7 +183,19 @@ class _Rewritten:
 def joined(
     batch: RecordBatch, good: NDArray[np.bool_], records: FetchedRecords, refused: Mapping[int, Decoded]
 ) -> RecordBatch:
-    """Put the events of refused records beside those of the good ones, which are in a batch."""
+    """Merge the batch of the good records with the events of refused ones, in the order of records.
+
+    Parameters
+    ----------
+    batch
+        Rows of the good records.
+    good
+        bool (n,): for each record whether it is in the batch.
+    records
+        All n records.
+    refused
+        Events of the others, by position.
+    """
     rows = np.zeros(len(records), ROW)
     offsets, stamps_ms = records.rows[:, OFFSET], records.rows[:, TIMESTAMP]
     positions = np.fromiter(refused, np.int64, len(refused))
@@ -195,26 +206,26 @@ def joined(
 
 UNFRAMED: Final = "schema_missing"
 AT_ONCE: Final = 512
-"""Values of one schema that are read together: one that is not what it says makes all be read one by one."""
+"""Values of one schema that are read together; if one of them is invalid, they are read one by one."""
 _BIG_ENDIAN: Final = 256 ** np.arange(NUMBER_BYTES - 1, -1, -1)
 _BEYOND_NUMBERS: Final = 1 << 32
-"""What the first five bytes of a value are at least, if they name no schema by its number."""
+"""Bound of a value's first five bytes, as a big-endian number: those of a schema's number are less."""
 
 
 @dataclass(frozen=True, slots=True)
 class SchemaChoice:
-    """Way to the schema of a topic's records.
+    """Rule that finds the schema of a topic's records.
 
     Attributes
     ----------
     compile
-        Makes readers of the topic's format.
+        Function that makes readers of the topic's format.
     invalid
-        The reason for values that were not written with their schema.
+        Reason for values that were not written with their schema.
     fixed
-        The schema of every record; None where each record names its own.
+        Name of the schema of every record; None where each record names its own.
     reader
-        The reader of every record, where no schema has to be fetched.
+        Reader of every record, where no schema has to be fetched; else None.
     framed
         Whether records name their schema.
     """
@@ -227,12 +238,12 @@ class SchemaChoice:
 
 
 def from_options(choice: SchemaChoice, kind: str, options: FormatOptions) -> SchemaChoice:
-    """Complete a choice by the settings of a format, a schema in a file compiled.
+    """Complete a choice by the settings of a format; compiles a schema given in a file.
 
     Raises
     ------
     FormatMisused
-        The file holds no such schema, or there is no registry to ask.
+        The file has no schema of this format, or there is neither a file nor a registry.
     """
     if options.schema_text is not None:
         try:
@@ -251,13 +262,13 @@ class SchemaDecoder:
     Parameters
     ----------
     choice
-        How schemas are found, and the format's reasons.
+        Rule that finds schemas, and the format's reason.
     readers
-        Readers of schemas at hand; None where none has to be fetched.
+        Readers of fetched schemas; None where none has to be fetched.
     json
-        Decodes what values become.
+        Decodes the records with JSON texts as values.
     wanted
-        What it looks at.
+        Parts of a value that `json` reads.
     """
 
     def __init__(self, choice: SchemaChoice, readers: Readers | None, json: Decoder, wanted: Wanted) -> None:
@@ -277,11 +288,11 @@ class SchemaDecoder:
         return {SchemaRequest(ref, choice.compile) for ref in refs_of(records)}
 
     def decode_all(self, records: Sequence[Record], stamps: Sequence[int]) -> Sequence[Decoded]:
-        """Decode each record with its stamp."""
+        """Decode each record with its record time (`stamps`, in ms)."""
         return self._json.decode_all([self.as_json(record) for record in records], stamps)
 
     def explain(self, record: Record, reason: str) -> str:
-        """Say which schema the record is of, where it was looked at, and which fields are there."""
+        """Name the value's type, the path where the invalid content was expected, and the fields there."""
         of_schema = self._schema_text(record, undecodable=reason == self._choice.invalid)
         if reason != self._choice.invalid and isinstance(self._json, Explains):
             found = self._json.explain(self.as_json(record), reason)
@@ -289,7 +300,7 @@ class SchemaDecoder:
         return of_schema
 
     def _schema_text(self, record: Record, *, undecodable: bool) -> str:
-        """Name the message or record type of a value; of what cannot be decoded, with its fields."""
+        """Name the message or record type of a value; if it cannot be decoded, with the type's fields."""
         if record.value is None:
             return ""
         choice, (start, preface) = self._choice, (0, None)
@@ -308,7 +319,7 @@ class SchemaDecoder:
         return reader.described(record.value, start, preface, undecodable=undecodable)
 
     def decode_batch(self, records: Sequence[Record]) -> RecordBatch:
-        """Decode records into columns; events of records that are out of the ordinary are objects."""
+        """Decode records to a batch: columns, and event objects for records that the scanner left."""
         if not isinstance(records, FetchedRecords):
             return self._json.decode_batch([self.as_json(record) for record in records])
         plain, faults = self._plain(records)
@@ -320,13 +331,13 @@ class SchemaDecoder:
         return joined(batch, good, records, self._refused(records, faults))
 
     def _refused(self, records: FetchedRecords, faults: Mapping[int, str]) -> Mapping[int, Decoded]:
-        """Events of the records that have no text, by position."""
+        """Make the events of the records with faults, by position."""
         found = {position: faulty(records.record(position), reason) for position, reason in faults.items()}
         events = self._json.decode_all(list(found.values()), [each.timestamp for each in found.values()])
         return dict(zip(found, events, strict=True))
 
     def _plain(self, records: FetchedRecords) -> tuple[FetchedRecords, dict[int, str]]:
-        """Records with JSON texts as values, and why some have none, by position."""
+        """Convert values to JSON texts; returns the new records, and the faults of others by position."""
         new = _Rewritten(records)
         faults: dict[int, str] = {}
         rows, framed = records.rows, NUMBER_BYTES if self._choice.framed else 0
@@ -362,7 +373,7 @@ class SchemaDecoder:
         return new.records(), faults
 
     def _reader_of(self, number: int) -> ValueReader | str:
-        """The reader of values that name their schema by this number, or of all."""
+        """Return the reader of the schema with this number, or of the fixed one; or the reason for none."""
         if self._choice.reader is not None:
             return self._choice.reader
         ref = number if self._choice.framed else self._choice.fixed
@@ -370,7 +381,7 @@ class SchemaDecoder:
         return self._readers.reader(SchemaRequest(ref, self._choice.compile))
 
     def _transcoder(self, reader: ValueReader | str) -> Transcoder | None:
-        """What writes ordinary values of a schema at once, made when it is first asked for."""
+        """Return the compiled transcoder of a reader, made at its first use; None where there is none."""
         if isinstance(reader, str):
             return None
         if reader not in self._transcoders:
@@ -378,7 +389,7 @@ class SchemaDecoder:
         return self._transcoders[reader]
 
     def _read(self, position: int, records: FetchedRecords, new: _Rewritten, faults: dict[int, str]) -> None:
-        """Write down the text of one record, or why it has none."""
+        """Add the JSON text of one record to `new`, or its fault to `faults`."""
         record = records.record(position)
         if record.fault is not None or record.value is None:
             return
@@ -389,7 +400,7 @@ class SchemaDecoder:
             new.put(position, verdict)
 
     def as_json(self, record: Record) -> Record:
-        """Write a record's value as JSON text; a fault replaces it where it has none."""
+        """Convert a record's value to JSON text; where that fails, a fault replaces it."""
         if record.value is None:
             return record
         verdict = self._text(record.value, in_header(record.headers))
@@ -408,7 +419,7 @@ class SchemaDecoder:
         )
 
     def _text(self, value: bytes, header: bytes | None) -> bytes | str:
-        """JSON text of a value, or the reason why it has none."""
+        """Convert a value to JSON text, or return the reason why that fails."""
         choice, start, preface, ref = self._choice, 0, None, self._choice.fixed
         if choice.framed:
             named = named_in(value if header is None else header)
@@ -428,11 +439,10 @@ class SchemaDecoder:
             return choice.invalid
 
 
-# Decodes records whose keys were written with a schema: what a key says replaces it, as text or as
-# JSON.
+# Decodes records whose keys were written with a schema: the key is replaced by its content as text.
 #
-# A key that is one text, number or boolean becomes its text, for `key` in a mapping; one with fields
-# becomes JSON text, for `key.field`. Values are then decoded as if the key had always been that.
+# A key that is one text, number or boolean becomes its text, for `key` in a mapping; one with fields becomes
+# JSON text, for `key.field`. Then the record is decoded by the decoder of its value.
 
 
 INVALID: Final = "invalid_key"
@@ -445,9 +455,9 @@ class KeyDecoder:
     Parameters
     ----------
     keys
-        Decoder of the keys' format, whose mapping is not looked at.
+        Decoder of the keys' format, whose mapping is not used.
     values
-        Decodes the records with the keys it is given.
+        Decoder of the records with replaced keys.
     """
 
     def __init__(self, keys: SchemaDecoder, values: Decoder) -> None:
@@ -461,22 +471,22 @@ class KeyDecoder:
         return {*of_keys, *of_values}
 
     def decode_all(self, records: Sequence[Record], stamps: Sequence[int]) -> Sequence[Decoded]:
-        """Decode each record with its stamp."""
+        """Decode each record with its record time (`stamps`, in ms)."""
         return self._values.decode_all([with_key(self._keys, record) for record in records], stamps)
 
     def explain(self, record: Record, reason: str) -> str:
-        """Say where the record was looked at and which fields are there."""
+        """Say at which path the invalid content was expected, and which fields the record has."""
         if not isinstance(self._values, Explains):
             return ""
         return self._values.explain(with_key(self._keys, record), reason)
 
     def decode_batch(self, records: Sequence[Record]) -> RecordBatch:
-        """Decode records into columns; events of records that are out of the ordinary are objects."""
+        """Decode records to a batch: columns, and event objects for records that the scanner left."""
         return self._values.decode_batch([with_key(self._keys, record) for record in records])
 
 
 def with_key(keys: SchemaDecoder, record: Record) -> Record:
-    """Replace a record's key by what it says; return a fault where it cannot be read."""
+    """Replace a record's key by its content as text; the record has a fault where the key cannot be read."""
     if record.key is None or record.fault is not None:
         return record
     read = keys.as_json(key_as_value(record))
@@ -485,7 +495,7 @@ def with_key(keys: SchemaDecoder, record: Record) -> Record:
 
 
 def _plain(text: bytes) -> bytes | None:
-    """Give the text of a single content, or else the JSON text itself; None where a key is no JSON."""
+    """Return the text of a scalar, or else the JSON text itself; None where it is no JSON."""
     try:
         key: Any = _JSON.decode(text)
     except UNREADABLE_JSON:
@@ -495,7 +505,7 @@ def _plain(text: bytes) -> bytes | None:
 
 
 def key_as_value(record: Record) -> Record:
-    """Make a record whose value is this one's key, and whose headers name the key's schema."""
+    """Make a record with this one's key as its value, and the key's schema named in the header for values."""
     headers = [(HEADER, content) for name, content in record.headers if name == KEY_HEADER]
     return TranscodedRecord(
         record.topic,

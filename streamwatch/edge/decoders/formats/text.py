@@ -1,4 +1,4 @@
-"""Values that are one text, which `value` stands for in a mapping; or what `decode` makes of it."""
+"""Values that are plain text: the content at `value`, or parsed further by the topic's rules for texts."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from streamwatch.edge.decoders.trees import TreeDecoder, UnreadableValue
 
 
 def read_text(value: bytes) -> str | UnreadableValue:
-    """Read a value as text, without blanks around it."""
+    """Decode a value as UTF-8 text, stripped of white space."""
     if is_framed(value):
         return UnreadableValue("schema_registry_framing")
     try:
@@ -18,7 +18,7 @@ def read_text(value: bytes) -> str | UnreadableValue:
 
 
 def build(spec: DecoderSpec, options: FormatOptions) -> TreeDecoder:
-    """Decode texts."""
+    """Make the decoder of a topic of texts."""
     del options
     return tree_decoder(spec, read_text)
 

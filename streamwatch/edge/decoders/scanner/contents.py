@@ -1,4 +1,4 @@
-"""From the text of a field to what a row holds: ids, times, headers."""
+"""Converts the text of fields to the contents of a row: ids, times, headers, sampling, scores."""
 
 from __future__ import annotations
 
@@ -45,21 +45,21 @@ MAX_TIMESTAMP_MS: Final = 253_402_300_799_999
 """The end of the year 9999, as in `edge.decoders.fields`."""
 MAX_ID_BYTES: Final = 128
 MILLISECONDS, SECONDS, MICROSECONDS, NANOSECONDS, ISO_8601 = range(5)
-"""Units of timestamps; the last is text with date and time."""
+"""Units of timestamps; ISO_8601 is text with date and time."""
 MAX_TIME_DIGITS: Final = 19
-"""Digits of a timestamp: what they write fits an unsigned word."""
+"""Digits of a timestamp at most, so that the number fits 64 bits without a sign."""
 _MAX_SPLIT_MS: Final = 4_000_000_000_000
-"""Up to here (the year 2096) seconds with decimals are binary fractions to well below a microsecond."""
+"""Limit (the year 2096) up to which doubles hold seconds to well below a microsecond."""
 _TEN = np.uint64(10)
 _DAYS_BEFORE_1970: Final = 719_468
-"""From the first of March of the year 0."""
+"""Days from 1 March of the year 0 to 1 January 1970."""
 _LATEST = np.uint64(MAX_TIMESTAMP_MS)
 _DIGIT_0 = np.uint64(ZERO)
 
 
 @hot
 def id_span(data: Any, kind: int, start: int, stop: int) -> tuple[int, int]:
-    """Start and end of an id's text; UNUSUAL where the id is none, or not written as it is known."""
+    """Return start and end of an id's text; UNUSUAL where it is invalid, or not in canonical form."""
     if kind == TEXT or kind == WIDE:  # noqa: PLR1714, SIM109 - compiled
         start += 1
         stop -= 1
@@ -86,7 +86,7 @@ def id_span(data: Any, kind: int, start: int, stop: int) -> tuple[int, int]:
 
 @hot
 def without_affixes(data: Any, affixes: Any, sizes: Any, start: int, stop: int) -> tuple[int, int]:
-    """Start and end of a text without what it loses, where it begins or ends so."""
+    """Return start and end of a text after a prefix and a suffix are cut off, if it has them."""
     prefix, suffix = sizes[0], sizes[1]
     if 0 < prefix <= stop - start:
         same = 0
@@ -105,7 +105,7 @@ def without_affixes(data: Any, affixes: Any, sizes: Any, start: int, stop: int) 
 
 @hot
 def _written(data: Any, start: int, stop: int) -> Any:
-    """The number that digits write."""
+    """Return the number that digits write."""
     number = np.uint64(0)
     for at in range(start, stop):
         number = number * _TEN + (np.uint64(data[at]) - _DIGIT_0)
@@ -114,7 +114,7 @@ def _written(data: Any, start: int, stop: int) -> Any:
 
 @hot
 def _two_digits(data: Any, at: int) -> int:
-    """The number that two digits write; UNUSUAL where they are none."""
+    """Return the number that two digits write; UNUSUAL where they are no digits."""
     tens: Any = np.int64(data[at]) - ZERO
     ones: Any = np.int64(data[at + 1]) - ZERO
     return tens * 10 + ones if 0 <= tens <= 9 and 0 <= ones <= 9 else UNUSUAL
@@ -129,7 +129,7 @@ def _days_of_month(year: int, month: int) -> int:
 
 @hot
 def _days_since_1970(year: int, month: int, day: int) -> int:
-    """Count days of the Gregorian calendar; a year begins in March, so that a leap day is its last."""
+    """Count days since 1970 in the Gregorian calendar, with years from March, so that a leap day is last."""
     if month <= 2:
         year -= 1
         month += 12
@@ -141,10 +141,10 @@ def _days_since_1970(year: int, month: int, day: int) -> int:
 def iso_8601_ms(  # noqa: PLR0911 - compiled: a way out for each part
     data: Any, at: int, stop: int
 ) -> int:
-    """Milliseconds since the epoch of `2026-11-26T10:40:28.125+01:00`, with fewer or more decimals or none.
+    """Read `2026-11-26T10:40:28.125+01:00`, with any decimals, as milliseconds since the epoch.
 
-    The date and time are joined by T or a space; the offset is Z, `+01:00`, `+0100`, `+01` or none, which is
-    UTC. Fractions of a millisecond are cut off. UNUSUAL for every other form, and out of range.
+    Date and time are joined by T or a space; the offset is Z, `+01:00`, `+0100`, `+01`, or absent for UTC.
+    Fractions of a millisecond are cut off. UNUSUAL for every other form, and out of range.
     """
     if stop - at < 19:
         return UNUSUAL
@@ -182,7 +182,7 @@ def iso_8601_ms(  # noqa: PLR0911 - compiled: a way out for each part
 
 @hot
 def _offset_minutes(data: Any, at: int, stop: int) -> int:
-    """Minutes of an offset from UTC; UNUSUAL where it is none, so that one of -1 minute is left to others."""
+    """Return the minutes of an offset from UTC; UNUSUAL if invalid, and for an offset of -1 minute."""
     if data[at] == LETTER_Z:
         return 0 if at + 1 == stop else UNUSUAL
     size = stop - at
@@ -202,10 +202,10 @@ def _offset_minutes(data: Any, at: int, stop: int) -> int:
 def time_ms(  # noqa: C901, PLR0911, PLR0912 - compiled: one branch a form
     data: Any, kind: int, start: int, stop: int, unit: int
 ) -> int:
-    """Milliseconds since the epoch; UNUSUAL where it is no plain number or text, or out of range.
+    """Read a timestamp as milliseconds since the epoch; UNUSUAL where it is no plain one, or out of range.
 
-    Seconds may have decimals: those of a millisecond are rounded, and left to others where they are close to
-    a half, which binary fractions decide.
+    Seconds with decimals are rounded to milliseconds; close to a half they are UNUSUAL, as the general
+    decoder rounds a binary fraction.
     """
     if kind == TEXT:
         start += 1
@@ -261,7 +261,7 @@ def _varint(data: Any, at: int) -> tuple[int, int]:
 
 @hot
 def read_headers(data: Any, at: int, count: int, plan: Any, trace: Any) -> bool:
-    """Find the headers wanted, the last of each name; False if a name is not ASCII."""
+    """Note in the trace the last header of each wanted name; False if any header's name is not ASCII."""
     for _ in range(count):
         size, at = _varint(data, at)
         start = at
@@ -282,18 +282,18 @@ def read_headers(data: Any, at: int, count: int, plan: Any, trace: Any) -> bool:
 
 @entry
 def are_without_header(data: Any, starts: Any, counts: Any, name: Any, found: Any) -> None:
-    """Tell for each record whether it has no header of this name, and none whose name is not ASCII.
+    """Tell for each record whether it has neither a header of this name nor one whose name is not ASCII.
 
     Parameters
     ----------
     data
         uint8: bytes of records.
     starts, counts
-        int64 (n,): where each record's headers begin, and how many there are.
+        int64 (n,): position of each record's headers, and their number.
     name
-        uint8: the name, with `PADDING` others behind it.
+        uint8: the name, followed by `PADDING` more bytes.
     found
-        bool (n,); written to.
+        bool (n,): the result, written here.
     """
     wanted = len(name) - PADDING
     for i in range(len(starts)):
@@ -311,18 +311,18 @@ def are_without_header(data: Any, starts: Any, counts: Any, name: Any, found: An
             at += max(value, 0)
 
 
-# With which probability the label of a prediction is asked for, as bits of a float32, and whether it was.
+# Sampling of labels: the probability with which a prediction's label is requested, and whether it was.
 
 
 REQUESTED: Final = 32
-"""Bits below those for whether a label was asked for: 2 yes, 1 no, 0 unknown."""
+"""Bits of the probability (a float32), below those of the request: 2 made, 1 not made, 0 unknown."""
 _TRUE, _FALSE = (np.uint64(int.from_bytes(text, "little")) for text in (b"true", b"false"))
 _ONE_DIGIT, _ZERO_DIGIT = np.uint64(ord("1")), np.uint64(ZERO)
 
 
 @hot
 def sampling_at(data: Any, plan: Any, trace: Any) -> int:  # noqa: PLR0911 - compiled: a reason each
-    """Number of how a prediction's label is sampled, 0 without a probability; UNUSUAL if it is not plain."""
+    """Encode how a prediction's label is sampled (see `REQUESTED`), 0 without a probability; or UNUSUAL."""
     leaf = plan.label_probability
     if leaf < 0 or trace.kind[leaf] <= NULL:
         return 0
@@ -357,72 +357,72 @@ def sampling_at(data: Any, plan: Any, trace: Any) -> int:  # noqa: PLR0911 - com
     return np.int64(np.float32(probability).view(np.int32)) | requested << REQUESTED  # type: ignore[return-value]  (compiled: an int64)
 
 
-# Scores of one record: an object of class → number, or an array of numbers, read as one content.
+# Scores of one record: an object of class → number, or an array of numbers; both are one content.
 
 
 MAX_SCORES: Final = 4_096
-"""Scores of a record, as in `edge.decoders.class_rules`."""
+"""Scores of a record at most, as in `edge.decoders.class_rules`."""
 SCORE_BYTES: Final = 2
-"""Bytes at least of a score in an array: a digit and a comma."""
+"""Least bytes of a score in an array: a digit and a comma."""
 _LEAST, _MOST = -1e-6, 1.000001
-"""Between these, a number is a probability, as `edge.decoders.fields` has it."""
+"""Bounds of a probability, as in `edge.decoders.fields`."""
 NAMED, BY_THRESHOLD, BY_LARGEST = range(3)
-"""How a class is found: it is named, or made of a score, or the largest of several has it."""
+"""Rules that find a class: it is named, or decided by a threshold, or has the largest score."""
 NEW: Final = -3
-"""Says that the name of a class was not met before."""
+"""Result where the name of a class was not met before."""
 _UNKNOWN: Final = -1
 _NAME_BYTES: Final = 256
-"""Beyond the bytes of any name that has a number."""
+"""More than the bytes of any name in the tables."""
 
 
 class ScoreRoom(NamedTuple):
-    """Room for scores as they are read."""
+    """Arrays that scores are read to: first all of a record, then packed to those of its events."""
 
     classes: NDArray[np.int32]
-    """Numbers of classes, one event's behind another's."""
+    """Numbers of classes, event after event; -1 where not yet looked up."""
     values: NDArray[np.float64]
     state: NDArray[np.int64]
-    """Where those of the next event go, where those read of the record at hand end, how many names are in
-    `before`, how many events before this one have scores or a sampled label, the mark of this one, and how
-    its label is sampled."""
+    """Shape (6,): position for the next event's scores; end of the scores read of the current record; number
+    of names in `before`; earlier events with scores or a sampled label; mark of the current event; how its
+    label is sampled, as `sampling_at` encodes it."""
     spans: NDArray[np.int64]
-    """Shape (n, 2): where the scores of the record, or of each of its elements, begin and end as read."""
+    """Shape (n, 2): start and end of the scores as read, of the record or of each of its elements."""
     before: NDArray[np.int64]
-    """Shape (MAX_SCORES, 4), by index in an earlier object of the same data: where the name begins, its bytes
-    to behind the colon and to its quote, and its class, -1 if that was not looked up. Objects mostly name the
-    same classes in one order."""
+    """Shape (MAX_SCORES, 4), by position in an earlier object of the same data: start of the name, bytes up
+    to the value, bytes up to its closing quote, and the class's number, -1 if not looked up. Most objects
+    name the same classes in the same order, so that comparing with it replaces parsing."""
     names: NDArray[np.int64]
-    """As long as `classes`: where the name of a class stands that was not looked up, times `_NAME_BYTES`, and
-    its bytes."""
+    """As long as `classes`: for a class not yet looked up, position of its name times `_NAME_BYTES`, plus its
+    size."""
 
 
 def no_score_room() -> ScoreRoom:
-    """Room for no scores, where none are read."""
+    """Make empty room, for topics without scores."""
     spans, names = np.zeros((1, 2), np.int64), np.zeros((1, 4), np.int64)
     none = np.zeros(0, np.int64)
     return ScoreRoom(np.zeros(0, np.int32), np.zeros(0), np.zeros(6, np.int64), spans, names, none)
 
 
 class ScoreRule(NamedTuple):
-    """Rule by which the class and the scores of one side's events are made."""
+    """Rule that makes the class and the scores of one side's events."""
 
     rule: int
     threshold: float
-    """NaN where the record has it."""
+    """NaN where records carry it."""
     above: int
-    """Number of a class, as the one that follows."""
+    """Number of the class from the threshold on; `below` is that of the class below it."""
     below: int
     probability: bool
-    """Whether the score of which a threshold makes the class is the probability of `above`."""
+    """Whether the score that is compared with the threshold is the probability of `above`."""
     gives_scores: bool
-    """Whether scores go with the event, or only decide the class."""
+    """Whether scores are part of the event, or only decide its class."""
 
 
 @hot
 def scores_after(data: Any, at: int, room: Any) -> int:  # noqa: PLR0911 - compiled
-    """Read scores from the brace or bracket at `at` on: the position after them, or UNUSUAL.
+    """Read the scores whose brace or bracket is at `at`; return the position after them, or UNUSUAL.
 
-    Names of classes are left to `judged_scores`. None at all, and more than a record may have, are unusual.
+    `judged_scores` looks up the names of classes later. No scores, and more than `MAX_SCORES`, are UNUSUAL.
     """
     is_object = data[at] == OBJECT_OPENS
     first: Any = room.state[1]
@@ -470,20 +470,20 @@ def scores_after(data: Any, at: int, room: Any) -> int:  # noqa: PLR0911 - compi
 def judged_scores(  # noqa: C901, PLR0911, PLR0912, PLR0913, PLR0915, PLR0917 - compiled: a reason each
     data: Any, rule: Any, of: Any, least: Any, scored: Any, names: Any, of_array: Any, marks: Any, room: Any
 ) -> int:
-    """The class of an event as its rule makes it of scores, which are kept in their room if they go with it.
+    """Return the number of an event's class by its rule; keep its scores if they are part of it.
 
-    0 where the class is named, UNUSUAL where scores are not as they should be or several are the largest, NEW
-    where the name of a class was not met before.
+    0 where the class is named; UNUSUAL where scores are invalid or several are the largest; NEW where the
+    name of a class was not met before.
 
     Parameters
     ----------
     of, least, scored
-        Kind, start and end of the content that the class is made of, of the threshold that the record has for
-        it, and of the content that holds scores.
+        (kind, start, end) of three contents: the one that decides the class, the threshold in the record, and
+        the scores.
     names, of_array
-        Names of classes met before, in quotes; numbers of the classes of an array.
+        Table of the names of classes met before, in quotes; numbers of the classes of an array.
     marks
-        By class, the mark of the last event that has a score of it.
+        By class, the mark of the last event with a score for it: detects a class that is named twice.
     """
     values, classes = room.values, room.classes
     first, end = room.spans[0, 0], room.spans[0, 1]
@@ -510,7 +510,7 @@ def judged_scores(  # noqa: C901, PLR0911, PLR0912, PLR0913, PLR0915, PLR0917 - 
                 if room.before[i - first, 0] == at:
                     room.before[i - first, 3] = number
             if marks[number] == room.state[4]:
-                return UNUSUAL  # of one class twice
+                return UNUSUAL  # a class twice
             marks[number] = room.state[4]
             classes[i] = number
     if rule.rule == BY_THRESHOLD:

@@ -1,4 +1,4 @@
-"""Turn a topic's mapping into the compiled loop's arguments; None where the loop cannot read such records."""
+"""Compiles a topic's mapping to a `Plan`, the arguments of the compiled loop."""
 
 from __future__ import annotations
 
@@ -55,83 +55,80 @@ from streamwatch.edge.decoders.scanner.shape import (
 )
 from streamwatch.edge.decoders.scanner.tokens import TokenTable
 
-# The compiled loop's arguments for a topic, as tuples of arrays; and the same without counted references.
-#
-# Counting references is atomic: for arrays that are named in every record it took ten times what reading
-# takes.
+# The compiled loop's arguments for a topic, as tuples of arrays.
 
 
 class Plan(NamedTuple):
-    """Indices of a topic's contents; a content is -1 where records do not carry it."""
+    """Leaves of a topic's contents by their meaning; -1 where records do not carry one."""
 
     fields: Fields
     key: int
-    """Content that is the record's key."""
+    """Leaf of the record's key."""
     header_leaf: NDArray[np.int64]
-    """By header wanted, like the following: the content that it is."""
+    """By wanted header, like the next two: its leaf, and position and size of its name in `header_names`."""
     header_at: NDArray[np.int64]
     header_size: NDArray[np.int64]
     header_names: NDArray[np.uint8]
     id: NDArray[np.int64]
-    """Contents that make the id: one, or several with `/` between them."""
+    """Leaves of the id: one, or several that are joined with `/`."""
     affixes: NDArray[np.uint8]
-    """What an id of one content loses: a beginning and an end, behind one another, …"""
+    """Prefix, then suffix, that are cut off an id of one content."""
     affix_sizes: NDArray[np.int64]
-    """… and their bytes."""
+    """Sizes of prefix and suffix."""
     model: NDArray[np.int64]
-    """Contents that name the model, in their order; none where the name is the same for all records."""
+    """Leaves of the model's name, in order; empty where the name is the same for all records."""
     fold: int
     model_of_fold: NDArray[np.int64]
-    """Contents that name the model, and the fold, which together are one name; none without folds."""
+    """Leaves of the model's name, then that of the fold, which together are one name; empty without folds."""
     prediction: int
     label: int
     prediction_threshold: int
-    """Threshold of the score that makes the class, if records have it; so of the label's."""
+    """Leaf of the threshold that decides a prediction's class; `label_threshold` decides a label's."""
     label_threshold: int
     timestamp: int
     label_probability: int
     label_requested: int
     least_probability: float
-    """Smallest probability with which a label may be asked for."""
+    """Smallest valid `label_probability`."""
     kind: int
     segments: NDArray[np.int64]
-    """Contents that are the values of segments of a prediction, in their order."""
+    """Leaves of the values of a prediction's segments, in order."""
     arrays_of_predictions: int
-    """A bit for each array whose elements are predictions of their own; 0 where a record holds one."""
+    """Bit set of the arrays whose elements are predictions; 0 where a record is a single one."""
     arrays_of_labels: int
     id_in_element: bool
-    """Whether elements have ids, or models, of their own; else an id is the record's, `#` and a number."""
+    """Whether elements have ids or models of their own; if not, an element's id is `<id>#<index>`."""
     refused: NDArray[np.int64]
-    """Contents with which a record is unusual."""
+    """Leaves that must be absent: a record with one of them is unusual."""
     of_predictions: ScoreRule
     of_labels: ScoreRule
     of_array: NDArray[np.int64]
-    """Numbers of the classes of scores that are an array, in order; none where they are an object."""
+    """Numbers of the classes of scores that are an array, in order; empty where scores are an object."""
     model_number: int
-    """Of a model that is the same for all records; else -1, like the two that follow."""
+    """Number of the model that is the same for all records, else -1; so are the next two for classes."""
     prediction_number: int
     label_number: int
     side: int
-    """What the topic carries; -1 where `kind` decides."""
+    """Side that the topic carries; -1 where `kind` decides."""
     kind_text: NDArray[np.uint8]
-    """The contents of `kind` for a prediction and for a label, behind one another."""
+    """Texts of `kind` for a prediction, then for a label."""
     kind_sizes: NDArray[np.int64]
     unit: int
-    """Of timestamps."""
+    """Unit of timestamps."""
     prefix: NDArray[np.uint8]
-    """What keys begin with, before the id."""
+    """Text of keys before the id: the namespace."""
 
 
 class Tables(NamedTuple):
-    """Names met before. What several contents make has each as written, with `SEPARATOR` behind."""
+    """Tables of names met before. A name of several contents has `SEPARATOR` after each."""
 
     models: TokenTable
     folds: TokenTable
-    """Model and fold together."""
+    """Names of model and fold together."""
     predictions: TokenTable
     labels: TokenTable
     segments: TokenTable
-    """1 + number, 0 without any."""
+    """Values of all segments together; the number is 1 + that in the vocabulary, 0 without segments."""
 
 
 UNITS: Final[Mapping[TimestampUnit, int]] = {
@@ -141,42 +138,42 @@ UNITS: Final[Mapping[TimestampUnit, int]] = {
     "ns": NANOSECONDS,
     "iso8601": ISO_8601,
 }
-"""Units of timestamps."""
+"""Unit in a mapping → unit in the compiled loop."""
 MAX_FIELDS: Final = 62
 THRESHOLDS: Final[Mapping[str, str]] = {side: f"{side}_threshold" for side in ("prediction", "label")}
-"""Slots of the thresholds of scores, by the slot of the class."""
+"""Slot of the class → slot of the threshold that decides it."""
 _UNREAD: Final = tuple(field for each in CARRIED if each.name != "sampling" for field in each.fields)
-"""Fields of carried numbers that are not read here: records with one are left to others."""
+"""Fields of carried numbers that the scanner does not read: records with one are unusual."""
 SEGMENT_SLOT: Final = "segments."
-"""Slots of segments begin so, and end with the segment's name."""
+"""Prefix of a segment's slot, before the segment's name."""
 _SIDES: Final = {"prediction": PREDICTION, "label": LABEL, "both": -1}
 _CONSTANTS: Final = frozenset({"model", "prediction", "label"})
-"""Slots that may be the same for every record; any other one would make all records of a kind."""
+"""Slots that may be constant, the same for every record."""
 _JOINED: Final = frozenset({"id", "model"})
-"""Slots that may be made of several contents."""
+"""Slots that may be joined from several contents."""
 
 
 _NAMED_CLASS: Final = ScoreRule(NAMED, 0.0, -1, -1, probability=False, gives_scores=False)
 
 
 class ScoreRules(NamedTuple):
-    """Rules by which classes are made of scores."""
+    """Rules that make classes of scores, for both sides."""
 
     of_predictions: ScoreRule = _NAMED_CLASS
     of_labels: ScoreRule = _NAMED_CLASS
     of_scores: tuple[int, ...] = ()
-    """Numbers of the classes of an array at the path of scores, …"""
+    """Numbers of the classes of an array at the path of `scores`; empty where there is an object."""
     of_largest: tuple[int, ...] = ()
-    """… and at that of the scores of which the largest makes the class; none where there is an object."""
+    """Numbers of the classes of an array at the path `largest` of the class rule; empty for an object."""
 
 
 def score_rules(mapping: TopicMapping, number: Callable[[str], int]) -> ScoreRules | None:
-    """Gather what a mapping says of scores; None where one of its classes has no number.
+    """Make the rules of a mapping; None where one of its classes has no number.
 
     Parameters
     ----------
     number
-        Number of a class by its name; negative if there is none.
+        Function from a class's name to its number; negative if it has none.
     """
     scores = mapping.scores.classes if isinstance(mapping.scores, ScoreArray) else ()
     largest = mapping.prediction.classes if isinstance(mapping.prediction, ClassOfLargest) else ()
@@ -191,7 +188,7 @@ def score_rules(mapping: TopicMapping, number: Callable[[str], int]) -> ScoreRul
 
 
 def _rule(rule: object, number: Callable[[str], int]) -> ScoreRule | None:
-    """The rule by which a class is found; None where a class has no number."""
+    """Make the rule that finds a class; None where a class has no number."""
     if isinstance(rule, ClassOfLargest):
         return _NAMED_CLASS._replace(rule=BY_LARGEST)
     if not isinstance(rule, ClassOfScore):
@@ -210,23 +207,23 @@ _EACH_FIELD: Final = -2
 
 
 class ContentTree:
-    """Contents by the object or array that they are in, in the order that nodes are numbered, or outside."""
+    """Tree of a topic's paths: objects and arrays are nodes, contents are leaves, also outside values."""
 
     def __init__(self) -> None:
         self.nodes: list[dict[Step, int | str]] = [{}]
         self.leaves = 0
         self.shared = -1
-        """Contents of the whole record; -1 while none in elements was added."""
+        """Number of leaves of the whole record; -1 until a leaf in elements is added."""
         self.outside: dict[InKey | InHeader, int] = {}
         self.arrays: dict[int, int] = {}
-        """Number of each array whose elements are wanted, by node."""
-        self._array_of: dict[int, int] = {}  # by content in elements
+        """Node → number of the array, for each array whose elements are wanted."""
+        self._array_of: dict[int, int] = {}  # leaf in elements → number of its array
         self.named = -1
-        """The content that is the name of each field of an object; -1 without any."""
+        """Leaf of the name of each field of an object whose fields are events; -1 without any."""
         self._named_node: int | None = None
 
     def content(self, location: FieldLocation) -> int | None:
-        """The content at a path, a new one if nobody wanted it before; None where it cannot be read."""
+        """Return the leaf at a location, added if it is new; None where the scanner cannot read it."""
         match location:
             case InArray(path, each) if any(isinstance(step, Named) for step in (*path, *(each or ()))):
                 return None
@@ -247,11 +244,11 @@ class ContentTree:
                 return None
 
     def array_of(self, leaf: int) -> int | None:
-        """Number of the array in whose elements a content is; None for one of the whole record."""
+        """Return the number of the array in whose elements a leaf is; None for a leaf of the whole record."""
         return self._array_of.get(leaf)
 
     def _name(self, path: Sequence[Step]) -> int | None:
-        """The content that is the name of each field of an object; None where no class is there."""
+        """Return the leaf of the names of an object's fields; None unless their contents are wanted, too."""
         node = 0
         for step in path:
             below = self.nodes[node].get(step)
@@ -261,10 +258,10 @@ class ContentTree:
         return self.named if node == self._named_node else None
 
     def _leaf(self, path: Sequence[Step]) -> int | None:
-        """The content at a path, a new one if nobody wanted it before; None where paths do not fit."""
+        """Return the leaf at a path, added if it is new; None where it conflicts with other paths."""
         node, array = 0, None
         for step, following in pairwise((*path, None)):
-            assert step is not None  # noqa: S101 - the last only follows
+            assert step is not None  # noqa: S101 - only the last `following` is None
             fields = self.nodes[node]
             if any(form_of(other) != form_of(step) for other in fields):
                 return None
@@ -291,23 +288,23 @@ class ContentTree:
             node = int(below)
             if node == len(self.nodes):
                 self.nodes.append({})
-        return None  # the value itself is no content
+        return None  # the value itself is no leaf
 
 
 def form_of(step: Step) -> int:
-    """Form of a node from which this step leads on."""
+    """Return the form that a node must have for this step."""
     if isinstance(step, str):
         return BY_NAME
     return {_EACH: EACH, _EACH_FIELD: EACH_FIELD}.get(cast("int", step), BY_INDEX)
 
 
 def _in_elements(location: AnyLocation | None) -> bool:
-    """Tell whether a path, or one of several, is in each element of an array."""
+    """Tell whether a location, or a part of it, is in each element of an array."""
     return any(map(is_each, parts_of(location)))
 
 
 def _add_in_order(tree: ContentTree, locations: Iterable[AnyLocation | None]) -> None:
-    """Number the contents of the whole record before those in elements."""
+    """Add the leaves of the whole record before those in elements."""
     for in_elements in (False, True):
         if in_elements:
             tree.shared = tree.leaves
@@ -329,28 +326,28 @@ def plan_of(  # noqa: C901, PLR0911, PLR0912, PLR0913 - a reason each; what each
     reads_folds: bool = False,
     least_probability: float = 1.0,
 ) -> Plan | None:
-    """Plan the reading of a topic's records.
+    """Make the plan of a topic; None where the compiled loop cannot read its records.
 
     Parameters
     ----------
     side
-        What the topic carries.
+        What the topic carries: `prediction`, `label` or `both`.
     locations
-        Where each slot is found, by its name; an id and a model may be joined of several contents.
+        Location of each slot; those of id and model may be joined.
     numbers
         Numbers of the names that are the same for every record, by slot.
     unit
-        Of timestamps.
+        Unit of timestamps.
     kind
         Rule that distinguishes predictions from labels on a topic of both.
     prefix
-        What keys begin with, before the id.
+        Text of keys before the id.
     rules
-        How classes are made of scores; None where that cannot be known.
+        Rules that make classes of scores; None where a class has no number: then there is no plan.
     reads_folds
-        Whether every fold may predict every id; else records with a fold are left to others.
+        Whether every fold may predict every id; if not, records with a fold are unusual.
     least_probability
-        Smallest probability with which a label may be asked for.
+        Smallest valid probability of a request for a label.
     """
     tree = ContentTree()
     _add_in_order(tree, locations.values())
@@ -441,12 +438,12 @@ def plan_of(  # noqa: C901, PLR0911, PLR0912, PLR0913 - a reason each; what each
 
 
 def _is_fixed(part: FieldLocation) -> bool:
-    """Tell whether a part of a name is the same for every record, so that the others decide it."""
+    """Tell whether a part of a name is the same for every record."""
     return isinstance(part, Constant | InTopic)
 
 
 def _arrays(tree: ContentTree, locations: Mapping[str, AnyLocation | None], *, of_labels: bool) -> int:
-    """A bit for each array in whose elements something of the events of one side is."""
+    """Return the bit set of arrays whose elements have contents of one side's events."""
     found: set[int] = set()
     for slot, location in locations.items():
         shared = slot in ("id", "model", "timestamp")
@@ -459,12 +456,12 @@ def _arrays(tree: ContentTree, locations: Mapping[str, AnyLocation | None], *, o
 
 
 def fields_of(tree: ContentTree, scored: int = -1) -> Fields | None:
-    """Give the compiled reader's form of a tree; None where it has too many fields.
+    """Convert a tree to arrays for the compiled loop; None where it has more than `MAX_FIELDS`.
 
     Parameters
     ----------
     scored
-        Content that holds scores; -1 without any.
+        Leaf of the scores; -1 without any.
     """
     steps = [step for node in tree.nodes for step in node]
     names = [step.encode() if isinstance(step, str) else b"" for step in steps]
@@ -477,7 +474,7 @@ def fields_of(tree: ContentTree, scored: int = -1) -> Fields | None:
     nodes = [-1 if isinstance(target, int) else int(target) for target in targets]
 
     def inside(node: int) -> int:
-        """A bit for each field in a node, and in those below it."""
+        """Return the bit set of the fields in a node and below it."""
         own = range(first[node], first[node + 1])
         return sum(1 << field | (inside(nodes[field]) if nodes[field] >= 0 else 0) for field in own)
 
@@ -505,7 +502,7 @@ def _integers(values: Sequence[int]) -> NDArray[np.int64]:
 
 
 def _starts(sizes: Sequence[int]) -> NDArray[np.int64]:
-    """Starts of texts of these sizes that stand behind one another."""
+    """Return the starts of concatenated texts of these sizes."""
     return np.cumsum([0, *sizes])[:-1].astype(np.int64)
 
 

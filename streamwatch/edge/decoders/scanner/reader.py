@@ -1,4 +1,4 @@
-"""Reads fetched records by the compiled loop, and remembers the names that it is to know."""
+"""Runs the compiled loop over fetched records, and fills its tables of names."""
 
 from __future__ import annotations
 
@@ -54,42 +54,42 @@ from streamwatch.edge.decoders.scanner.tokens import MAX_TOKEN_BYTES, Tokens
 _FEWEST: Final = 512
 _SEPARATOR: Final = bytes((SEPARATOR,))
 _MOST_KEPT: Final = 1 << 16
-"""Elements for which room is kept; more are rare."""
+"""Elements for which room is kept between readings; more are rare."""
 _ELEMENT_BYTES: Final = 2
-"""Bytes at least of an element: a digit and a comma."""
+"""Least bytes of an element: a digit and a comma."""
 _NAMES: Final = msgspec.json.Decoder(dict[str, Any])
 
 
 class Scanned(NamedTuple):
-    """Rows that were read of some records, and the records that were left."""
+    """Result of a reading: rows of all records, and which records were left."""
 
     batch: RecordBatch
-    """A row for each of them."""
+    """A row for each record."""
     left: NDArray[np.int64]
-    """Indices of the records that somebody else has to read; their rows hold offset and time only."""
+    """Indices of the records that were left; their rows hold only offset and record time."""
 
 
 class _ListRoom(NamedTuple):
-    """Room for what `ScoreLists` say of each event."""
+    """Columns of `ScoreLists` to be filled, one entry for each event with scores or a sampled label."""
 
     ends: NDArray[np.int64]
     sampling: NDArray[np.int64]
-    """As `sampling_at` gives it."""
+    """How the label is sampled, as `sampling_at` encodes it."""
 
 
 class ColumnReader:
-    """Reads the records of one topic.
+    """Reads the records of one topic to rows.
 
     Parameters
     ----------
     plan
-        Where contents are found.
+        The topic's plan.
     vocabulary
-        Numbers names.
+        Numbers of names.
     keep_texts
-        Whether the texts of keys are wanted, or their digests alone.
+        Whether batches have the texts of keys, or only their digests.
     aliases
-        As classes are written in scores → the class meant.
+        Name of a class in scores → the class meant.
     """
 
     def __init__(
@@ -120,11 +120,11 @@ class ColumnReader:
         self._folds, self._segments = Tokens(), Tokens()
 
     def _make_room(self, records: int, elements: int) -> None:
-        """Have room for so many records, and so many events of those that hold several."""
+        """Allocate arrays for a number of records, and of events in records with several; copy those read."""
         keys = max(records, elements) if self._keep_texts else 1
         texts = np.zeros(keys * self._text_bytes + MAX_TOKEN_BYTES + PADDING, np.uint8)
         inner = np.zeros(elements, ROW)
-        if self._events:  # which are being read
+        if self._events:  # a reading is under way
             texts[: len(self._texts)] = self._texts
             words_of(inner)[: self._events] = words_of(self._elements)[: self._events]
         self._texts, self._elements = texts, inner
@@ -134,8 +134,8 @@ class ColumnReader:
             self._ends = np.zeros(records if elements else 0, np.int64)
 
     def read(self, data: NDArray[np.uint8], fetched: NDArray[np.int64]) -> Scanned:
-        """Read records, data and rows as of `FetchedRecords`; those that are not ordinary are `left`."""
-        if self._version != self._vocabulary.version:  # a number may stand for another name by now
+        """Read `data` and `rows` of `FetchedRecords`; unusual records, and those with new names, are left."""
+        if self._version != self._vocabulary.version:  # numbers may have been given to other names
             self._forget_names()
         count = len(fetched)
         if count > self._room:
@@ -164,7 +164,7 @@ class ColumnReader:
         status: NDArray[np.int8],
         spans: NDArray[np.int64],
     ) -> tuple[int, int, int, int]:
-        """Scan records as `scan` does, with more room for elements wherever that is needed; its progress."""
+        """Run `scan`, with more room for elements as needed; return `progress` without the first number."""
         known = self._models, self._folds, self._predictions, self._labels, self._segments
         tables = Tables(*(tokens.table for tokens in known))
         progress = np.zeros(5, np.int64)
@@ -197,7 +197,7 @@ class ColumnReader:
             self._make_room(self._room, 2 * len(self._elements) + MAX_ELEMENTS)
 
     def _score_room(self, fetched: NDArray[np.int64]) -> tuple[ScoreRoom, _ListRoom]:
-        """Room for as many scores as records of these sizes can have: what is not written takes no memory."""
+        """Allocate room for the most scores that records may have; what is not written takes no memory."""
         plan, known = self._plan, len(self._vocabulary.classes.names)
         if known > len(self._marks):
             self._marks = np.zeros(2 * known, np.int64)
@@ -217,21 +217,21 @@ class ColumnReader:
     def learn(
         self, data: NDArray[np.uint8], fetched: NDArray[np.int64], index: int, decoded: Decoded
     ) -> bool:
-        """Remember the names of a record left by the last `read`, as somebody else understood them.
+        """Remember the names of a record that the last `read` left, as it was decoded elsewhere.
 
         Parameters
         ----------
         data, fetched
-            The record, alone, as of `FetchedRecords`.
+            `data` and `rows` of `FetchedRecords`, of this record only.
         index
-            Index of the record in the last reading.
+            Index of the record in the last `read`.
         decoded
-            What was understood.
+            Its events.
 
         Returns
         -------
         is_new
-            Whether the record was left because of a new name: others with this name may be ordinary now.
+            Whether the record was left because of a new name: other records with it may now be read.
         """
         if self._status[index] != NEW_NAME:
             return False
@@ -243,7 +243,7 @@ class ColumnReader:
     def _spans_of_names(
         self, data: NDArray[np.uint8], fetched: NDArray[np.int64], events: int
     ) -> list[list[list[int]]]:
-        """Start and end of class, contents of the model, fold, segments and scores of each event."""
+        """Return, for each event, [start, end] of its class, the model's parts, fold, segments and scores."""
         spans = np.zeros((MAX_ELEMENTS if self._plan.fields.width else 1, self._no_spans.shape[1]), np.int64)
         room, lists = self._score_room(fetched)
         rows, status = np.zeros(1, ROW), np.zeros(1, np.int8)
@@ -251,7 +251,7 @@ class ColumnReader:
         return spans[:events].reshape(events, -1, 2).tolist()
 
     def _learn_event(self, written: Sequence[bytes], event: Event) -> None:
-        """Remember the names of an event, as they are written."""
+        """Remember the names of an event, given the bytes in the order of `_spans_of_names`."""
         behind = 1 + len(self._plan.model)
         named, parts, fold = written[0], written[1:behind], written[behind] if self._folded else b""
         model, segments = _token(parts), written[behind + self._folded : -1]
@@ -268,18 +268,18 @@ class ColumnReader:
                     self._learn(self._models, model, self._vocabulary.models.number(event.model))
                 self._learn(self._labels, named, self._vocabulary.classes.number(event.true_class))
             case NullRecord() | WrongFold() | Skipped() | Invalid():
-                pass  # they hold no names
+                pass  # these have no names
 
     def _learn_segments(self, written: Sequence[bytes], event: Prediction) -> None:
         number = 0
         if event.segments:
             number = 1 + self._vocabulary.segments.number(segments_text(event.segments))
-            if number == 0:  # there is none left
+            if number == 0:  # the vocabulary is full
                 return
         self._learn(self._segments, _together(written), number)
 
     def _learn_classes(self, scores: bytes) -> None:
-        """Remember the classes of scores as they are written; names of an array are in the mapping."""
+        """Remember the names of classes in an object of scores; classes of an array are in the mapping."""
         if not scores.startswith(b"{"):
             return
         for name in _NAMES.decode(scores):
@@ -293,7 +293,7 @@ class ColumnReader:
 
 
 def _written(room: ScoreRoom, lists: _ListRoom) -> ScoreLists:
-    """The scores that a scan has put into their room."""
+    """Copy the scores of events out of their room."""
     scores, _, _, records, _, _ = room.state.tolist()
     if not records:
         return NO_LISTS
@@ -304,7 +304,7 @@ def _written(room: ScoreRoom, lists: _ListRoom) -> ScoreLists:
 
 
 def _token(written: Sequence[bytes]) -> bytes:
-    """Token of a name: its one content as written, or several together; none if it is the same for all."""
+    """Return the token of a name: its content, or several joined; empty for a name that is constant."""
     return b"".join(written) if len(written) < 2 else _together(written)
 
 
@@ -314,10 +314,10 @@ def _together(written: Sequence[bytes]) -> bytes:
 
 @cache
 def compile_reader() -> None:
-    """Compile what reads records (seconds), or load it from the cache of compiled functions."""
+    """Compile `scan` (takes seconds), or load it from the cache of compiled functions."""
     locations = {"id": InValue(("id",)), "label": InValue(("label",))}
     plan = plan_of("label", locations, {}, "ms", None, b"")
-    assert plan is not None  # noqa: S101 - a mapping without anything special
+    assert plan is not None  # noqa: S101 - the default mapping has one
     reader = ColumnReader(plan, Vocabulary(), {}, keep_texts=True)
     nothing = np.zeros(PADDING, np.uint8)
     reader.read(nothing, np.zeros((0, COLUMNS), np.int64))

@@ -1,7 +1,7 @@
-"""Fetched records of one topic → rows, in one compiled loop; a status marks those that are left to others."""
+"""Fetched records of one topic → rows, in one compiled loop; a status marks the records that are left."""
 
 # pyright: reportPossiblyUnboundVariable=false
-# (what is known of a record is set before the first of its events is read)
+# (variables of a record are set before the first of its events is read)
 from __future__ import annotations
 
 from typing import Any, Final
@@ -56,20 +56,20 @@ from streamwatch.edge.decoders.scanner.text import (
 from streamwatch.edge.decoders.scanner.tokens import MAX_TOKEN_BYTES, number_of
 
 ORDINARY, UNUSUAL_RECORD, NEW_NAME = range(3)
-"""Status of a record: its row says everything; other decoders read it, as they do for a new name."""
+"""Status of a record: its row is complete; it is left as unusual; it is left for a name not met before."""
 _UNKNOWN: Final = -1
 _UNUSUAL: Final = -2
 _NONE: Final = -3
 _HASH: Final = 35
-"""Byte between the id of a record and the number of its element."""
+"""Byte (#) between the id of a record and the index of its element."""
 _SLASH: Final = 47
 _PERCENT: Final = 37
-"""Bytes that are written otherwise where a text is one of several, as `joined_text` says."""
+"""Bytes (/ and %) that `joined_text` escapes in the parts of a text."""
 
 
 @hot
 def _side(data: Any, plan: Plan, trace: Trace) -> int:
-    """Side by the record's kind; -1 if that is not plain."""
+    """Return the side by the content of the kind rule; -1 if it is neither side's text."""
     leaf = plan.kind
     start, stop = trace.start[leaf], trace.stop[leaf]
     if trace.kind[leaf] == TEXT or trace.kind[leaf] == WIDE:
@@ -92,7 +92,7 @@ def _rule(plan: Any, side: int) -> Any:
 
 @hot
 def _show_names(plan: Plan, trace: Trace, side: int, span: Any) -> None:
-    """Record the positions of a record's names."""
+    """Write start and end of an event's names to a row of `spans`."""
     span[:] = 0
     leaf = plan.prediction if side == PREDICTION else plan.label
     if leaf >= 0 and trace.kind[leaf] > NULL and _rule(plan, side).rule == NAMED:
@@ -118,9 +118,9 @@ def _show_names(plan: Plan, trace: Trace, side: int, span: Any) -> None:
 
 @hot
 def _of_several(data: Any, leaves: Any, table: Any, trace: Trace, spare: Any, at: int) -> int:
-    """Number of what several contents make together; -1 if it is new, `_UNUSUAL` if one is not plain.
+    """Return the number of a name of several contents; -1 if it is new, `_UNUSUAL` if one is not plain.
 
-    They are written to `spare` from `at` on, one behind the other.
+    Its token is written to `spare` from `at` on.
     """
     end = at
     for leaf in leaves:
@@ -128,7 +128,7 @@ def _of_several(data: Any, leaves: Any, table: Any, trace: Trace, spare: Any, at
         if kind > NULL:
             start, stop = trace.start[leaf], trace.stop[leaf]
             if stop == start or end - at + stop - start >= MAX_TOKEN_BYTES:
-                return _UNUSUAL  # a value without a byte would be taken for none
+                return _UNUSUAL  # an empty text would have the token of an absent one
             for j in range(start, stop):
                 spare[end] = data[j]
                 end += 1
@@ -141,7 +141,7 @@ def _of_several(data: Any, leaves: Any, table: Any, trace: Trace, spare: Any, at
 
 @hot
 def _model(data: Any, plan: Any, tables: Any, trace: Any, side: int, spare: Any, at: int) -> int:
-    """Number of the model or fold that is named; -1 if it is new, `_UNUSUAL` if it is not plain, `_NONE`."""
+    """Return the number of the model or fold; -1 if new, `_UNUSUAL` if not plain, `_NONE` if absent."""
     if side == PREDICTION and plan.fold >= 0 and trace.kind[plan.fold] > NULL:
         return _of_several(data, plan.model_of_fold, tables.folds, trace, spare, at)
     named = 0
@@ -157,7 +157,7 @@ def _model(data: Any, plan: Any, tables: Any, trace: Any, side: int, spare: Any,
 
 @hot
 def _joined_id(data: Any, plan: Any, trace: Any, texts: Any, at: int) -> int:
-    """Write an id made of several contents to `texts` from `at` on: its bytes, or UNUSUAL."""
+    """Write a joined id to `texts` from `at` on; return its bytes, or UNUSUAL."""
     size = 0
     for leaf in plan.id:
         start, stop = id_span(data, trace.kind[leaf], trace.start[leaf], trace.stop[leaf])
@@ -175,7 +175,7 @@ def _joined_id(data: Any, plan: Any, trace: Any, texts: Any, at: int) -> int:
 
 @hot
 def _write_number(number: int, texts: Any, at: int) -> int:
-    """Write `#` and a number to `texts` from `at` on: their bytes."""
+    """Write `#` and a number to `texts` from `at` on; return their bytes."""
     size, rest = 2, number // 10
     while rest > 0:
         size += 1
@@ -191,9 +191,9 @@ def _write_number(number: int, texts: Any, at: int) -> int:
 def _write_key(  # noqa: PLR0913, PLR0917 - compiled: scalars
     data: Any, plan: Plan, trace: Trace, start: int, stop: int, number: int, texts: Any, at: int
 ) -> int:
-    """Write prefix and id, which is one text or several, from `at` on: their bytes, or UNUSUAL.
+    """Write prefix and id (from `start` to `stop`, or joined) to `texts`; return their bytes, or UNUSUAL.
 
-    Behind an id that elements share is the number of the one at hand, if that is not negative.
+    If `number` is not negative, it is the index of an element, and is appended to the id as `#<index>`.
     """
     prefix, size = len(plan.prefix), stop - start
     if len(plan.id) > 1:
@@ -213,13 +213,13 @@ def _write_key(  # noqa: PLR0913, PLR0917 - compiled: scalars
 
 @hot
 def _elements(plan: Plan, trace: Trace, side: int) -> int:
-    """Number of the elements that are events of their own: 1 or more, UNUSUAL, or 0 for one event in all."""
+    """Return the number of elements that are events, or UNUSUAL; 0 where the record is one event."""
     arrays = plan.arrays_of_predictions if side == PREDICTION else plan.arrays_of_labels
     if arrays == 0:
         return 0
     scored = plan.fields.scored
     if 0 <= scored < plan.fields.shared and trace.kind[scored] > NULL:
-        return UNUSUAL  # scores that elements share
+        return UNUSUAL  # elements share scores
     count = -1
     for array in range(len(trace.counts) - 1):
         found = trace.counts[array]
@@ -232,7 +232,7 @@ def _elements(plan: Plan, trace: Trace, side: int) -> int:
 
 @hot
 def _content(trace: Any, leaf: int) -> tuple[int, int, int]:
-    """Kind, start and end of a content; that of none is absent."""
+    """Return kind, start and end of a leaf; ABSENT for -1."""
     return (trace.kind[leaf], trace.start[leaf], trace.stop[leaf]) if leaf >= 0 else (ABSENT, 0, 0)
 
 
@@ -249,7 +249,7 @@ def _judged(  # noqa: C901, PLR0911, PLR0912, PLR0913, PLR0917 - compiled: a rea
     spare: Any,
     at: int,
 ) -> tuple[int, int, int]:
-    """Fill side, model, class, segments and time of a row; status, and span of an id of one text."""
+    """Fill side, model, class, segments and time of a row; return status, start and end of a single id."""
     for leaf in plan.refused:
         if trace.kind[leaf] > NULL:
             return UNUSUAL_RECORD, 0, 0
@@ -337,42 +337,40 @@ def scan(  # noqa: C901, PLR0912, PLR0913, PLR0915, PLR0917 - compiled: arrays, 
     progress: Any,
     keep_texts: bool,  # noqa: FBT001 - compiled: by position
 ) -> None:
-    """Write the row of each ordinary record, and those of the events of records that hold several.
+    """Write the row of each ordinary record, and the rows of events in records with several.
 
     Parameters
     ----------
     data, fetched
-        As `core.fetched.FetchedRecords` has them.
+        `data` and `rows` of `core.fetched.FetchedRecords`.
     plan, tables
-        Where contents are, and names met before.
+        Leaves of contents, and names met before.
     template, trace
-        The shape of earlier values, and room for what is found; written to.
+        Shape of an earlier value, and positions of the current one's contents; overwritten.
     room, marks, ends, sampled
-        Room for the scores of all events; by class, the mark of the last event that has a score of it; where
-        the scores of each event end that has some, or whose label is sampled, and how. Written to.
+        Scores of all events; by class, the mark of the last event with a score for it; and for each event
+        with scores or a sampled label, the end of its scores and how the label is sampled. Overwritten.
     rows, status
-        As long as `fetched`; written to. Rows of records that are not ordinary hold offset and time only.
+        By record; overwritten. Rows of records that are left hold only offset and record time.
     elements, elements_end
-        Room for the rows of events of records with several, and for where those of each of these records end.
+        Rows of the events of records with several; for each such record, the end of its rows. Overwritten.
     texts
-        Room for the texts of all keys, each of `prefix`, 128 bytes and the separator, and behind them for one
-        token.
+        Room for the texts of all keys, each of `prefix`, 128 bytes and the separator; then for one token.
     spans
         int64, shape (n, 4 + 2 for each content of the model, the fold and each segment). If n is not 0, there
-        is one record, and all that is written is where names stand: of each of its events start and end of
-        the class, of these contents, and of the scores.
+        is one record, and only this is written: for each of its events, start and end of the class, of these
+        contents, and of the scores.
     progress
-        int64 (5,): the record to begin with, records that are not ordinary, bytes of `texts`, rows of
-        `elements` and records among `elements_end`. Updated; a record for which there is no room is not
-        begun.
+        int64 (5,): record to begin with, records left, bytes of `texts`, rows of `elements`, and records in
+        `elements_end`. Updated; stops before a record for which there is no room.
     keep_texts
-        Whether texts of keys stay there; else each is written over the one before.
+        Whether texts of keys are kept; if not, each overwrites the one before.
     """
     key_room = len(plan.prefix) + MAX_ID_BYTES + 8
     odd, used, inner, several = progress[1], progress[2], progress[3], progress[4]
     i = progress[0] - 1
     progress[0] = len(fetched)
-    element = count = 0  # of the record at hand; one loop, as what is done before an inner one takes long
+    element = count = 0  # of the current record; one loop, as entering an inner loop is slow
     while True:
         element += 1
         if element >= count:

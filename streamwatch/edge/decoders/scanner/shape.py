@@ -1,10 +1,10 @@
-"""Where the mapped fields of one JSON value stand: read token by token, or along the shape of an earlier one.
+"""Finds the mapped fields of one JSON value: token by token, or by comparison with an earlier value's shape.
 
-A template is the value read last, without its scalars: the bytes between them, and which mapped field each
-of them is. A value of the same shape is compared piece by piece, which takes a third of the time.
+A template is an earlier value without its scalars: the bytes between them, and the leaf of each scalar. A
+value of the same shape is compared with it piece by piece, which takes a third of the time.
 
-Elements of arrays that are events of their own are read on the way: what is wanted of each of them stands in
-the trace behind the contents of the record, one element's behind another's.
+Elements of arrays that are events are read in the same pass: their leaves are in the trace after those of the
+record, element after element.
 """
 
 from __future__ import annotations
@@ -40,17 +40,17 @@ from streamwatch.edge.decoders.scanner.text import (
 
 MAX_DEPTH: Final = 60
 MAX_ELEMENTS: Final = 4_096
-"""Elements of a record, as in `edge.decoders.mapped_part`."""
+"""Elements of a record at most, as in `edge.decoders.trees`."""
 BY_NAME, BY_INDEX, EACH, EACH_FIELD = range(4)
-"""Forms of nodes: an object with fields wanted; an array of which elements are wanted by their indices, or
-each of them, which are events of their own; an object of which each field is one, with its name."""
+"""Forms of nodes: an object with wanted fields; an array with elements wanted by index; an array whose
+elements are all events; an object whose fields are all events."""
 MAX_NAMES: Final = 64
-"""Fields that are events of one object: each name is compared with all others."""
+"""Fields of an object that are events, at most; their names are compared in pairs."""
 MAX_SCALARS: Final = 192
-"""Scalars of a value that can become a template."""
+"""Scalars of a template at most."""
 TEMPLATE_BYTES: Final = 4_096
 LEARN_EVERY: Final = 16
-"""Values of another shape before the template is replaced: two shapes may alternate."""
+"""Values of another shape before the template is replaced, as two shapes may alternate."""
 _WORD = 8
 _ZERO, _ONE = np.uint64(0), np.uint64(1)
 
@@ -59,53 +59,52 @@ class Fields(NamedTuple):
     """Mapped fields as a tree of objects and arrays; node 0 is the value itself."""
 
     first: NDArray[np.int64]
-    """By node, like the three that follow: its first field; those of a node stand together, up to the first
-    of the next."""
+    """By node, like the next three: its first field. A node's fields end where those of the next begin."""
     form: NDArray[np.int64]
     array: NDArray[np.int64]
-    """Number of an array of which each element is wanted; else -1."""
+    """Number of an array whose elements are all wanted; else -1."""
     inside: NDArray[np.uint64]
-    """A bit for each field in the elements of such an array."""
+    """Bit set of the fields in the elements of such an array."""
     at: NDArray[np.int64]
-    """By field, like the following: where its name lies in `names`."""
+    """By field, like the next five: position of its name in `names`; then the name's size."""
     size: NDArray[np.int64]
     word: NDArray[np.uint64]
-    """The first 8 bytes of its name."""
+    """First 8 bytes of its name."""
     element: NDArray[np.int64]
-    """Index of an element that is wanted; -1 for a field of an object, and for each element."""
+    """Index of a wanted element of an array; -1 for a field, and where all elements are wanted."""
     leaf: NDArray[np.int64]
-    """Number of the content wanted there; -1 for an object or array."""
+    """Leaf; -1 for an object or array."""
     node: NDArray[np.int64]
-    """Node of the object or array; -1 for a content."""
+    """Node of the object or array; -1 for a leaf."""
     names: NDArray[np.uint8]
     named: int
-    """The content that is the name of each field, of an object whose fields are events; -1 without any."""
+    """Leaf of the name of each field of an object whose fields are events; -1 without any."""
     scored: int
-    """The content that holds scores, an object or an array; -1 without any."""
+    """Leaf of the scores, an object or an array; -1 without any."""
     shared: int
-    """Contents that are those of the whole record; behind them are those in each element."""
+    """Number of leaves of the whole record; those in each element follow."""
     width: int
-    """Contents in each element."""
+    """Number of leaves in each element."""
 
 
 class Trace(NamedTuple):
-    """Fields found in the value at hand."""
+    """Contents found in the current value."""
 
     kind: NDArray[np.int64]
-    """By content, like the two that follow: its kind, `text.ABSENT` and so on. Behind the contents of the
-    record come those of its elements, `Fields.width` of each."""
+    """By leaf, like the next two: kind of its content (`text.ABSENT` and so on). `Fields.width` leaves for
+    each element follow those of the record."""
     start: NDArray[np.int64]
     stop: NDArray[np.int64]
     scalars: NDArray[np.int64]
-    """Shape (MAX_SCALARS, 4): start and stop of each scalar, its slot in the columns above (-1: not mapped),
-    and, where scores may be, the element that they are of (0 if of the record), else -1."""
+    """Shape (MAX_SCALARS, 4): start and stop of each scalar; its index in the columns above (-1: not mapped);
+    and, if it is scores, the element that has them (0 for the record), else -1."""
     nodes: NDArray[np.int64]
-    """By depth: the node of the object or array that is open; -1 of one that is not mapped."""
+    """By depth: node of the open object or array; -1 if it is not mapped."""
     indices: NDArray[np.int64]
-    """By depth: elements of the array met so far."""
+    """By depth: index of the current element of an array."""
     counts: NDArray[np.int64]
-    """By array of which each element is wanted: its elements, -1 if it is absent; then the number of elements
-    of which there are contents."""
+    """By array whose elements are all wanted: number of elements, -1 if it is absent; then, last, the number
+    of elements that have leaves in the columns."""
 
 
 class Template(NamedTuple):
@@ -113,16 +112,16 @@ class Template(NamedTuple):
 
     text: NDArray[np.uint8]
     pieces: NDArray[np.int64]
-    """Shape (MAX_SCALARS + 1, 4): start and size of a piece in `text`; slot and element of the scalar, or of
-    the scores, that follow it, as in `Trace.scalars`."""
+    """Shape (MAX_SCALARS + 1, 4): start and size of a piece in `text`; index and element of the scalar, or
+    scores, after it, as in `Trace.scalars`."""
     counts: NDArray[np.int64]
-    """As in the trace."""
+    """As `Trace.counts`."""
     state: NDArray[np.int64]
-    """Pieces, 0 without a template; values of other shapes since."""
+    """Number of pieces, 0 without a template; number of values of other shapes since."""
 
 
 def new_trace(contents: int, width: int, arrays: int) -> Trace:
-    """Room for so many contents, those in an element, and arrays of elements."""
+    """Allocate a trace for a number of leaves, of leaves in an element, and of arrays of elements."""
     kind, start, stop = (np.zeros(max(contents, 1) + MAX_ELEMENTS * width, np.int64) for _ in range(3))
     scalars, depths = np.zeros((MAX_SCALARS, 4), np.int64), MAX_DEPTH + 2
     nodes, indices, counts = (np.zeros(size, np.int64) for size in (depths, depths, arrays + 1))
@@ -130,7 +129,7 @@ def new_trace(contents: int, width: int, arrays: int) -> Trace:
 
 
 def new_template(arrays: int) -> Template:
-    """Nothing known yet, of values with so many arrays of elements."""
+    """Make an empty template, for values with a number of arrays of elements."""
     text = np.zeros(TEMPLATE_BYTES + PADDING, np.uint8)
     pieces = np.zeros((MAX_SCALARS + 1, 4), np.int64)
     return Template(text, pieces, np.zeros(arrays + 1, np.int64), np.zeros(2, np.int64))
@@ -138,7 +137,7 @@ def new_template(arrays: int) -> Template:
 
 @hot
 def field_of(data: Any, at: int, size: int, node: int, fields: Fields) -> int:
-    """The field of this name in a node; -1 if it is not mapped."""
+    """Return the field of this name in a node; -1 if it is not mapped."""
     word = first_word(data, at, size)
     for field in range(fields.first[node], fields.first[node + 1]):
         if (
@@ -154,7 +153,7 @@ def field_of(data: Any, at: int, size: int, node: int, fields: Fields) -> int:
 
 @hot
 def _field_at(index: int, node: int, fields: Fields) -> int:
-    """The field of this index in the node of an array; -1 if it is not mapped."""
+    """Return the field of this index in the node of an array; -1 if it is not mapped."""
     for field in range(fields.first[node], fields.first[node + 1]):
         if fields.element[field] == index:
             return field
@@ -163,7 +162,7 @@ def _field_at(index: int, node: int, fields: Fields) -> int:
 
 @hot
 def _make_room(elements: int, fields: Fields, trace: Trace) -> None:
-    """Have contents of so many elements in the trace, absent ones behind those that are there."""
+    """Extend the trace to a number of elements; leaves of new ones are ABSENT."""
     first = fields.shared + fields.width
     for slot in range(
         first + trace.counts[-1] * fields.width,
@@ -175,7 +174,7 @@ def _make_room(elements: int, fields: Fields, trace: Trace) -> None:
 
 @hot
 def _scores(data: Any, at: int, element: int, room: ScoreRoom) -> int:
-    """Read scores of an element, or of the whole record, and note where they are in their room."""
+    """Read the scores of an element, or of the record (0), and note their span in `room.spans`."""
     room.spans[element, 0] = room.state[1]
     at = scores_after(data, at, room)
     room.spans[element, 1] = room.state[1]
@@ -186,7 +185,7 @@ def _scores(data: Any, at: int, element: int, room: ScoreRoom) -> int:
 def read_value(  # noqa: C901, PLR0911, PLR0912, PLR0915 - compiled: one loop
     data: Any, at: int, fields: Fields, trace: Trace, room: ScoreRoom
 ) -> tuple[int, int]:
-    """Read a value token by token: the position after it or UNUSUAL, and how many scalars it has.
+    """Read a value token by token; return the position after it, or UNUSUAL, and its number of scalars.
 
     Scores count as one scalar.
     """
@@ -196,7 +195,7 @@ def read_value(  # noqa: C901, PLR0911, PLR0912, PLR0915 - compiled: one loop
     if data[at] != (OBJECT_OPENS if is_object else ARRAY_OPENS):
         return UNUSUAL, count
     depth = 1
-    objects = _ONE if is_object else _ZERO  # a bit for each level: 1 for an object
+    objects = _ONE if is_object else _ZERO  # bit by depth: 1 for an object
     seen = _ZERO
     trace.nodes[1] = 0
     trace.indices[1] = 0
@@ -314,7 +313,7 @@ def read_value(  # noqa: C901, PLR0911, PLR0912, PLR0915 - compiled: one loop
 def fits(
     data: Any, at: int, end: int, fields: Fields, template: Template, trace: Trace, room: ScoreRoom
 ) -> bool:
-    """Tell whether the value has the shape of the template; then its fields are in the trace."""
+    """Compare a value with the template; True if it has its shape, and its contents are in the trace."""
     last = template.state[0] - 1
     _make_room(template.counts[-1], fields, trace)
     for i in range(last):
@@ -342,7 +341,7 @@ def fits(
 
 @hot
 def learn(data: Any, at: int, end: int, count: int, template: Template, trace: Trace) -> None:
-    """Make the value just read, with `count` scalars, the template, if it is time and there is room."""
+    """Make the value just read, of `count` scalars, the template, if it fits and `LEARN_EVERY` allows."""
     if template.state[0] > 0:
         template.state[1] += 1
         if template.state[1] < LEARN_EVERY:
@@ -356,7 +355,7 @@ def learn(data: Any, at: int, end: int, count: int, template: Template, trace: T
         template.pieces[i, 1] = stop - at
         template.pieces[i, 2] = trace.scalars[i, 2] if i < count else -1
         template.pieces[i, 3] = trace.scalars[i, 3] if i < count else -1
-        for j in range(stop - at):  # as slices, arrays would bring their errors' texts: seconds to compile
+        for j in range(stop - at):  # a copy of slices takes seconds more to compile
             template.text[used + j] = data[at + j]
         used += stop - at
         at = trace.scalars[i, 1] if i < count else end
@@ -368,7 +367,7 @@ def learn(data: Any, at: int, end: int, count: int, template: Template, trace: T
 
 @hot
 def _forget(fields: Fields, trace: Trace, room: ScoreRoom) -> None:
-    """Have nothing in the trace, and no scores of the record at hand."""
+    """Reset the trace, and drop scores read of the current record."""
     for slot in range(fields.shared + fields.width):
         trace.kind[slot] = ABSENT
     for i in range(len(trace.counts) - 1):
@@ -400,7 +399,7 @@ def found(
 
 @hot
 def names_differ(data: Any, count: int, fields: Fields, trace: Trace) -> bool:
-    """Tell whether the names of fields that are events are texts, not empty, and differ from each other."""
+    """Tell whether the names of fields that are events are non-empty texts and all differ."""
     if count > MAX_NAMES:
         return False
     for element in range(count):
@@ -418,7 +417,7 @@ def names_differ(data: Any, count: int, fields: Fields, trace: Trace) -> bool:
 
 @hot
 def choose_element(element: int, fields: Fields, trace: Trace, room: ScoreRoom) -> None:
-    """Have the contents of an element, by its number, where those of the record are."""
+    """Copy the leaves of an element, by its index, to the leaves of elements that `scan` reads."""
     before = (element + 1) * fields.width
     for slot in range(fields.shared, fields.shared + fields.width):
         trace.kind[slot] = trace.kind[slot + before]

@@ -1,4 +1,4 @@
-"""Tokens of JSON, as far as they are plain. Positions index a uint8 array with zeros behind its end."""
+"""Compiled reading of JSON tokens, and digests. Positions index a uint8 array that ends with zeros."""
 
 from __future__ import annotations
 
@@ -21,11 +21,11 @@ QUOTE, COMMA, COLON, PLUS, MINUS, POINT, ZERO, SPACE = 34, 44, 58, 43, 45, 46, 4
 LETTER_T, LETTER_Z = 84, 90
 OBJECT_OPENS, OBJECT_CLOSES, ARRAY_OPENS, ARRAY_CLOSES = 123, 125, 91, 93
 ABSENT, NULL, TEXT, NUMBER, LITERAL, RAW, SCORES, WIDE, ODD = range(9)
-"""Kinds of content; RAW is that of a key or header, which has no quotes; SCORES of an object or array. Text
-is TEXT if it is printable ASCII, WIDE if it has other characters, and ODD if it has escapes or controls."""
+"""Kinds of content: RAW is a key or header, without quotes; SCORES an object or array; text is TEXT if it is
+printable ASCII, WIDE with other characters, and ODD with escapes or control characters."""
 UNUSUAL = -1
 MAX_DIGITS = 19
-"""Of the integral part of a number, one less of a negative one: what has more may not fit 64 bits."""
+"""Digits of a number's integral part at most, one less if negative, so that it fits 64 bits."""
 
 _TRUE = np.uint64(int.from_bytes(b"true", "little"))
 _NULL = np.uint64(int.from_bytes(b"null", "little"))
@@ -36,7 +36,7 @@ _FIVE = np.uint64(0xFFFFFFFFFF)
 
 @hot
 def after_space(data: Any, at: int) -> int:
-    """The first position from `at` on that is no white space."""
+    """Return the first position from `at` on that is no white space."""
     byte = data[at]
     while byte == 32 or byte == 10 or byte == 13 or byte == 9:  # noqa: PLR1714 - compiled
         at += 1
@@ -47,14 +47,14 @@ def after_space(data: Any, at: int) -> int:
 _DELETE: Final = 0x7F
 _BACKSLASH, _UNICODE = 92, 117
 _BEYOND = np.uint64(1 << 32)
-"""Stops behind the 32 bytes that are looked at."""
+"""Bit after the 32 bytes that are searched, at which the search ends."""
 _ESCAPES = np.uint64(sum(1 << (ord(sign) - 64) for sign in "\\bfnrt"))
-"""Signs from 64 on that may follow a backslash, a bit each; `"` and `/` may, too."""
+"""Bit set of the characters from 64 on that may follow a backslash; `"` and `/` may, too."""
 
 
 @hot
 def plain_text(data: Any, at: int) -> int:
-    """From the byte after an opening quote to the closing one; UNUSUAL where the text is not plain ASCII."""
+    """Return the position of a text's closing quote from `at` on; UNUSUAL if not printable ASCII."""
     stops = text_stops(data, at)
     while stops == 0:
         at += 32
@@ -65,7 +65,7 @@ def plain_text(data: Any, at: int) -> int:
 
 @hot
 def text_after(data: Any, at: int) -> tuple[int, int]:
-    """From the byte after an opening quote to the closing one, and the kind of text; UNUSUAL for none."""
+    """Return the position of a text's closing quote from `at` on, or UNUSUAL, and its kind."""
     stops = text_stops(data, at)
     while stops == 0:
         at += 32
@@ -76,7 +76,7 @@ def text_after(data: Any, at: int) -> tuple[int, int]:
 
 @inner
 def _other_text(data: Any, at: int) -> tuple[int, int]:
-    """Go on with text from a byte that is not printable ASCII, as `text_after`."""
+    """Continue `text_after` from a byte that is not printable ASCII."""
     kind = WIDE
     while True:
         byte = data[at]
@@ -85,7 +85,7 @@ def _other_text(data: Any, at: int) -> tuple[int, int]:
         if byte < SPACE:
             return UNUSUAL, kind
         if byte > _DELETE:
-            if byte == 0xC2 and data[at + 1] < 0xA0:  # a control of the second page
+            if byte == 0xC2 and data[at + 1] < 0xA0:  # a control character from U+0080 to U+009F
                 kind = ODD
             at = sequence_after(data, at)
         elif byte == _BACKSLASH:
@@ -102,7 +102,7 @@ def _other_text(data: Any, at: int) -> tuple[int, int]:
 
 @hot
 def _escape_after(data: Any, at: int) -> int:
-    """The position after what follows a backslash; UNUSUAL if it is no escape, or half of a character."""
+    """Return the position after an escape; `at` follows the backslash. UNUSUAL if invalid or a surrogate."""
     byte = data[at]
     if byte == QUOTE or byte == 47:  # noqa: PLR1714 - compiled
         return at + 1
@@ -119,9 +119,10 @@ def _escape_after(data: Any, at: int) -> int:
 
 @hot
 def sequence_after(data: Any, at: int) -> int:
-    """The position after a character of two to four bytes in UTF-8; UNUSUAL for none.
+    """Return the position after a character of two to four bytes in UTF-8; UNUSUAL if it is invalid.
 
-    As Unicode defines it (table 3-7): no surrogates, nothing overlong. Three bytes behind `at` may be read.
+    Valid are those of Unicode's table 3-7, without surrogates and overlong forms. Up to three bytes after
+    `at` are read.
     """
     lead = data[at]
     if lead < 0xC2 or lead > 0xF4:
@@ -152,7 +153,7 @@ def digits(data: Any, at: int) -> int:
 
 @hot
 def number_after(data: Any, at: int) -> int:
-    """The position after a number; UNUSUAL if it is none, or has many digits or an exponent of many."""
+    """Return the position after a number; UNUSUAL if it is invalid, or has too many digits."""
     most = MAX_DIGITS
     if data[at] == MINUS:
         at += 1
@@ -182,7 +183,7 @@ def number_after(data: Any, at: int) -> int:
 
 @hot
 def scalar_after(data: Any, at: int) -> tuple[int, int]:
-    """The position after text, a number, true, false or null at `at`, and its kind; UNUSUAL if it is none."""
+    """Return the position after a text, number, true, false or null, or UNUSUAL, and its kind."""
     byte = data[at]
     if byte == QUOTE:
         at, kind = text_after(data, at + 1)
@@ -201,7 +202,7 @@ def scalar_after(data: Any, at: int) -> tuple[int, int]:
 
 @hot
 def first_word(data: Any, at: int, size: int) -> Any:
-    """Up to 8 bytes as a number; those beyond `size` count as zero."""
+    """Return up to 8 bytes as a little-endian number; those beyond `size` count as zero."""
     word = word_at(data, at)
     if size >= 8:
         return word
@@ -220,21 +221,21 @@ def same(data: Any, at: int, other: Any, other_at: int, size: int) -> bool:
     return size <= 0 or first_word(data, at, size) == first_word(other, other_at, size)
 
 
-# From the text of a number to the nearest double, as Lemire (arXiv 2101.11408) computes it.
+# Text of a number → the nearest double, by Lemire's algorithm (arXiv 2101.11408).
 #
 # A number is w·10^q with w below 2^64. The upper bits of w times the first 128 bits of 10^q decide the
 # double: that these suffice for every w and q is proved in Mushtak and Lemire (arXiv 2212.06644).
 
 
 MAX_SIGNIFICANT: Final = 19
-"""Digits of w, without zeros before them: what they write fits an unsigned word."""
+"""Digits of w at most, without leading zeros, so that it fits 64 bits without a sign."""
 _LEAST_POWER: Final = -160
 _LARGEST_POWER: Final = 140
-"""Powers of ten of which a double is made here; those within give normal doubles for every w."""
+"""Bounds of q; within them every w gives a normal double."""
 
 
 def first_128_bits(power: int) -> int:
-    """The first 128 bits of 10^power, which are those of 5^power; rounded up where the power is negative."""
+    """Return the first 128 bits of 10^power (those of 5^power), rounded up for a negative power."""
     if power >= 0:
         bits: int = 5**power
         size = bits.bit_length()
@@ -259,20 +260,20 @@ _SHIFT_8, _SHIFT_16, _SHIFT_32 = _U(8), _U(16), _U(32)
 _ONE, _TWO, _THREE = _U(1), _U(2), _U(3)
 _LAST = _U(63)
 _UNSURE = _U(0x1FF)
-"""Bits below the mantissa, its rounding bit and one more."""
+"""Bits below the mantissa, its rounding bit and one more; if all are set, more bits of 10^q are needed."""
 _HIDDEN = _U(1 << 52)
 
 
 @hot
 def _eight(word: Any) -> Any:
-    """The number that eight digits write, which are the bytes of a word, less the digit 0."""
+    """Return the number of eight digits, given as a word whose bytes are 0 to 9."""
     word = word * _U(10) + (word >> _SHIFT_8)
     return ((word & _PAIRS) * _FOURS + ((word >> _SHIFT_16) & _PAIRS) * _TENS) >> _SHIFT_32
 
 
 @hot
 def _appended(number: Any, data: Any, at: int, count: int) -> Any:
-    """The number with further digits behind it, modulo 2^64."""
+    """Append `count` further digits to a number, modulo 2^64."""
     while count >= 8:
         number = number * _U(100_000_000) + _eight(word_at(data, at) - _ZEROS)
         at += 8
@@ -285,7 +286,7 @@ def _appended(number: Any, data: Any, at: int, count: int) -> Any:
 
 @hot
 def _nearest(w: Any, power: int) -> Any:
-    """Bits of the double nearest to w·10^power, ties to even; w is not 0."""
+    """Return the bits of the double nearest to w·10^power, ties to even; w must not be 0."""
     zeros = 0
     for step in (32, 16, 8, 4, 2, 1):
         if w >> _U(64 - step) == _U(0):
@@ -304,7 +305,7 @@ def _nearest(w: Any, power: int) -> Any:
     mantissa = high >> shift
     exponent = (217_706 * power >> 16) + 63 + np.int64(upper) - zeros + 1_023
     if low <= _ONE and -4 <= power <= 23 and mantissa & _THREE == _ONE and mantissa << shift == high:
-        mantissa -= _ONE  # exactly between two doubles: the even one
+        mantissa -= _ONE  # exactly between two doubles: take the even one
     mantissa = (mantissa + (mantissa & _ONE)) >> _ONE
     if mantissa >> _U(53) != _U(0):
         mantissa = _HIDDEN
@@ -316,9 +317,9 @@ def _nearest(w: Any, power: int) -> Any:
 def number_at(  # noqa: C901, PLR0912 - compiled: a branch for each part
     data: Any, at: int
 ) -> tuple[int, float]:
-    """The position after a number, and the double nearest to it, as Python's `float` gives it.
+    """Return the position after a number, or UNUSUAL, and the nearest double, equal to Python's `float`.
 
-    UNUSUAL if it is none, is a negative zero, or has many digits or an exponent of many.
+    UNUSUAL if it is invalid, a negative zero, or has too many digits.
     """
     negative = data[at] == MINUS
     if negative:
@@ -365,7 +366,7 @@ def number_at(  # noqa: C901, PLR0912 - compiled: a branch for each part
     return at, -found if negative else found
 
 
-# XXH3-128 with seed 0 of up to 128 bytes, after the specification of xxHash (doc/xxhash_spec.md, "XXH3").
+# XXH3-128 with seed 0 of up to 128 bytes, by the specification of xxHash (doc/xxhash_spec.md, "XXH3").
 
 
 MAX_BYTES: Final = 128
@@ -419,7 +420,7 @@ def _mixed(data: Any, at: int, secret: int) -> Any:
 
 @hot
 def digest(data: Any, at: int, size: int) -> tuple[Any, Any]:
-    """Low and high half of the digest of 1 to `MAX_BYTES` bytes."""
+    """Return the low and high half of the digest of 1 to `MAX_BYTES` bytes."""
     length = _U(size)
     if size > 16:
         low = length * _PRIME64_1

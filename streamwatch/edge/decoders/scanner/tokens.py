@@ -1,4 +1,4 @@
-"""Names as records write them → their numbers in the vocabulary: a table that compiled code looks up."""
+"""Table from names, as records write them, to their numbers in the vocabulary, for compiled code."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ from streamwatch.core.records import PADDING
 from streamwatch.edge.decoders.scanner.text import first_word, same
 
 MAX_TOKEN_BYTES: Final = 130
-"""Of a token that is looked up: a name and its quotes."""
+"""Bytes of a token at most: a name and its quotes."""
 MAX_TOKENS: Final = 65_536
-"""Tokens remembered; then all are forgotten and learnt anew."""
+"""Tokens of a table at most; then it is emptied and filled anew."""
 _FIRST: Final = 64
 _WORD: Final = 8
 
@@ -24,10 +24,10 @@ _EMPTY: Final = -1
 
 
 class TokenTable(NamedTuple):
-    """Open addressing; arrays of one power of two, and texts beside them."""
+    """Hash table with open addressing; its four columns have the same power of two as length."""
 
     number: NDArray[np.int64]
-    """By slot, like the three that follow: the name's number; -1 where the slot is empty."""
+    """By slot, like the next three: number of the name; -1 where the slot is empty."""
     hash: NDArray[np.uint64]
     start: NDArray[np.int64]
     size: NDArray[np.int64]
@@ -48,7 +48,7 @@ def token_hash(data: Any, at: int, size: int) -> Any:
 
 @hot
 def number_of(data: Any, at: int, size: int, table: TokenTable) -> int:
-    """The number of a token; -1 if it was not met before."""
+    """Return the number of a token; -1 if it is not in the table."""
     if size > MAX_TOKEN_BYTES:
         return _EMPTY
     word = token_hash(data, at, size)
@@ -66,7 +66,7 @@ def number_of(data: Any, at: int, size: int, table: TokenTable) -> int:
 
 
 class Tokens:
-    """The tokens of one field met so far."""
+    """Tokens of one field met so far, and their table."""
 
     def __init__(self) -> None:
         self._numbers: dict[bytes, int] = {}
@@ -74,7 +74,7 @@ class Tokens:
         self.table = _table({}, _FIRST)
 
     def learn(self, token: bytes, number: int) -> None:
-        """Remember a token, unless it is too long to be looked up."""
+        """Add a token, unless it is longer than `MAX_TOKEN_BYTES`."""
         if len(token) > MAX_TOKEN_BYTES or token in self._numbers:
             return
         if len(self._numbers) >= MAX_TOKENS:
@@ -90,7 +90,7 @@ class Tokens:
 
 
 def _table(numbers: dict[bytes, int], slots: int) -> TokenTable:
-    """A table of these tokens, with room for twice as many."""
+    """Build the table of these tokens with a number of slots."""
     slots = 1 << (slots - 1).bit_length()
     table = TokenTable(
         np.full(slots, _EMPTY),

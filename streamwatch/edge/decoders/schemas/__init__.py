@@ -1,1 +1,1 @@
-"""Schemas that records are written with: named by the records, kept by a registry, compiled once."""
+"""Schemas that records are written with: fetched from a registry by name, and compiled to readers."""

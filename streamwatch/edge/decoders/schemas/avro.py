@@ -1,9 +1,9 @@
 """Avro values → JSON text, read by fastavro (Apache Avro 1.12 specification, "Binary Encoding").
 
-What a value may cost is settled before the first is read: schemas under which a few bytes would become very
-many values or very much text (arrays of items that take no bytes, enums of endless symbols, decimals of a
-million digits, records within themselves) have no reader. Under every other schema values and JSON are
-bounded by the bytes of the record: `VALUES_PER_BYTE`, `TEXT_PER_BYTE`.
+The cost of values is bounded before the first is read. Schemas under which a few bytes may become very many
+values or very long text (arrays of items that take no bytes, enums with huge symbols, decimals of a million
+digits, recursive records) are refused. Under every other schema, values and JSON are bounded by the record's
+bytes: `VALUES_PER_BYTE`, `TEXT_PER_BYTE`.
 """
 
 from __future__ import annotations
@@ -24,26 +24,26 @@ from streamwatch.edge.decoders.transcoding.avro import MAX_DECIMAL_BYTES, AvroTr
 from streamwatch.edge.decoders.transcoding.wanted import Bound, Transcoder, Wanted
 
 VALUES_PER_BYTE: Final = 3
-"""Values that a record may become for each of its bytes, and …"""
+"""Values per byte of a record at most, besides `MAX_FREE_VALUES`."""
 MAX_FREE_VALUES: Final = 1_000
-"""… beyond that: nulls, and records that only group others."""
+"""Values of a record that take no bytes, at most: nulls, and records that only group others."""
 TEXT_PER_BYTE: Final = 128
-"""Bytes of JSON that a record may become for each of its own, and …"""
+"""Bytes of JSON per byte of a record at most, besides `MAX_FREE_TEXT`."""
 MAX_FREE_TEXT: Final = 16_384
-"""… beyond that: names of fields whose contents take next to nothing."""
+"""Bytes of JSON of a record at most that do not grow with its bytes, such as names of fields."""
 MAX_DEPTH: Final = 64
-"""Types within types, named ones included."""
+"""Depth of nested types at most, named ones included."""
 MAX_NODES: Final = 20_000
-"""Types, fields and symbols of a schema and all that it refers to."""
+"""Types, fields and symbols at most, in a schema and all that it refers to."""
 MAX_SCALE: Final = 1_000
-"""Digits of a decimal, behind the point or in all: each is a digit of every value, however short."""
+"""Scale and precision of a decimal at most: every value is written with that many digits, however short."""
 _LARGEST_FIXED: Final = 2**31 - 1
 _TOO_DEEP: Final = f"is nested more than {MAX_DEPTH} types deep"
 _encoded: Final = msgspec.json.Encoder().encode
 _lines: Final = msgspec.json.Encoder().encode_lines
 _END: Final = "__streamwatch_end__"
 _END_BYTES: Final = 16
-"""Random bytes behind each of many values: one that takes more or fewer bytes than its own misses them."""
+"""Random bytes after each of many values: a value that is read past or short of its end misses them."""
 _DECIMAL: Final = "streamwatch-decimal"
 _UUID: Final = "streamwatch-uuid"
 _SCALARS: Final[Mapping[str, tuple[int, int]]] = {
@@ -56,7 +56,7 @@ _SCALARS: Final[Mapping[str, tuple[int, int]]] = {
     "bytes": (1, 2),
     "string": (1, 2),
 }
-"""Bytes at least, and JSON at most for so many; contents of text and bytes take their own, several times."""
+"""Type → (bytes of a value at least, bytes of its JSON at most); text and bytes grow with their contents."""
 _FAULTS: Final = (
     ValueError,
     EOFError,
@@ -68,21 +68,21 @@ _FAULTS: Final = (
     RecursionError,
     struct.error,
 )
-"""What fastavro raises on bytes that its schema does not describe; UnicodeDecodeError is a ValueError."""
+"""Exceptions of fastavro for bytes that do not fit the schema; UnicodeDecodeError is a ValueError."""
 
 
 class AvroReader:
-    """Reads values of one schema.
+    """`ValueReader` of one Avro schema.
 
     Parameters
     ----------
     schema
-        The schema, and named ones that it refers to.
+        The schema, and the named ones that it refers to.
 
     Raises
     ------
     SchemaUnusable
-        It is no Avro schema, refers to what is not there, or has values that cost more than their bytes.
+        It is no Avro schema, refers to missing ones, or the cost of its values has no bound.
     """
 
     def __init__(self, schema: Schema) -> None:
@@ -129,7 +129,7 @@ class AvroReader:
         self._read: Callable[..., Any] = fastavro.schemaless_reader
 
     def to_json(self, value: bytes, start: int, preface: bytes | None) -> bytes:
-        """Write a value as JSON text; raises Undecodable."""
+        """Convert a value to JSON text; raises Undecodable."""
         del preface
         stream = BytesIO(value)
         stream.seek(start)
@@ -142,13 +142,13 @@ class AvroReader:
         return text
 
     def transcoder(self, wanted: Wanted) -> Transcoder | None:
-        """Make what writes the wanted parts of values, without Python; None where something is no text."""
+        """Make the compiled writer of wanted parts; None where one is bytes, or the program too long."""
         program = avro_program(self._top, self._named, wanted)
         bound = Bound(MAX_FREE_TEXT, TEXT_PER_BYTE)
         return None if program is None else AvroTranscoder(program, bound)
 
     def all_to_json(self, contents: Sequence[bytes]) -> Sequence[bytes] | None:
-        """Read values as the items of one array, each with random bytes behind it that have to be found."""
+        """Read values as items of one array, each followed by random bytes that confirm its end."""
         end = token_bytes(_END_BYTES)
         written = b"".join(
             [_long(len(contents)), *(part for each in contents for part in (each, end)), b"\0"]
@@ -166,7 +166,7 @@ class AvroReader:
 
 
 def _long(number: int) -> bytes:
-    """A count as Avro writes it: twice the number, in groups of seven bits."""
+    """Encode a count as an Avro long: zigzag, in groups of seven bits."""
     left, written = 2 * number, bytearray()
     while left > 127:
         written.append(left & 127 | 128)
@@ -180,16 +180,16 @@ def compile_avro(schema: Schema) -> AvroReader:
 
 
 class _Plain:
-    """Builds schemas of what is read of them: names, types and sizes, each of its own kind.
+    """Copies a schema, reduced to what readers use: names, types and sizes, each checked for its type.
 
-    Logical types are left out: timestamps and dates stay numbers; decimals and ids become text.
+    Logical types are dropped, so that timestamps and dates stay numbers; decimals and UUIDs become text.
     """
 
     def __init__(self) -> None:
         self._nodes = 0
 
     def of(self, node: Any, depth: int = 0) -> Any:
-        """Build one type; raises SchemaUnusable."""
+        """Copy one type; raises SchemaUnusable."""
         self._count(1)
         if depth > MAX_DEPTH:
             raise SchemaUnusable(_TOO_DEEP)
@@ -260,7 +260,7 @@ def _number(node: Mapping[str, Any], key: str, default: Any = None, *, maximum: 
 
 
 def _logical(node: Mapping[str, Any]) -> dict[str, Any]:
-    """Of bytes or a fixed: what makes it a decimal or an id."""
+    """Return the attributes that make bytes or a fixed a decimal or a UUID; empty for others."""
     match node.get("logicalType"), node.get("type"), node.get("size"):
         case "decimal", _, _:
             _number(node, "precision", 1, maximum=MAX_SCALE)
@@ -272,7 +272,7 @@ def _logical(node: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _decimal(content: bytes, written: Mapping[str, Any], *_: Any) -> str:
-    """A decimal as text, with as many digits behind the point as the schema says."""
+    """Write a decimal as text, with as many decimals as its scale."""
     if len(content) > MAX_DECIMAL_BYTES:
         raise ValueError("a decimal of too many digits")
     number = int.from_bytes(content, "big", signed=True)
@@ -285,19 +285,20 @@ def _uuid(content: bytes, *_: Any) -> str:
 
 
 class _Excess(NamedTuple):
-    """What a value may become beyond so much a byte, at most: the sum over the parts of a record.
+    """Cost of a value at most, beyond the allowance per byte of `VALUES_PER_BYTE` and `TEXT_PER_BYTE`.
 
-    A type whose excess is not above zero may be repeated as often as there are bytes.
+    The excess of a record is the sum over its fields. A type without positive excess may be repeated without
+    limit, because each repetition takes bytes.
     """
 
     values: int
     text: int
     height: int = 0
-    """Types within it, one in another."""
+    """Depth of types nested in it."""
 
 
 class _Cost:
-    """Works out what values of a schema become at most; refuses schemas in which that has no bound."""
+    """Computes the highest cost of a schema's values; refuses schemas without a bound."""
 
     def __init__(self, named: Mapping[str, Any]) -> None:
         self._named = named
@@ -305,7 +306,7 @@ class _Cost:
         self._open: set[str] = set()
 
     def check(self, node: Any) -> None:
-        """Raise SchemaUnusable where few bytes would become very many values, or very much text."""
+        """Raise SchemaUnusable where few bytes may become very many values, or very long text."""
         excess = self._of(node, 0)
         if excess.values > MAX_FREE_VALUES:
             raise SchemaUnusable(f"holds more than {MAX_FREE_VALUES} values that take no bytes")
@@ -368,5 +369,5 @@ class _Cost:
 
 
 def _beyond(least: int, text: int) -> _Excess:
-    """One value of so many bytes at least, and of so much JSON then."""
+    """Excess of one value that takes `least` bytes or more, and `text` bytes of JSON."""
     return _Excess(1 - VALUES_PER_BYTE * least, text + 1 - TEXT_PER_BYTE * least)

@@ -1,9 +1,9 @@
 """Readers by schema: each schema is fetched and compiled once.
 
-Only a registry that cannot be asked is waited for, and asked again after ever longer pauses. Whatever else
-happens while one schema is fetched or compiled makes that schema unusable, and nothing else. What a registry
-answered is believed for a minute, but not just after it was away: one that comes back may have to load what
-it knows. Fetching runs beside the loop, compiling in a thread: nobody waits in between.
+Records wait only for a registry that is unreachable, which is asked again after growing pauses. Any other
+failure to fetch or compile a schema makes only that schema unusable. A registry's refusal counts for a
+minute, but is doubted shortly after an outage, because a registry that restarts may still be loading its
+schemas. Fetching runs in tasks beside the consume loop, compiling in a thread.
 """
 
 from __future__ import annotations
@@ -41,28 +41,28 @@ UNAVAILABLE: Final = "schema_unavailable"
 UNKNOWN: Final = "schema_unknown"
 UNUSABLE: Final = "schema_unusable"
 MAX_SCHEMAS: Final = 1_000
-"""Readers and names of unknown schemas that are remembered, and all that one poll asks for."""
+"""Readers and refusals that are remembered at most, and schemas fetched for one poll."""
 MAX_TEXT_BYTES: Final = 8 * 2**20
-"""Texts of all schemas that are remembered: a reader takes several times as much memory."""
+"""Bytes of the texts of remembered schemas at most; readers take several times as much memory."""
 BELIEVED_SECONDS: Final = 60.0
-"""Time after which a schema is asked for again that the registry did not know, or did not give."""
+"""Time for which a registry's refusal of a schema counts, before it is asked again."""
 DOUBT_SECONDS: Final = 30.0
-"""Time after the end of an outage in which a registry is not believed that it does not know a schema."""
+"""Time after an outage in which a registry's answer that a schema is unknown is doubted."""
 WAIT_SECONDS: Final = 0.25
-"""Time for which one call waits for what is being fetched."""
+"""Time that one call of `fetch` waits at most."""
 REPORTED_SECONDS: Final = 1.0
 """Time after which waiting for a schema is reported."""
 FORGOTTEN_SECONDS: Final = 10.0
-"""Time after which a schema that no record has needed is no longer waited for."""
+"""Time without a record that needs a schema, after which it no longer counts as waited for."""
 AT_ONCE: Final = 8
-"""Schemas that are fetched side by side."""
+"""Schemas that are fetched at the same time, at most."""
 _MOST_CHARACTERS: Final = 300
 RETRY_SECONDS: Final = (0.2, 0.5, 1.0, 2.0, 5.0, 10.0)
-"""Pauses after which a registry is asked again; the last one repeats."""
+"""Pauses between requests to an unreachable registry; the last one repeats."""
 
 
 class Registry(Protocol):
-    """Source of schemas."""
+    """Client of a schema registry."""
 
     @property
     def host(self) -> str:
@@ -79,7 +79,7 @@ class Registry(Protocol):
 
 
 class _Refusal(NamedTuple):
-    """No reader: every record with this schema is invalid."""
+    """Result without a reader: until a time, every record with this schema is invalid."""
 
     reason: str
     until: float
@@ -95,7 +95,7 @@ class _Ready(NamedTuple):
 
 @dataclass(slots=True)
 class _Wait:
-    """A schema that is waited for: since when, and when it was last asked for."""
+    """A schema that records wait for: since when, and when `fetch` last asked for it (monotonic seconds)."""
 
     since: float
     asked: float
@@ -106,7 +106,7 @@ _Entry: TypeAlias = _Ready | _Refusal
 
 
 class SchemaCache:
-    """Readers of everything records named so far.
+    """Cache of readers of the schemas that records named.
 
     Parameters
     ----------
@@ -134,10 +134,10 @@ class SchemaCache:
         self._failures = 0
         self._lost_at = 0.0
         self._retry_at = 0.0
-        # A thread of its own: a text that keeps protoc busy must not hold up flushes of the state.
+        # A thread of its own, so that a schema that takes protoc long does not delay flushes of the state.
         self._compiling = ThreadPoolExecutor(1, "schemas")
         self._doubt_until: float | None = 0.0
-        """None from a failure to the next answer."""
+        """Time until which a refusal is doubted; None from a failure to the next answer."""
         self._wanted: frozenset[SchemaRequest] = frozenset()
         self._awaited: dict[SchemaRequest, _Wait] = {}
         self._one_by_one = asyncio.Lock()
@@ -147,12 +147,12 @@ class SchemaCache:
 
     @property
     def problem(self) -> str | None:
-        """Reason why schemas cannot be had just now; None while they can."""
+        """Reason why the registry cannot be reached; None while it can."""
         return self._problem
 
     @property
     def waiting(self) -> str | None:
-        """Say what records wait for; None while that takes less than a second."""
+        """Describe the schemas that records wait for; None within the first second of waiting."""
         waiting = next((each for each, wait in self._awaited.items() if wait.reported), None)
         if self._problem is not None or waiting is None:
             return self._problem
@@ -169,19 +169,19 @@ class SchemaCache:
                 return UNAVAILABLE
 
     def why(self, wanted: SchemaRequest) -> str:
-        """Say why the schema has no reader, for a person; empty if it has."""
+        """Explain to a person why the schema has no reader; empty if it has one."""
         entry = self._entries[wanted]
         return entry.why if isinstance(entry, _Refusal) else ""
 
     def is_missing(self, wanted: SchemaRequest) -> bool:
-        """Tell whether a schema is not at hand, or has to be asked for again."""
+        """Tell whether a schema has neither a reader nor a refusal that still counts."""
         entry = self._entries.get(wanted)
         return entry is None or (isinstance(entry, _Refusal) and entry.until <= self._monotonic())
 
     async def fetch(self, wanted: Collection[SchemaRequest], *, wait: bool = True) -> bool:
-        """Load readers, waiting a moment at most; return whether all are there.
+        """Load readers, waiting up to `WAIT_SECONDS`; return whether none is missing.
 
-        What is not is being fetched, or will be once the registry may be asked again.
+        Missing schemas are being fetched, or will be once the registry may be asked again.
         """
         self._sweep()
         self._wanted = frozenset(wanted)
@@ -206,7 +206,7 @@ class SchemaCache:
         return True
 
     async def close(self) -> None:
-        """Cancel what is being fetched, and close the registry."""
+        """Cancel fetches, and close the registry."""
         for task in self._fetching.values():
             task.cancel()
         await asyncio.gather(*self._fetching.values(), return_exceptions=True)
@@ -215,12 +215,12 @@ class SchemaCache:
         await self._registry.close()
 
     def _sweep(self) -> None:
-        """Forget fetches that are over; a bug in one of them is raised here."""
+        """Remove finished fetches; raises the exception of a fetch that failed by a bug."""
         for wanted in [wanted for wanted, task in self._fetching.items() if task.done()]:
             self._fetching.pop(wanted).result()
 
     def _report(self, missing: Sequence[SchemaRequest]) -> None:
-        """Report which schemas are waited for, once that has taken a while."""
+        """Report schemas that records have waited for longer than `REPORTED_SECONDS`, once each."""
         now = self._monotonic()
         for each in missing:
             wait = self._awaited.setdefault(each, _Wait(now, now))
@@ -262,12 +262,12 @@ class SchemaCache:
             self._entries[wanted] = _Ready(made, size)
             return
         until = float("inf")
-        if isinstance(made, OSError | MemoryError):  # perhaps the machine's fault
+        if isinstance(made, OSError | MemoryError):  # may be temporary
             until = self._monotonic() + BELIEVED_SECONDS
         self._reject(wanted, _Refusal(UNUSABLE, until, _description(made)))
 
     def _has_room(self, size: int) -> bool:
-        """Forget readers that no record at hand needs until another fits; False if it does not."""
+        """Drop readers that no current record needs until a text of `size` bytes fits; False if it cannot."""
         room = MAX_TEXT_BYTES - size - sum(e.size for e in self._entries.values() if isinstance(e, _Ready))
         for each, entry in list(self._entries.items()):
             if room < 0 and isinstance(entry, _Ready) and each not in self._wanted:
@@ -276,7 +276,7 @@ class SchemaCache:
         return room >= 0
 
     def _refuse(self, wanted: SchemaRequest, reason: str, why: str) -> None:
-        """Note that a registry gave no schema, unless it was away just now: then it is asked again soon."""
+        """Store a refusal, unless the registry was unreachable just before: then it is asked again soon."""
         now = self._monotonic()
         if now < self._answered():
             self._lost(f"it was away, and now of schema {wanted.ref}: {why}")
@@ -293,7 +293,7 @@ class SchemaCache:
         self._entries[wanted] = refusal
 
     def _answered(self) -> float:
-        """Note that the registry answers; the time until which its not knowing is doubted."""
+        """Note that the registry answered; returns the time until which its refusals are doubted."""
         if self._doubt_until is None:
             self._doubt_until = self._monotonic() + DOUBT_SECONDS
         return self._doubt_until
@@ -305,7 +305,7 @@ class SchemaCache:
             self._emit(SchemaRegistryRecovered(round(self._monotonic() - self._lost_at, 3)))
 
     def _lost(self, error: str) -> None:
-        """Note that the registry cannot be asked; of several requests that fail together the first counts."""
+        """Note that the registry is unreachable; several requests that fail together count as one failure."""
         now = self._monotonic()
         if self._problem is None:
             self._lost_at = now
@@ -319,7 +319,7 @@ class SchemaCache:
 
 
 def _made(wanted: SchemaRequest, schema: Schema) -> ValueReader | Exception:
-    """Compile a schema; any fault is a value: of some (StopIteration) a future never ends."""
+    """Compile a schema; exceptions are returned, as a future cannot carry all of them (StopIteration)."""
     try:
         return wanted.compile(schema)
     except Exception as error:  # noqa: BLE001 - whatever one schema is, others are compiled
@@ -327,36 +327,36 @@ def _made(wanted: SchemaRequest, schema: Schema) -> ValueReader | Exception:
 
 
 def _description(error: Exception) -> str:
-    """Describe a fault; those of libraries with their type, as their messages may say little."""
+    """Describe an exception; those of libraries with their type, as their messages may say little."""
     text = str(error) if isinstance(error, SchemaUnusable) else f"{type(error).__name__}: {error}"
     return text[:_MOST_CHARACTERS]
 
 
-# Schemas of all topics, as the daemon waits for them.
+# Schemas of all topics, for which the consume loop waits.
 
 
 RECORDS_PER_TURN: Final = 2_000
-"""Records that are asked for their schemas before others have a turn."""
+"""Records searched for names of schemas before control returns to the event loop."""
 
 
 @runtime_checkable
 class WantsSchemas(Protocol):
-    """A decoder that needs schemas at hand."""
+    """A decoder that needs schemas to be fetched before it decodes."""
 
     def wanted(self, records: Sequence[Record]) -> Collection[SchemaRequest]:
-        """Name the schemas that these records need."""
+        """Return the schemas that these records need and that have to be fetched."""
         ...
 
 
 class TopicSchemas:
-    """Implements `core.ports.Schemas`.
+    """Fetches the schemas that records of all topics need; implements `core.ports.Schemas`.
 
     Parameters
     ----------
     cache
-        Fetches them.
+        Fetches and keeps schemas.
     decoders
-        Those that need schemas, by topic.
+        Decoders that need schemas, by topic.
     """
 
     def __init__(self, cache: SchemaCache, decoders: Mapping[str, WantsSchemas]) -> None:
@@ -365,16 +365,16 @@ class TopicSchemas:
 
     @property
     def problem(self) -> str | None:
-        """Reason why schemas cannot be had just now; None while they can."""
+        """Reason why the registry cannot be reached; None while it can."""
         return self._cache.problem
 
     @property
     def waiting(self) -> str | None:
-        """Words for what records wait for; None while nothing does, or not for long."""
+        """Describe the schemas that records wait for; None without any, and within the first second."""
         return self._cache.waiting
 
     async def needed(self, records: Mapping[Partition, Sequence[Record]]) -> NeededSchemas:
-        """Name the schemas of these records, by partition, looked at in turns."""
+        """Collect the schemas that records need, by partition; yields to the event loop on the way."""
         needed: dict[Partition, set[SchemaRequest]] = {}
         for partition, delivered in records.items():
             if (decoder := self._decoders.get(partition.topic)) is None:
@@ -388,19 +388,19 @@ class TopicSchemas:
         return needed
 
     async def missing(self, needed: NeededSchemas, *, wait: bool = True) -> Collection[Partition]:
-        """Have schemas at hand; the partitions of which some are not, after a moment at most."""
+        """Fetch schemas, waiting up to `WAIT_SECONDS`; return the partitions for which some are missing."""
         wanted: set[SchemaRequest] = set().union(*needed.values())
         if not wanted or await self._cache.fetch(wanted, wait=wait):
             return ()
         return [partition for partition, each in needed.items() if any(map(self._cache.is_missing, each))]
 
     def families(self) -> Sequence[Family]:
-        """State of the registry, and the number of schemas at hand."""
+        """Return metrics: whether the registry is reachable, and the number of schemas in the cache."""
         return (
             single("schema_registry_up", float(self._cache.problem is None)),
             single("schemas_cached", float(len(self._cache))),
         )
 
     async def close(self) -> None:
-        """Cancel what is being fetched, and close the registry."""
+        """Cancel fetches, and close the registry."""
         await self._cache.close()

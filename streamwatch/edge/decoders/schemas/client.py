@@ -1,10 +1,10 @@
-"""Asks a schema registry, in bounded time and size, without redirects or proxies.
+"""Client of a schema registry, with bounded time and size, without redirects or proxies.
 
 `GET /schemas/ids/{id}`, `/schemas/guids/{guid}`, `/subjects/{subject}/versions/{version}` (Confluent Schema
-Registry, API reference). A schema is unknown only where the registry says so in its own words (error codes
-40401 to 40403). It cannot be had just now where the connection fails, or the registry says that it lets
-nobody in, has too much to do or is broken. Any other answer, a proxy's page or one without end, makes the one
-schema that was asked for unusable.
+Registry, API reference). A schema is unknown only where the registry says so by its own error codes (40401 to
+40403). The registry is unavailable where the connection fails, access is denied, or it reports overload or an
+internal error. Any other answer, such as a proxy's page or one that is too large, makes only the requested
+schema unusable.
 """
 
 from __future__ import annotations
@@ -35,11 +35,11 @@ from streamwatch.edge.decoders.schemas.schema import (
 from streamwatch.edge.outgoing import AddressRefusedError, GuardedResolver, SystemResolver, refused
 
 MAX_BYTES: Final = 2 * 2**20
-"""An answer with more is not read."""
+"""Bytes of an answer at most."""
 MAX_REFERENCES: Final = 200
-"""Schemas that one schema may refer to, whatever the way."""
+"""Schemas that one schema may refer to, directly or through others."""
 MAX_TEXT_BYTES: Final = 4 * 2**20
-"""A schema and all that it refers to; more is not read."""
+"""Bytes at most of a schema and all that it refers to."""
 MAX_SUBJECT: Final = 1_000
 _NOT_FOUND: Final = frozenset({40401, 40402, 40403})
 _DENIED: Final = frozenset({401, 403})
@@ -56,7 +56,7 @@ class Reference(msgspec.Struct, frozen=True):
 
 
 class Answer(msgspec.Struct, frozen=True, rename={"type": "schemaType"}):
-    """A schema in the words of a registry."""
+    """A registry's answer with a schema."""
 
     schema: str
     type: str | None = None
@@ -72,14 +72,14 @@ _FAULT: Final = msgspec.json.Decoder(_Fault)
 
 
 class RegistryClient:
-    """Fetches schemas with everything they refer to.
+    """Fetches schemas, with all schemas that they refer to.
 
     Parameters
     ----------
     spec
-        Where, and as whom.
+        Address and credentials.
     resolver
-        Resolves names; the system's by default. Whatever it answers is checked.
+        Resolves host names; the system's by default. Addresses that it returns are checked.
     """
 
     def __init__(self, spec: RegistrySpec, resolver: AbstractResolver | None = None) -> None:
@@ -102,9 +102,9 @@ class RegistryClient:
         SchemaUnknown
             The registry has none of this name.
         SchemaUnusable
-            It is no answer of a registry, too large, or refers to more schemas than are fetched.
+            The answer is none of a registry, too large, or refers to more than `MAX_REFERENCES` schemas.
         SchemaUnavailable
-            The registry cannot be reached, lets nobody in, is overloaded or broken.
+            The registry cannot be reached, denies access, is overloaded or has an internal error.
         """
         try:
             async with asyncio.timeout(self._spec.timeout_seconds):
@@ -115,7 +115,7 @@ class RegistryClient:
         return Schema(answer.type or "AVRO", answer.schema, tuple(references.items()))
 
     async def _references(self, answer: Answer) -> Mapping[str, str]:
-        """Fetch what an answer refers to, side by side; what others need stands first."""
+        """Fetch all schemas that an answer refers to; return texts by name, those first that others need."""
         found: dict[str, Answer] = {}
         size, layer = len(answer.schema), [answer]
         while True:
@@ -183,7 +183,7 @@ class RegistryClient:
                     "Accept-Encoding": "identity",
                     **_credentials(spec),
                 },
-                auto_decompress=False,  # a few bytes would unpack to very many before they are counted
+                auto_decompress=False,  # the limit of size counts bytes as they arrive
                 trust_env=False,
             )
         return self._session
@@ -199,7 +199,7 @@ def _credentials(spec: RegistrySpec) -> Mapping[str, str]:
 
 
 def _in_order(answer: Answer, found: Mapping[str, Answer]) -> dict[str, str]:
-    """Texts by name, those first that others refer to; a circle is cut anywhere."""
+    """Sort texts, by name, so that those come first that others refer to; a cycle is broken anywhere."""
     ordered: dict[str, str] = {}
     opened: set[str] = set()
 
@@ -237,7 +237,7 @@ async def _limited(answer: aiohttp.ClientResponse) -> bytes:
 
 
 def _understood(status: int, body: bytes) -> Answer:
-    """The schema in an answer."""
+    """Parse an answer; raises SchemaUnknown, SchemaUnusable or SchemaUnavailable."""
     if status == 200:
         try:
             return _ANSWER.decode(body)
@@ -260,7 +260,7 @@ def _error_code(body: bytes) -> int:
 
 
 def _problem(error: BaseException) -> str:
-    """A failed request in words that name neither credentials nor path."""
+    """Describe a failed request, without credentials or path."""
     seen: Any = error
     while seen is not None:
         if isinstance(seen, AddressRefusedError):

@@ -1,11 +1,11 @@
-"""Protocol Buffers values → JSON text, read with descriptors that protoc made of the registry's text.
+"""Protocol Buffers values → JSON text, read with descriptors that protoc compiles from the registry's text.
 
-protoc is the compiler's own definition of the language, so that imports, nested types, options and both
-syntaxes mean here what they mean where the records were written. It runs in a process of its own: a text that
-makes it fail, hang or swell costs that process.
+protoc is the reference compiler, so that imports, nested types, options and both syntaxes mean the same as
+where the records were written. It runs in a process of its own: a text that makes it crash, hang or take too
+much memory ends only that process.
 
-Confluent's Python serializer registers no text but the file's descriptor in base64. Its registry turns
-that into text, others give it back as it is: protoc takes it instead of a file.
+Confluent's Python serializer registers the file's descriptor in base64 instead of a text. Confluent's
+registry converts it to text, others return it unchanged: protoc accepts it instead of a file.
 """
 
 from __future__ import annotations
@@ -26,29 +26,30 @@ from streamwatch.edge.decoders.schemas.schema import Schema, SchemaUnusable, Und
 from streamwatch.edge.decoders.transcoding.protobuf import ProtobufTranscoder, protobuf_layout
 from streamwatch.edge.decoders.transcoding.wanted import Bound, Transcoder, Wanted
 
-# Messages → JSON text: fields by the names the schema has for them, numbers as numbers.
+# Messages → JSON text.
 #
-# Differs from the canonical JSON of Protocol Buffers in that: names stay as written, and 64-bit numbers are
-# no text. As there, enums are names, bytes are base64, timestamps are RFC 3339, a field without presence
-# that is not on the wire has its default, and one with presence that is not set is left out.
+# The text differs from the canonical JSON of Protocol Buffers: names of fields are those of the schema, and
+# 64-bit numbers are numbers. As in it, enums are names, bytes are base64, timestamps are RFC 3339, an unset
+# field without presence has its default, and an unset field with presence is omitted.
 
 
 MAX_INDEXES: Final = 100
-"""Depth of nested message types that a record's indexes may name."""
+"""Length at most of the indexes by which a record names a nested message type."""
 TEXT_PER_BYTE: Final = 128
-"""Bytes of JSON that a value may become for each of its own, and …"""
+"""Bytes of JSON per byte of a value at most, besides `MAX_FREE_TEXT`."""
 MAX_FREE_TEXT: Final = 131_072
-"""… beyond that: an empty message has the defaults of all of its fields, and repeats at two bytes."""
+"""Bytes of JSON of a value at most that do not grow with its bytes: an empty message of two bytes becomes the
+defaults of all its fields."""
 MAX_TYPES: Final = 20_000
-"""Message types of a file."""
+"""Message types of a file at most."""
 MAX_NAMES: Final = 16 * 2**20
-"""Characters in the full names of all that the files of a schema define: each begins with its package."""
+"""Characters at most in the full names of everything that a schema's files define."""
 _FIELD_TEXT: Final = 32
-"""JSON of a field beyond its name and the contents that are on the wire, and what a value takes in memory."""
+"""Allowance per field for JSON beyond its name and contents, and for memory."""
 _STRING: Final = 9
-"""FieldDescriptorProto.TYPE_STRING."""
+"""`FieldDescriptorProto.TYPE_STRING`."""
 _FIRST: Final = b"\0"
-"""Indexes of the first message of a file."""
+"""Encoded indexes of the first message of a file."""
 _AS_TEXT: Final = frozenset(
     {"google.protobuf.Timestamp", "google.protobuf.Duration", "google.protobuf.FieldMask"}
 )
@@ -66,28 +67,28 @@ _BY_LIBRARY: Final = frozenset(
 )
 
 Convert: TypeAlias = Callable[[Any, list[int]], Any]
-"""From contents, and the bytes of JSON that may still be made, to what JSON can say."""
+"""(content, [remaining bytes of JSON]) → a value that JSON can express; the list's number is reduced."""
 Member: TypeAlias = tuple[str, bool, Convert | None]
-"""Name of a field, whether it has presence, and its conversion; None where contents stay as they are."""
+"""(name of a field, whether it has presence, its conversion); None where contents need none."""
 
 
 class ProtobufReader:
-    """Reads values of one file of messages.
+    """`ValueReader` of the messages of one file.
 
     Parameters
     ----------
     files
-        FileDescriptorSet of the file and what it imports.
+        FileDescriptorSet of the file and its imports.
     main
-        Name of the file that the indexes are about.
+        Name of the file whose messages values are.
     message
-        Full name of the message that all values hold, empty for the first; None where each names it by its
+        Full name of the message of all values, empty for the file's first; None where values name theirs by
         indexes.
 
     Raises
     ------
     SchemaUnusable
-        There is no such message, or the names of all take too much memory.
+        There is no such message, or the names in all files are too long.
     """
 
     def __init__(self, files: Any, main: str, message: str | None) -> None:
@@ -130,7 +131,7 @@ class ProtobufReader:
         self._encode, self._encode_lines = encoder.encode, encoder.encode_lines
 
     def to_json(self, value: bytes, start: int, preface: bytes | None) -> bytes:
-        """Write a value as JSON text; raises Undecodable."""
+        """Convert a value to JSON text; raises Undecodable."""
         name, start = self._named(value, start, preface)
         try:
             message = self._class(name).FromString(value[start:])
@@ -141,7 +142,7 @@ class ProtobufReader:
             raise Undecodable from None
 
     def _named(self, value: bytes, start: int, preface: bytes | None) -> tuple[str, int]:
-        """Full name of the message that a value holds, and where that begins; raises Undecodable."""
+        """Return the full name of a value's message type, and where it begins; raises Undecodable."""
         if self._message is not None:
             return self._message, start
         indexes, end = read_indexes(value, start) if preface is None else read_indexes(preface, 0)
@@ -151,7 +152,7 @@ class ProtobufReader:
         return name, end if preface is None else start
 
     def described(self, value: bytes, start: int, preface: bytes | None, *, undecodable: bool) -> str:
-        """Name the message of a value; if it cannot be decoded, with its fields and those on the wire."""
+        """Name the type of a value; if it cannot be decoded, also its fields and those on the wire."""
         try:
             name, start = self._named(value, start, preface)
         except Undecodable:
@@ -167,7 +168,7 @@ class ProtobufReader:
         return f"{wanted}; decoded until it breaks off: {found or 'nothing'}"
 
     def transcoder(self, wanted: Wanted) -> Transcoder | None:
-        """Make what writes the wanted fields of one message type, the first where values name theirs."""
+        """Make the compiled writer for one message type: the fixed one, or else the file's first."""
         name = self._names.get((0,)) if self._message is None else self._message
         if name is None:
             return None
@@ -178,7 +179,7 @@ class ProtobufReader:
         return ProtobufTranscoder(*laid, behind, Bound(MAX_FREE_TEXT, TEXT_PER_BYTE))
 
     def all_to_json(self, contents: Sequence[bytes]) -> Sequence[bytes] | None:
-        """Read messages of one type that hold but scalars, lists of them, and maps of them by text."""
+        """Convert messages of one type that has only scalars, lists of them, and maps from text to them."""
         name, start = self._message, 0
         if name is None:
             if [each[:1] for each in contents].count(_FIRST) < len(contents):
@@ -197,7 +198,7 @@ class ProtobufReader:
         return texts.split(b"\n")[:-1]
 
     def _class(self, name: str) -> Any:
-        if name not in self._classes:  # a file may have very many, of which few are written
+        if name not in self._classes:  # made on demand: a file may have very many, of which few occur
             self._classes[name] = self._class_of(name)
         return self._classes[name]
 
@@ -209,7 +210,7 @@ class ProtobufReader:
 
 
 class _Messages:
-    """Converts messages of one type."""
+    """Converts messages of one type to objects."""
 
     def __init__(self, descriptor: Any, others: Callable[[Any], _Messages]) -> None:
         self._descriptor = descriptor
@@ -223,7 +224,7 @@ class _Messages:
         self._text = 0
 
     def to_plain(self, message: Any, budget: list[int]) -> Any:
-        """Make objects, lists and scalars of a message, within a budget of text."""
+        """Convert a message to objects, lists and scalars; raises Undecodable beyond the budget."""
         if self._library is not None:
             return self._library(message)
         members = self._described()
@@ -236,9 +237,9 @@ class _Messages:
         return plain
 
     def at_once(self) -> Callable[[Any], dict[str, Any]] | None:
-        """Give what does as `to_plain` where no text has to be spent.
+        """Return a faster equivalent of `to_plain` that needs no budget.
 
-        None where a field is absent at times or has to be converted, or where the names take much text.
+        None where a field has presence or needs a conversion, or where the names are long.
         """
         members = [] if self._library is not None else self._described()
         simple = all(
@@ -280,7 +281,7 @@ class _Messages:
         return name, presence, lambda items, budget: [each(item, budget) for item in items]
 
     def _single(self, field: Any) -> Convert | None:
-        """How one content is converted; None if it stays as it is."""
+        """Return the conversion of one content of a field; None if it needs none."""
         if field.message_type is not None:
             return self._others(field.message_type).to_plain
         if field.enum_type is None:
@@ -296,7 +297,7 @@ class _Messages:
 
 
 def _is_librarys(name: str) -> bool:
-    """Tell whether messages of a type are read in a way of their own."""
+    """Tell whether the library converts messages of a type by rules of their own, as for timestamps."""
     return name in _AS_TEXT or name in _BY_LIBRARY
 
 
@@ -311,7 +312,7 @@ def _as_list(items: Any, _budget: Any) -> list[Any]:
 
 
 def _as_dict(items: Any, _budget: Any) -> dict[str, Any]:
-    """Entries by name: the library has them in an order that differs from process to process."""
+    """Sort entries by name: the library's order differs from process to process."""
     return dict(sorted(items.items()))
 
 
@@ -339,7 +340,7 @@ def _by_library(message: Any) -> Any:
 
 
 def _characters(file: Any) -> int:
-    """Length of all full names of a file."""
+    """Return the total length of all full names in a file."""
 
     def within(scope: int, messages: Any, enums: Any, fields: Any) -> int:
         total = sum(scope + len(field.name) for field in fields)
@@ -354,7 +355,7 @@ def _characters(file: Any) -> int:
 
 
 def _names(messages: Any, scope: str, prefix: tuple[int, ...] = ()) -> dict[tuple[int, ...], str]:
-    """Full name of each message type by its indexes; entries of maps are no types that anybody wrote."""
+    """Return the full name of each message type by its indexes, without generated types of map entries."""
     found: dict[tuple[int, ...], str] = {}
     written = [message for message in messages if not message.options.map_entry]
     for index, message in enumerate(written):
@@ -365,14 +366,14 @@ def _names(messages: Any, scope: str, prefix: tuple[int, ...] = ()) -> dict[tupl
 
 
 def read_indexes(content: bytes, at: int) -> tuple[tuple[int, ...], int]:
-    """Read the indexes of a message type, zigzag varints after their count, and where they end.
+    """Read the indexes of a message type at `at`; return them and the position after them.
 
-    A single zero stands for the first message of the file.
+    They are a count and as many zigzag varints; a single zero byte means the first message of the file.
 
     Raises
     ------
     Undecodable
-        They are not whole, or more than `MAX_INDEXES`.
+        They are incomplete, or more than `MAX_INDEXES`.
     """
     count, at = _varint(content, at)
     if count == 0:
@@ -387,13 +388,13 @@ def read_indexes(content: bytes, at: int) -> tuple[tuple[int, ...], int]:
 
 
 SHOWN_FIELDS: Final = 8
-"""Fields of a message, or messages of a schema, that are named in an explanation."""
+"""Fields of a message, or messages of a schema, named in an explanation at most."""
 _VARINT, _EIGHT, _LENGTH, _FOUR = 0, 1, 2, 5
 _WIDTHS: Final = {_EIGHT: 8, _FOUR: 4}
 
 
 def numbers_on_the_wire(content: bytes, at: int) -> list[int]:
-    """Numbers of the fields of a message, up to where it is none any more (encoding, "Message Structure")."""
+    """List the numbers of fields in a message, up to the first invalid byte ("Message Structure")."""
     numbers: list[int] = []
     try:
         while at < len(content):
@@ -412,12 +413,12 @@ def numbers_on_the_wire(content: bytes, at: int) -> list[int]:
                 break
             numbers.append(number)
     except Undecodable:
-        pass  # it breaks off in a number
+        pass  # the message ends within a number
     return numbers
 
 
 def _unsigned(content: bytes, at: int, bits: int = 70) -> tuple[int, int]:
-    """Read a varint of at most so many bits; raises Undecodable if it is longer, or breaks off."""
+    """Read a varint of at most `bits` bits; raises Undecodable if it is longer, or incomplete."""
     value = 0
     for shift in range(0, bits, 7):
         if at >= len(content):
@@ -440,7 +441,7 @@ COMPILE_SECONDS: Final = 30.0
 COMPILE_BYTES: Final = 1 << 30
 """Memory that protoc may map."""
 MAX_DESCRIPTORS: Final = 4 * 2**20
-"""Bytes of descriptors that are read of it."""
+"""Bytes of descriptors read from protoc's output at most."""
 MAIN: Final = "streamwatch_main.proto"
 _MOST_CHARACTERS: Final = 300
 _BAD_NAME: Final = frozenset(
@@ -463,15 +464,15 @@ def compile_protobuf(schema: Schema, message: str | None = None) -> ProtobufRead
     schema
         The schema, and the files that it imports.
     message
-        Full name of the message that values hold, empty for the first; None where each names it by its
+        Full name of the message of all values, empty for the file's first; None where values name theirs by
         indexes.
 
     Raises
     ------
     SchemaUnusable
-        It is not written in Protocol Buffers, does not compile, or has no such message.
+        It is no Protocol Buffers schema, does not compile, or has no such message.
     OSError
-        There is no room for temporary files, or protoc cannot be started.
+        Temporary files cannot be written, or protoc cannot be started.
     """
     if schema.type != "PROTOBUF":
         raise SchemaUnusable(f"expected a Protocol Buffers schema, got one of type {schema.type}")
@@ -481,7 +482,7 @@ def compile_protobuf(schema: Schema, message: str | None = None) -> ProtobufRead
 
 
 def _descriptors(schema: Schema, folder: Path) -> Any:
-    """The FileDescriptorSet of a schema, what is imported first."""
+    """Compile a schema to a FileDescriptorSet, imports first."""
     from google.protobuf import descriptor_pb2  # noqa: PLC0415 - an extra
     from google.protobuf.message import DecodeError  # noqa: PLC0415
 
@@ -518,7 +519,7 @@ def _descriptors(schema: Schema, folder: Path) -> Any:
 
 
 def _write(folder: Path, path: PurePosixPath, text: str) -> None:
-    """Write a file that a schema imports; raises SchemaUnusable where no system has files of such names."""
+    """Write a file that a schema imports; raises SchemaUnusable for an invalid path."""
     file = folder / path
     try:
         file.parent.mkdir(parents=True, exist_ok=True)
@@ -532,7 +533,7 @@ def _write(folder: Path, path: PurePosixPath, text: str) -> None:
 
 
 def _described(text: str) -> Any:
-    """The descriptor of a file that a text is in base64; None where it is none."""
+    """Parse a text that is a file's descriptor in base64; None for any other text."""
     from google.protobuf import descriptor_pb2  # noqa: PLC0415 - an extra
     from google.protobuf.message import DecodeError  # noqa: PLC0415
 

@@ -1,4 +1,4 @@
-"""A schema, how records name one, and the object that reads values written with it."""
+"""Schemas: their names in records and registries, and the protocol of readers of values."""
 
 from __future__ import annotations
 
@@ -11,18 +11,18 @@ from streamwatch.edge.decoders.transcoding.wanted import Transcoder, Wanted
 
 
 class Version(NamedTuple):
-    """A version of a subject, as registries count them."""
+    """A version of a subject in a registry."""
 
     subject: str
     number: int | None = None
-    """None is the latest."""
+    """None: the latest."""
 
     def __str__(self) -> str:
         return f"{self.subject}, version {'latest' if self.number is None else self.number}"
 
 
 SchemaRef: TypeAlias = int | UUID | Version
-"""A schema's name: its number, its global id, or a version of a subject."""
+"""Name of a schema: its number, its global id, or a version of a subject."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,7 +36,7 @@ class Schema:
     text
         The schema itself.
     references
-        Schemas that it refers to, by the name that its text has for each, those first that others need.
+        (name in the text, text) of each schema that it refers to, those first that others need.
     """
 
     type: str
@@ -45,11 +45,11 @@ class Schema:
 
 
 class Undecodable(ValueError):  # noqa: N818  # it is about the value, not about a fault of ours
-    """A value is not what its schema says."""
+    """A value does not fit its schema."""
 
 
 class SchemaUnusable(ValueError):  # noqa: N818
-    """A schema is not one of its format, or asks for more than a reader gives."""
+    """A schema is invalid in its format, or exceeds the limits of readers."""
 
 
 class SchemaUnknown(LookupError):  # noqa: N818
@@ -57,88 +57,86 @@ class SchemaUnknown(LookupError):  # noqa: N818
 
 
 class SchemaUnavailable(OSError):  # noqa: N818
-    """A registry cannot be asked just now: whoever wants a schema of it waits."""
+    """A registry is unreachable for now: records that need a schema wait."""
 
 
 class ValueReader(Protocol):
-    """Reads values that were written with one schema."""
+    """Converts values that were written with one schema to JSON text."""
 
     def to_json(self, value: bytes, start: int, preface: bytes | None) -> bytes:
-        """Write a value as JSON text.
+        """Convert a value to JSON text.
 
         Parameters
         ----------
         value
             Bytes of a record's value.
         start
-            Where the contents begin, behind the schema's name.
+            Position at which the contents begin, after the schema's name if the value has it.
         preface
-            Bytes that follow the schema's name where that stands in a header; None where it stands in the
-            value, or nowhere.
+            Bytes after the schema's name in a header; None where no header names the schema.
 
         Raises
         ------
         Undecodable
-            It was not written with this schema, or is too much.
+            The value does not fit the schema, or its JSON would be too long.
         """
         ...
 
     def all_to_json(self, contents: Sequence[bytes]) -> Sequence[bytes] | None:
-        """Write the contents of many values as JSON texts, which takes a fraction of one by one.
+        """Convert the contents of many values to JSON texts, several times as fast as one by one.
 
         Parameters
         ----------
         contents
-            What follows the schema's name in each value.
+            Bytes after the schema's name in each value.
 
         Returns
         -------
         Sequence[bytes] | None
-            As `to_json` gives them; None where one of them may not be what the schema says, or has to be read
-            by itself.
+            Equal to those of `to_json`; None where any value may be invalid, or has to be read alone.
         """
         ...
 
     def transcoder(self, wanted: Wanted) -> Transcoder | None:
-        """Make what writes nothing but the wanted parts of ordinary values; None where nothing does."""
+        """Make the compiled writer of the wanted parts of values; None where the schema is not supported."""
         ...
 
 
 @runtime_checkable
 class Describes(Protocol):
-    """A reader whose values have a type with a name."""
+    """A reader whose values have named types."""
 
     def described(self, value: bytes, start: int, preface: bytes | None, *, undecodable: bool) -> str:
-        """Name the type of a value; of one that cannot be decoded, with its fields and those on the wire."""
+        """Name the type of a value; if it cannot be decoded, also its fields and those on the wire."""
         ...
 
 
 Compile: TypeAlias = Callable[[Schema], ValueReader]
-"""Makes a reader; blocks. Raises SchemaUnusable; what else it raises makes the schema unusable, too."""
+"""Makes the reader of a schema; blocks. Any exception means that the schema is unusable."""
 
 
 class SchemaRequest(NamedTuple):
-    """A schema that records need, and how it is compiled."""
+    """Name of a schema that records need, and the function that compiles it."""
 
     ref: SchemaRef
     compile: Compile
 
 
 class Readers(Protocol):
-    """Readers of schemas that are at hand."""
+    """Access to readers of fetched schemas."""
 
     def reader(self, wanted: SchemaRequest) -> ValueReader | str:
-        """The reader of a schema, or the reason why its records are invalid."""
+        """Return the reader of a schema, or the reason why its records are invalid."""
         ...
 
 
 # Names of schemas in records, as Confluent's serializers write them.
 #
-# In front of the contents stands a zero byte and the schema's number (four bytes, most significant first),
-# or a byte of one and its global id (sixteen bytes). The same may stand in the header `__value_schema_id`,
-# and the value is then nothing but contents; of a key, in `__key_schema_id`. Protocol Buffers have the
-# indexes of the message type behind it (Confluent, "Formats, Serializers, and Deserializers", section "Wire
-# format").
+# A value begins with a zero byte and the schema's number (four bytes, big-endian), or with a byte 1 and its
+# global id (sixteen bytes); its contents follow. Instead, the same bytes may be in the header
+# `__value_schema_id` (for keys `__key_schema_id`), and the value has only contents. With Protocol Buffers,
+# indexes of the message type follow the schema's name (Confluent, "Formats, Serializers, and Deserializers",
+# section "Wire format").
 
 
 HEADER: Final = "__value_schema_id"
@@ -148,7 +146,7 @@ GLOBAL_ID_BYTES: Final = 17
 
 
 def named_in(content: bytes) -> tuple[SchemaRef, int] | None:
-    """Read the schema's name at the beginning of `content`, and where it ends; None if there is none."""
+    """Read the schema's name at the beginning of `content`; return it and its length, or None without one."""
     if len(content) >= NUMBER_BYTES and content[0] == 0:
         return int.from_bytes(content[1:NUMBER_BYTES], "big"), NUMBER_BYTES
     if len(content) >= GLOBAL_ID_BYTES and content[0] == 1:
@@ -157,7 +155,7 @@ def named_in(content: bytes) -> tuple[SchemaRef, int] | None:
 
 
 def in_header(headers: Sequence[tuple[str, bytes | None]]) -> bytes | None:
-    """Content of the last header that names a schema; None without one."""
+    """Return the content of the last header that names a value's schema; None without one."""
     for name, content in reversed(headers):
         if name == HEADER:
             return content
@@ -169,14 +167,14 @@ def in_header(headers: Sequence[tuple[str, bytes | None]]) -> bytes | None:
 
 @dataclass(frozen=True, slots=True)
 class RegistrySpec:
-    """A registry that speaks Confluent's protocol, and who asks it."""
+    """Address of a registry with Confluent's API, and the credentials for it."""
 
     url: str
     username: str | None = None
     password: str | None = field(default=None, repr=False)
     token: str | None = field(default=None, repr=False)
-    """Sent as bearer token, instead of a name and password."""
+    """Bearer token, used instead of a name and password."""
     ca_file: str | None = None
     """Certificates to trust, PEM; the system's if absent."""
     timeout_seconds: float = 10.0
-    """Of one request."""
+    """Limit of one request."""

@@ -1,6 +1,6 @@
-"""Compiled reading of Avro and Protocol Buffers: what a mapping wants of each value, as JSON text.
+"""Compiled conversion of Avro and Protocol Buffers to JSON text of the parts that a mapping reads.
 
-Functions here accept less than the formats allow and never more: a value that is out of the ordinary (text
-with escapes or beyond ASCII where it is wanted, a field twice) is left to `schemas`, which reads every value.
-What they accept becomes text that says the same to JSON's readers, as far as the mapping looks.
+Functions here accept a subset of what the formats allow. Values outside it (wanted text that needs escapes, a
+field that occurs twice) are *unusual* and left to the readers in `schemas`, which read every value. For the
+parts that the mapping reads, both give equal JSON.
 """

@@ -1,7 +1,8 @@
-"""Avro values → JSON text of what is wanted: a schema becomes a program, which one compiled loop runs.
+"""Avro values → JSON text of wanted parts: a schema becomes a program, which one compiled loop runs.
 
 The encoding is that of the specification ("Data Serialization and Deserialization", "Binary Encoding").
-Blocks of items with a size before them are left to others, as are values whose wanted contents are bytes.
+Blocks of items that are preceded by their size are unusual; schemas whose wanted parts are bytes have no
+program.
 """
 
 from __future__ import annotations
@@ -37,42 +38,43 @@ from streamwatch.edge.decoders.transcoding.writing import (
 )
 
 MAX_STEPS: Final = 16_384
-"""Steps of a program; schemas that need more are read by others."""
+"""Steps of a program at most; schemas that need more have none."""
 MAX_OPEN: Final = 64
-"""Arrays, maps and shared records that are open at once."""
+"""Depth at most of arrays, maps and calls of records."""
 MAX_DECIMAL_BYTES: Final = 64
 _MAX_BYTES: Final = 1 << 31
 
 END, CONSTANT, FIXED, DOUBLE, FLOAT, BOOL, GOTO, CALL, RETURN, ITEMS, NEXT = range(11)
 LONG, TEXT, BYTES, ENUM, UNION = range(11, 16)
-"""Steps of a program; those from LONG on begin with a number."""
+"""Kinds of steps; values at those from LONG on begin with a varint."""
 
 
 class Program(NamedTuple):
-    """Steps that a compiled loop goes through for each value of a schema."""
+    """Steps by which the compiled loop reads a value of one schema and writes its wanted parts."""
 
     steps: NDArray[np.int64]
-    """Shape (n, 4): what is done, and three numbers that say it in full.
+    """Shape (n, 4): the kind of each step, and up to three numbers.
 
-    CONSTANT: start and size of text in `texts`. FIXED: bytes. GOTO, CALL: the step. ITEMS and NEXT: whether
-    they are written, whether it is a map, and of NEXT the step behind all. BYTES: the most. UNION: the first
-    of its branches in `targets`. ENUM: the first of its symbols in `symbols`. Of scalars, UNION and ENUM the
-    second number is how many there are, or whether they are written; of ENUM the third is that.
+    CONSTANT: start and size of text in `texts`. FIXED: number of bytes. GOTO, CALL: number of the step.
+    ITEMS, NEXT: whether items are written, whether it is a map; and for NEXT the step after the last item.
+    LONG, TEXT, BOOL: whether it is written. BYTES: the largest size. UNION: index of its first branch in
+    `targets`, number of branches. ENUM: index of its first symbol in `symbols`, number of symbols, whether it
+    is written.
     """
     texts: NDArray[np.uint8]
     symbols: NDArray[np.int64]
-    """Shape (n, 2): start and size in `texts`."""
+    """Shape (n, 2): start and size of a symbol's JSON in `texts`."""
     targets: NDArray[np.int64]
-    """Step at which each branch of a union begins."""
+    """Number of the step at which each branch of a union begins."""
 
 
 class AvroTranscoder:
-    """Writes what is wanted of values of one schema as JSON text.
+    """`Transcoder` for one Avro schema.
 
     Parameters
     ----------
     program
-        Of the schema, and of what is wanted.
+        Program of the schema and of its wanted parts.
     bound
         Bytes of JSON that a value may become.
     """
@@ -83,12 +85,12 @@ class AvroTranscoder:
         self._open = np.zeros((MAX_OPEN + 1, 3), np.int64)
 
     def texts(self, data: NDArray[np.uint8], starts: NDArray[np.int64], stops: NDArray[np.int64]) -> Texts:
-        """Write the texts of values."""
+        """Write the wanted parts of values as JSON texts."""
         return with_room(partial(transcode_avro, self._program, self._open), data, starts, stops, self._bound)
 
 
 def compile_avro_transcoder() -> None:
-    """Compile what reads values (seconds), or load it from the cache of compiled functions."""
+    """Compile `transcode_avro` (takes seconds), or load it from the cache of compiled functions."""
     program = avro_program("null", {}, EVERYTHING)
     assert program is not None  # noqa: S101 - of two steps
     none = np.zeros(0, np.int64)
@@ -96,14 +98,14 @@ def compile_avro_transcoder() -> None:
 
 
 def avro_program(top: Any, named: Mapping[str, Any], wanted: Wanted) -> Program | None:
-    """Make the program of a schema; None where what is wanted is bytes, or needs too many steps.
+    """Make the program of a schema; None where a wanted part is bytes, or it needs too many steps.
 
     Parameters
     ----------
     top, named
-        The schema as fastavro parsed it, without logical types but decimals and ids, and named types of it.
+        The schema as fastavro parsed it, with no logical types but decimals and UUIDs; and its named types.
     wanted
-        What is looked at.
+        Parts to write.
     """
     maker = _Maker(named)
     try:
@@ -113,7 +115,7 @@ def avro_program(top: Any, named: Mapping[str, Any], wanted: Wanted) -> Program 
 
 
 class _NotWrittenError(Exception):
-    """A schema, or what is wanted of it, is left to others."""
+    """A schema, or a wanted part of it, has no program."""
 
 
 def _kind_of(node: Any) -> str:
@@ -121,7 +123,7 @@ def _kind_of(node: Any) -> str:
 
 
 class _Maker:
-    """Writes the program of one schema."""
+    """Builder of the program of one schema."""
 
     def __init__(self, named: Mapping[str, Any]) -> None:
         self._named = named
@@ -131,13 +133,13 @@ class _Maker:
         self._symbols: list[tuple[int, int]] = []
         self._targets: list[int] = []
         self._calls: dict[str, list[int]] = {}
-        """By named record that is passed over, the steps that call for it."""
+        """Name of a record that is skipped → the CALL steps whose target its steps will be."""
         self._begun: dict[str, int] = {}
         self._enums: dict[str, int] = {}
         self._encoded = msgspec.json.Encoder().encode
 
     def program(self, top: Any, wanted: Wanted) -> Program:
-        """Write the whole."""
+        """Build the program: steps of the schema, then those that skip named records."""
         self._write(top, wanted)
         self._flush()
         self._step(END)
@@ -169,13 +171,13 @@ class _Maker:
         return start, len(text)
 
     def _flush(self) -> None:
-        """Have what is the same for all values written before what follows."""
+        """Add a step that writes the pending constant text."""
         if self._pending:
             self._step(CONSTANT, *self._text(bytes(self._pending)))
             self._pending.clear()
 
     def _definition(self, node: Any) -> Any:
-        """A type that is written out, with the name of one that has one."""
+        """Resolve a reference to a named type, or a nested type, to its definition."""
         if isinstance(node, str):
             return self._named.get(node, node)
         if isinstance(node, dict) and isinstance(cast("dict[str, Any]", node)["type"], dict | list):
@@ -183,7 +185,7 @@ class _Maker:
         return node
 
     def _skip(self, node: Any) -> None:
-        """Pass over a content."""
+        """Add the steps that read a content without writing it."""
         node = self._definition(node)
         if isinstance(node, list):
             self._union(cast("list[Any]", node), None)
@@ -205,7 +207,7 @@ class _Maker:
                 self._scalar(node, kind, written=False)
 
     def _write(self, node: Any, wanted: Wanted) -> None:
-        """Write what is wanted of a content."""
+        """Add the steps that write the wanted parts of a content."""
         node = self._definition(node)
         if isinstance(node, list):
             self._union(cast("list[Any]", node), wanted)
@@ -273,7 +275,7 @@ class _Maker:
         self._steps[following][3] = len(self._steps)
 
     def _symbols_of(self, node: Mapping[str, Any]) -> int:
-        """Index of an enum's first symbol, wherever the enum is used."""
+        """Return the index of an enum's first symbol; its symbols are added once."""
         name = node["name"]
         if name not in self._enums:
             self._enums[name] = len(self._symbols)
@@ -314,19 +316,19 @@ def transcode_avro(  # noqa: C901, PLR0912, PLR0913, PLR0915, PLR0917 - compiled
     sizes: Any,
     progress: Any,
 ) -> None:
-    """Run a program over values; what is left to others has the size -1.
+    """Run a program over values; unusual ones get the size -1.
 
     Parameters
     ----------
     program
-        Of the schema.
+        Program of the schema.
     opened
-        int64 (n, 3): room for what is open: items that are left of an array or map, whether one was written,
-        and where to go on behind a record.
+        int64 (n, 3), a stack: items left of an array or map, whether one was written, and the step after a
+        called record. Overwritten.
     data, starts, stops
-        Bytes, with `PADDING` others behind, and where values begin and end.
+        Bytes, followed by `PADDING` more; first position of each value, and the position after it.
     out, begins, sizes, progress
-        As of `with_room`.
+        As `with_room` passes them.
     """
     steps = program.steps
     texts = program.texts

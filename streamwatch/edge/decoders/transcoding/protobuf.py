@@ -1,9 +1,9 @@
-"""Protocol Buffers → JSON text of what is wanted: one compiled loop finds fields, then writes them.
+"""Protocol Buffers → JSON text of wanted parts: one compiled loop finds fields, then writes them.
 
-The encoding is that of the guide ("Encoding", protobuf.dev). A message is gone through by its descriptors, so
-that whatever the library would refuse is found: text that is no UTF-8, lengths that do not fit. What the
-library reads in ways of its own is left to it: groups, messages of `google.protobuf`, a singular field that
-occurs twice, members of one `oneof`, numbers beyond their type.
+The encoding is that of the guide ("Encoding", protobuf.dev). All fields of a message are checked against its
+descriptor, so that everything the library would refuse is found: text that is no UTF-8, lengths that do not
+fit. Unusual, and left to the library, are groups, messages of `google.protobuf`, a singular field that occurs
+twice, several members of one `oneof`, and numbers beyond the range of their type.
 """
 
 from __future__ import annotations
@@ -43,10 +43,10 @@ from streamwatch.edge.decoders.transcoding.writing import (
 )
 
 MAX_NODES: Final = 512
-"""Message types that a message can hold; one of more is read by others."""
+"""Nodes of a layout at most; a message with more has none."""
 MAX_FIELDS: Final = 4_096
 MAX_OPEN: Final = 60
-"""Messages within one another."""
+"""Depth of nested messages at most; deeper values are unusual."""
 
 VARINT_WIRE, EIGHT_WIRE, BYTES_WIRE, FOUR_WIRE = 0, 1, 2, 5
 """Wire types."""
@@ -54,8 +54,8 @@ INT64, INT32, UINT64, UINT32, SINT64, SINT32, BOOL, ENUM = range(8)
 FIXED64, SFIXED64, DOUBLE = range(8, 11)
 FIXED32, SFIXED32, FLOAT = range(11, 14)
 TEXT, BYTES, MESSAGE, REFUSED = range(14, 18)
-"""Kinds of contents, those of one wire type together: varints, eight bytes, four bytes, lengths. A field that
-is REFUSED leaves its value to others."""
+"""Kinds of contents, grouped by wire type: varints, eight bytes, four bytes, length-delimited. A value with a
+field that is REFUSED is unusual."""
 _KINDS: Final = {
     1: DOUBLE,
     2: FLOAT,
@@ -75,74 +75,74 @@ _KINDS: Final = {
     17: SINT32,
     18: SINT64,
 }
-"""By FieldDescriptorProto.Type; groups are none."""
+"""`FieldDescriptorProto.Type` → kind; groups have none."""
 
 END, CONSTANT, NAME, IF_THERE, SCALAR, LIST, MAP = range(7)
-"""Steps of writing."""
+"""Kinds of steps that write the found contents."""
 
 
 class Layout(NamedTuple):
-    """Fields of a message as a compiled loop knows them, and steps that write what is wanted."""
+    """Fields of a message for the compiled loop, and the steps that write the wanted ones."""
 
     first: NDArray[np.int64]
-    """By node, a message at one path or a type that nobody looks into: its first field; those of a node
-    stand together by number, up to the first of the next."""
+    """By node (a message at one path, or a type without wanted fields): index of its first field. The fields
+    of a node are sorted by number, and end where those of the next node begin."""
     cost: NDArray[np.int64]
-    """By node: bytes of JSON that a message may become, whose fields are all absent."""
+    """By node: bytes of JSON that a message without any field on the wire may become."""
     number: NDArray[np.int64]
-    """By field, like the following."""
+    """Number of each field; the next six columns are by field, too."""
     kind: NDArray[np.int64]
     repeated: NDArray[np.int64]
     node: NDArray[np.int64]
-    """Node of a message; -1."""
+    """Node of a message; else -1."""
     slot: NDArray[np.int64]
-    """Number of a wanted content; -1."""
+    """Slot of a wanted content; else -1."""
     once: NDArray[np.int64]
-    """Number of those of which one may occur, once; -1."""
+    """Number of the group of fields of which only one may occur, once; else -1."""
     charge: NDArray[np.int64]
-    """Bytes of JSON that a content may become beyond those of its message and its own."""
+    """Bytes of JSON that a content may add beyond its own bytes: the longest name of an enum's value."""
     steps: NDArray[np.int64]
-    """Shape (n, 6). CONSTANT: start and size in `texts`. NAME: the same, with a comma before it if it is not
-    the first. IF_THERE: slot, and the step to go on with if it is absent. SCALAR: slot, kind, first and end
-    of its names in `names`. LIST: the same and the field's number. MAP: slot, kind, and of the field its
-    number."""
+    """Shape (n, 6): the kind of each step, and up to five numbers. CONSTANT: start and size in `texts`. NAME:
+    the same, written after a comma unless it is the first. IF_THERE: slot, step to continue with if it is
+    absent. SCALAR: slot, kind, first and end of its enum's names in `names`. LIST: the same, and the field's
+    number. MAP: slot, kind of values, the field's number."""
     texts: NDArray[np.uint8]
     names: NDArray[np.int64]
-    """Shape (n, 3): number of an enum's value, start and size of its name in `texts`; in order."""
+    """Shape (n, 3): number of an enum's value (sorted), start and size of its name in `texts`."""
 
 
 class ProtobufTranscoder:
-    """Writes what is wanted of messages of one type as JSON text.
+    """`Transcoder` for messages of one type.
 
     Parameters
     ----------
     layout
-        Of the message.
+        Layout of the message.
     slots
-        How many contents are wanted.
-    behind
-        Bytes that each value begins with, before its message.
+        Number of wanted contents.
+    preface
+        Bytes that each value must begin with, before its message.
     bound
         Bytes of JSON that a value may become.
     """
 
-    def __init__(self, layout: Layout, slots: int, behind: bytes, bound: Bound) -> None:
+    def __init__(self, layout: Layout, slots: int, preface: bytes, bound: Bound) -> None:
         self._layout = layout
-        self._behind = np.frombuffer(behind, np.uint8)
+        self._preface = np.frombuffer(preface, np.uint8)
         self._bound = bound
         self._found = np.zeros((max(slots, 1), 2), np.int64)
         self._seen = np.zeros(max(int(layout.once.max(initial=-1)) + 1, 1), np.int64)
         self._open = np.zeros((MAX_OPEN + 2, 2), np.int64)
 
     def texts(self, data: NDArray[np.uint8], starts: NDArray[np.int64], stops: NDArray[np.int64]) -> Texts:
-        """Write the texts of values."""
-        room = self._found, self._seen, self._open, self._behind
+        """Write the wanted parts of values as JSON texts."""
+        room = self._found, self._seen, self._open, self._preface
         scan = partial(transcode_protobuf, self._layout, *room, self._bound.free, self._bound.per_byte)
         return with_room(scan, data, starts, stops, self._bound)
 
 
 def compile_protobuf_transcoder() -> None:
-    """Compile what reads values (seconds), or load it from the cache of compiled functions."""
+    """Compile `transcode_protobuf` (takes seconds), or load it from the cache of compiled functions."""
     none = np.zeros(0, np.int64)
     columns = none, none, none, none, none, none, none
     steps, names = np.zeros((0, 6), np.int64), np.zeros((0, 3), np.int64)
@@ -153,18 +153,18 @@ def compile_protobuf_transcoder() -> None:
 def protobuf_layout(
     descriptor: Any, wanted: Wanted, own: Callable[[str], bool], field_text: int
 ) -> tuple[Layout, int] | None:
-    """Lay out a message, with the number of its slots; None where others have to read it.
+    """Make the layout of a message, and the number of its slots; None where it is not supported.
 
     Parameters
     ----------
     descriptor
-        Of the message, as the library has it.
+        The library's descriptor of the message.
     wanted
-        What is looked at.
+        Parts to write.
     own
-        Whether the library reads messages of this full name in a way of their own.
+        Function that tells whether the library converts messages of a full name by rules of their own.
     field_text
-        Bytes of JSON that count for a field beyond its name.
+        Bytes of JSON that are allowed for a field beyond its name.
     """
     maker = _Maker(own, field_text)
     try:
@@ -178,11 +178,11 @@ _Columns: TypeAlias = tuple[_Column, _Column, _Column, _Column, _Column, _Column
 
 
 class _NotWrittenError(Exception):
-    """A message, or what is wanted of it, is left to others."""
+    """A message, or a wanted part of it, has no layout."""
 
 
 class _Maker:
-    """Lays out one message."""
+    """Builder of the layout of one message."""
 
     def __init__(self, own: Callable[[str], bool], field_text: int) -> None:
         self._own = own
@@ -190,7 +190,7 @@ class _Maker:
         self._nodes: list[list[tuple[int, ...]]] = []
         self._costs: list[int] = []
         self._passed: dict[str, int] = {}
-        """Node of each type that nobody looks into."""
+        """Full name of a type without wanted fields → its node."""
         self._waiting: list[tuple[int, Any]] = []
         self._steps: list[list[int]] = []
         self._texts = bytearray()
@@ -201,7 +201,7 @@ class _Maker:
         self._encoded = msgspec.json.Encoder().encode
 
     def layout(self, descriptor: Any, wanted: Wanted) -> Layout:
-        """Lay out the whole."""
+        """Build the layout."""
         if wanted.whole or self._own(descriptor.full_name):
             raise _NotWrittenError
         self._object(descriptor, wanted)
@@ -240,7 +240,7 @@ class _Maker:
         return len(self._nodes) - 1
 
     def _cost(self, field: Any) -> int:
-        """Bytes of JSON that a field may become where it is absent."""
+        """Return the bytes of JSON that an absent field may become."""
         return len(field.name.encode()) + self._field_text + self._longest(field)
 
     def _longest(self, field: Any) -> int:
@@ -254,7 +254,7 @@ class _Maker:
         return descriptor.fields
 
     def _passed_over(self, descriptor: Any) -> int:
-        """Node of a type that nobody looks into."""
+        """Return the node of a type without wanted fields, made at its first use."""
         name = descriptor.full_name
         if name not in self._passed:
             self._passed[name] = self._new_node(descriptor)
@@ -262,7 +262,7 @@ class _Maker:
         return self._passed[name]
 
     def _field(self, field: Any, slot: int, once: int, node: int | None) -> tuple[int, ...]:
-        """Lay out a field; without a node, one that a message of its own type gets."""
+        """Return a field's row for the columns; a message without a given node gets that of its type."""
         kind = _KINDS.get(field.type, REFUSED)
         if kind == MESSAGE and self._own(field.message_type.full_name):
             kind = REFUSED
@@ -272,7 +272,7 @@ class _Maker:
         return field.number, kind, int(field.is_repeated), below, slot, once, self._longest(field)
 
     def _object(self, descriptor: Any, wanted: Wanted) -> int:
-        """Lay out a message of which fields are wanted: its node, and the steps that write it."""
+        """Add a message with wanted fields, and the steps that write it; return its node."""
         node, laid = self._new_node(descriptor), list[tuple[int, ...]]()
         self._step(CONSTANT, *self._text(b"{"))
         fields = self._fields(descriptor)
@@ -330,7 +330,7 @@ class _Maker:
         return _KINDS.get(field.type, REFUSED) not in {BYTES, MESSAGE, REFUSED}
 
     def _names_of(self, field: Any) -> tuple[int, int]:
-        """First and end of the names of an enum's values."""
+        """Return first and end, in `names`, of the names of an enum's values; (0, 0) for other fields."""
         if field.enum_type is None:
             return 0, 0
         name = field.enum_type.full_name
@@ -344,7 +344,7 @@ class _Maker:
 
 @hot
 def _field_of(number: int, node: int, layout: Layout) -> int:
-    """The field of this number in a node; -1 if there is none."""
+    """Return the index of the field with this number in a node; -1 if there is none."""
     low, high = layout.first[node], layout.first[node + 1]
     while low < high:
         middle = (low + high) >> 1
@@ -365,8 +365,8 @@ def _wire_of(kind: int) -> int:
 
 
 @hot
-def _behind(data: Any, at: int, stop: int, wire: int) -> int:
-    """The position behind a content of a wire type; UNUSUAL where there is none."""
+def _after_content(data: Any, at: int, stop: int, wire: int) -> int:
+    """Return the position after a content of a wire type; UNUSUAL where it is invalid."""
     if wire == VARINT_WIRE:
         _, at = varint(data, at, stop)
         return at
@@ -386,7 +386,7 @@ def _behind(data: Any, at: int, stop: int, wire: int) -> int:
 def _find(  # noqa: C901, PLR0911, PLR0912, PLR0913, PLR0915, PLR0917 - compiled: a way out each
     layout: Layout, data: Any, at: int, end: int, found: Any, seen: Any, opened: Any, most: int
 ) -> bool:
-    """Find the wanted contents of a message, all of which is gone through; False where others have to."""
+    """Check all of a message and note its wanted contents in `found`; False if it is unusual."""
     for i in range(len(found)):
         found[i, 0] = -1
     for i in range(len(seen)):
@@ -416,7 +416,7 @@ def _find(  # noqa: C901, PLR0911, PLR0912, PLR0913, PLR0915, PLR0917 - compiled
                 return False
             at = start + signed(size)
         else:
-            at = _behind(data, at, stop, wire)
+            at = _after_content(data, at, stop, wire)
             if at < 0:
                 return False
         if field < 0:
@@ -435,7 +435,7 @@ def _find(  # noqa: C901, PLR0911, PLR0912, PLR0913, PLR0915, PLR0917 - compiled
                 return False
             position = start
             while position < at:  # packed
-                position = _behind(data, position, at, natural)
+                position = _after_content(data, position, at, natural)
                 if position < 0:
                     return False
                 cost += layout.charge[field]
@@ -470,7 +470,7 @@ def _write_scalar(  # noqa: C901, PLR0911, PLR0912, PLR0913, PLR0917 - compiled:
     out: Any,
     end: int,
 ) -> int:
-    """Write a content; its default where `at` is negative. UNUSUAL where it is beyond its type or text."""
+    """Write a scalar, or its default if `at` is negative; return the position after it, or UNUSUAL."""
     if kind == TEXT:
         if at < 0:
             out[end] = out[end + 1] = QUOTE
@@ -529,7 +529,7 @@ _FULL: Final = -2
 
 @hot
 def _write_list(layout: Layout, data: Any, at: int, stop: int, step: Any, out: Any, end: int) -> int:
-    """Write a repeated field, whose contents are between two positions with others among them."""
+    """Write a repeated field, whose contents lie between two positions, mixed with other fields."""
     kind, wanted = step[2], step[5]
     natural = _wire_of(kind)
     out[end] = ARRAY_OPENS
@@ -538,17 +538,17 @@ def _write_list(layout: Layout, data: Any, at: int, stop: int, step: Any, out: A
     while 0 <= at < stop:
         tag, at = varint(data, at, stop)
         wire, begin = signed(tag) & 7, at
-        at = _behind(data, at, stop, wire)
+        at = _after_content(data, at, stop, wire)
         if signed(tag) >> 3 != wanted:
             continue
         if wire == BYTES_WIRE:
             _, begin = varint(data, begin, stop)
         while True:
-            behind = at
+            after = at
             if wire != natural:  # packed
                 if begin == at:
                     break
-                behind = _behind(data, begin, at, natural)
+                after = _after_content(data, begin, at, natural)
             if end > len(out) - MARGIN:
                 return _FULL
             if not is_first:
@@ -556,13 +556,13 @@ def _write_list(layout: Layout, data: Any, at: int, stop: int, step: Any, out: A
                 end += 1
             is_first = False
             end = _write_scalar(
-                layout.names, layout.texts, data, begin, behind, kind, step[3], step[4], out, end
+                layout.names, layout.texts, data, begin, after, kind, step[3], step[4], out, end
             )
             if end < 0:
                 return end
             if wire == natural:
                 break
-            begin = behind
+            begin = after
     if end > len(out) - MARGIN:
         return _FULL
     out[end] = ARRAY_CLOSES
@@ -573,7 +573,7 @@ def _write_list(layout: Layout, data: Any, at: int, stop: int, step: Any, out: A
 def _write_map(  # noqa: C901, PLR0911, PLR0912 - compiled: scalars
     layout: Layout, data: Any, at: int, stop: int, step: Any, out: Any, end: int
 ) -> int:
-    """Write a map by text, whose entries are between two positions with other fields among them."""
+    """Write a map with texts as keys, whose entries lie between two positions, mixed with other fields."""
     kind, wanted = step[2], step[3]
     out[end] = OBJECT_OPENS
     end += 1
@@ -581,7 +581,7 @@ def _write_map(  # noqa: C901, PLR0911, PLR0912 - compiled: scalars
     while 0 <= at < stop:
         tag, at = varint(data, at, stop)
         begin = at
-        at = _behind(data, at, stop, signed(tag) & 7)
+        at = _after_content(data, at, stop, signed(tag) & 7)
         if signed(tag) >> 3 != wanted:
             continue
         _, begin = varint(data, begin, stop)
@@ -589,7 +589,7 @@ def _write_map(  # noqa: C901, PLR0911, PLR0912 - compiled: scalars
         while begin < at:
             part, begin = varint(data, begin, at)
             start = begin
-            begin = _behind(data, start, at, signed(part) & 7)
+            begin = _after_content(data, start, at, signed(part) & 7)
             number = signed(part) >> 3
             if signed(part) & 7 == BYTES_WIRE:
                 _, start = varint(data, start, at)
@@ -602,7 +602,7 @@ def _write_map(  # noqa: C901, PLR0911, PLR0912 - compiled: scalars
                     return UNUSUAL
                 value, value_stop = start, begin
             else:
-                return UNUSUAL  # the library has such an entry for none
+                return UNUSUAL  # the library ignores such an entry
         if end > len(out) - MARGIN:
             return _FULL
         if not is_first:
@@ -627,7 +627,7 @@ def _write_map(  # noqa: C901, PLR0911, PLR0912 - compiled: scalars
 
 @hot
 def _written(layout: Layout, data: Any, found: Any, out: Any, end: int) -> int:
-    """Write the wanted contents that were found: the position behind, UNUSUAL, or `_FULL`."""
+    """Write the contents that were found; return the position after them, UNUSUAL, or `_FULL`."""
     i = 0
     while True:
         step = layout.steps[i]
@@ -669,7 +669,7 @@ def transcode_protobuf(  # noqa: PLR0913, PLR0917 - compiled: arrays
     found: Any,
     seen: Any,
     opened: Any,
-    behind: Any,
+    preface: Any,
     free: int,
     per_byte: int,
     data: Any,
@@ -680,34 +680,34 @@ def transcode_protobuf(  # noqa: PLR0913, PLR0917 - compiled: arrays
     sizes: Any,
     progress: Any,
 ) -> None:
-    """Write what is wanted of values; what is left to others has the size -1.
+    """Write the wanted parts of values; unusual values get the size -1.
 
     Parameters
     ----------
     layout
-        Of the message.
+        Layout of the message.
     found, seen, opened
-        Room: int64 (slots, 2), where each wanted content is; what may occur once and did; messages that are
-        open, each with its end and node.
-    behind
-        Bytes that each value begins with, before its message.
+        Overwritten: int64 (slots, 2), start and end of each wanted content; by group, whether one of its
+        fields occurred; the stack of open messages, end and node of each.
+    preface
+        Bytes that each value must begin with, before its message.
     free, per_byte
-        Bytes of JSON that a value may become.
+        Bytes of JSON that a value may become: `free`, and `per_byte` for each of its bytes.
     data, starts, stops
-        Bytes, with `PADDING` others behind, and where values begin and end.
+        Bytes, followed by `PADDING` more; first position of each value, and the position after it.
     out, begins, sizes, progress
-        As of `with_room`.
+        As `with_room` passes them.
     """
     used = progress[1]
     i = progress[0]
     while i < len(starts):
         at, stop = starts[i], stops[i]
-        good = stop - at >= len(behind)
+        good = stop - at >= len(preface)
         if good:
-            for k in range(len(behind)):
-                good = good and data[at + k] == behind[k]
+            for k in range(len(preface)):
+                good = good and data[at + k] == preface[k]
         most = free + per_byte * (stop - at)
-        if good and _find(layout, data, at + len(behind), stop, found, seen, opened, most):
+        if good and _find(layout, data, at + len(preface), stop, found, seen, opened, most):
             end = _written(layout, data, found, out, used)
             if end == _FULL:
                 break

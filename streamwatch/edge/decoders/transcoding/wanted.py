@@ -1,4 +1,4 @@
-"""What a topic's mappings look at in a value, and the texts that are made of many values."""
+"""Parts of a value that mappings read, and the protocol of compiled writers of them as JSON."""
 
 from __future__ import annotations
 
@@ -25,19 +25,19 @@ from streamwatch.edge.decoders.mapping import (
 
 @dataclass(slots=True)
 class Wanted:
-    """A content that somebody looks at; of one that is not whole, nothing but the parts named here."""
+    """A content that mappings read: all of it if `whole`, else only the parts named here."""
 
     whole: bool = False
     fields: dict[str, Wanted] = field(default_factory=dict[str, "Wanted"])
-    """By name, if it is an object."""
+    """Wanted fields by name, if the content is an object."""
     elements: Wanted | None = None
-    """Of each element, if it is an array."""
+    """Wanted parts of each element, if the content is an array."""
 
     def add(self, steps: Iterable[Step | None]) -> None:
-        """Want what is at the end of a path; None leads to each element of an array."""
+        """Add the content at the end of a path; the step None leads to each element of an array."""
         here = self
         for step in steps:
-            if isinstance(step, Named):  # its other fields show which element is meant
+            if isinstance(step, Named):  # the element is found by another of its fields
                 break
             if isinstance(step, str):
                 here = here.fields.setdefault(step, Wanted())
@@ -51,7 +51,7 @@ EVERYTHING = Wanted(whole=True)
 
 
 def wanted_of(mapping: TopicMapping, mappings: Iterable[SidedMapping] = ()) -> Wanted:
-    """Gather what one mapping looks at, or several: every path in values that they name."""
+    """Collect the paths into values that one mapping names, or several."""
     wanted = Wanted()
     for each in [several.mapping for several in mappings] or [mapping]:
         for named in all_paths(each):
@@ -62,7 +62,7 @@ def wanted_of(mapping: TopicMapping, mappings: Iterable[SidedMapping] = ()) -> W
                     case InArray(path, each_of):
                         wanted.add((*path, None, *(each_of or ())))
                     case _:
-                        pass  # it is not in the value
+                        pass  # the path is not in the value
     return wanted
 
 
@@ -70,15 +70,15 @@ class Texts(NamedTuple):
     """JSON texts of many values."""
 
     data: NDArray[np.uint8] | None
-    """Bytes of all of them; None where they stand in the data that they were made of."""
+    """uint8: the bytes of all texts; None where the texts are slices of the values' own data."""
     starts: NDArray[np.int64]
-    """By value, where its text begins in `data`, …"""
+    """int64, by value: position in `data` at which its text begins."""
     sizes: NDArray[np.int64]
-    """… and its bytes; -1 where the value is left to others."""
+    """int64, by value: bytes of its text; -1 for an unusual value."""
 
 
 class Transcoder(Protocol):
-    """Writes what is wanted of values of one schema as JSON text."""
+    """Writes the wanted parts of values of one schema as JSON texts."""
 
     def texts(self, data: NDArray[np.uint8], starts: NDArray[np.int64], stops: NDArray[np.int64]) -> Texts:
         """Write the texts of values.
@@ -86,39 +86,40 @@ class Transcoder(Protocol):
         Parameters
         ----------
         data
-            uint8: bytes of records, with `PADDING` others behind.
+            uint8: bytes of records, followed by `PADDING` more.
         starts, stops
-            Where each value's contents begin, behind the schema's name, and end.
+            int64: first position of each value's contents, after the schema's name, and the position after.
         """
         ...
 
 
 class Bound(NamedTuple):
-    """Bytes of JSON that a value may become."""
+    """Limit on the bytes of JSON that a value may become: `free`, and `per_byte` for each of its bytes."""
 
     free: int
     per_byte: int
 
     def of(self, starts: NDArray[np.int64], stops: NDArray[np.int64]) -> int:
-        """The most that values become together."""
+        """Return the sum of the limits of values."""
         return self.free * len(starts) + self.per_byte * int((stops - starts).sum())
 
 
 _FIRST_PER_BYTE, _FIRST_EACH = 2, 96
 MARGIN = 64
-"""Bytes beyond the room for texts: a number, a literal or a sign is written without asking for room."""
+"""Spare bytes after the room for texts: short tokens are written without a check for room."""
 
 
 def with_room(
     scan: Any, data: NDArray[np.uint8], starts: NDArray[np.int64], stops: NDArray[np.int64], bound: Bound
 ) -> Texts:
-    """Run a compiled loop with more room for texts as long as it needs more, up to a bound.
+    """Run a compiled loop, again with more room for texts as long as it needs more, up to a bound.
 
     Parameters
     ----------
     scan
-        Called with room for texts, where each begins, its size, and progress: the value to begin with and the
-        bytes written. It stops at a value for which there is no room.
+        Function of data, starts, stops and four arrays that it fills: uint8 room for texts, int64 start and
+        size of each text, and int64 (2,) progress: the value to begin with, and the bytes written. It stops
+        at a value for which there is no room.
     """
     count, most = len(starts), bound.of(starts, stops)
     size = min(_FIRST_PER_BYTE * int((stops - starts).sum()) + _FIRST_EACH * count, most)
@@ -129,7 +130,7 @@ def with_room(
         first, used = progress.tolist()
         if first == count:
             return Texts(out[:used], begins, sizes)
-        if size >= most:  # a value that becomes more than it may: others say so
+        if size >= most:  # a value whose text exceeds its bound is unusual
             progress[0] = first + 1
             continue
         size = min(2 * size + bound.free, most)

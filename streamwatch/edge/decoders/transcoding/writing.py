@@ -1,4 +1,7 @@
-"""Varints and UTF-8 as binary formats have them, and JSON text of scalars."""
+"""Compiled readers of varints and UTF-8, and writers of scalars as JSON text.
+
+Writers return the position after what they wrote to `out` from `end` on.
+"""
 
 from __future__ import annotations
 
@@ -27,7 +30,7 @@ _LETTER_E: Final = 101
 
 @hot
 def varint(data: Any, at: int, stop: int) -> tuple[Any, int]:
-    """A number of 64 bits in groups of seven, and the position behind it; UNUSUAL if it is not whole."""
+    """Read a varint of up to 64 bits; return it, and the position after it or UNUSUAL."""
     value = _ZERO
     shift = 0
     while at < stop:
@@ -44,13 +47,13 @@ def varint(data: Any, at: int, stop: int) -> tuple[Any, int]:
 
 @hot
 def zigzag(value: Any) -> Any:
-    """The signed number that has its sign in the lowest bit."""
+    """Decode a zigzag number, whose sign is in the lowest bit."""
     return np.int64(value >> _ONE) ^ -np.int64(value & _ONE)
 
 
 @hot
 def signed(value: Any) -> Any:
-    """The number with a sign that has these 64 bits."""
+    """Reinterpret 64 bits as a signed number."""
     return np.int64(value)
 
 
@@ -71,7 +74,7 @@ def is_utf8(data: Any, at: int, stop: int) -> bool:
 
 @hot
 def write_text(data: Any, at: int, stop: int, out: Any, end: int) -> int:
-    """Write text in quotes: the position behind it, or UNUSUAL where it has to be escaped or is no UTF-8."""
+    """Write text in quotes; UNUSUAL where it would need escapes or is no UTF-8."""
     position = at
     while position < stop:
         stops = text_stops(data, position)
@@ -80,7 +83,8 @@ def write_text(data: Any, at: int, stop: int, out: Any, end: int) -> int:
             continue
         position += trailing_zeros(stops)
         if position < stop:
-            position = sequence_after(data, position)  # which a quote, a backslash or a control is not
+            # It is UNUSUAL for a quote, a backslash and a control character.
+            position = sequence_after(data, position)
             if position < 0 or position > stop:
                 return UNUSUAL
     out[end] = QUOTE
@@ -94,7 +98,7 @@ def write_text(data: Any, at: int, stop: int, out: Any, end: int) -> int:
 
 @hot
 def write_constant(texts: Any, at: int, size: int, out: Any, end: int) -> int:
-    """Copy text: the position behind it."""
+    """Copy a text."""
     for i in range(size):
         out[end + i] = texts[at + i]
     return end + size
@@ -112,7 +116,7 @@ def write_bool(value: bool, out: Any, end: int) -> int:  # noqa: FBT001 - compil
 
 @inner
 def write_digits(number: Any, out: Any, end: int) -> int:
-    """Write a number of 64 bits without a sign."""
+    """Write an unsigned number of 64 bits."""
     size, rest = 1, number // _TEN
     while rest != _ZERO:
         size += 1
@@ -126,18 +130,18 @@ def write_digits(number: Any, out: Any, end: int) -> int:
 
 @hot
 def write_whole(number: int, out: Any, end: int) -> int:
-    """Write a number of 64 bits with a sign."""
+    """Write a signed number of 64 bits."""
     if number < 0:
         out[end] = MINUS
         return write_digits(_ZERO - _U(number), out, end + 1)
     return write_digits(_U(number), out, end)
 
 
-# A double as w·10^q with w of 18 or 19 digits, which read back is the same double.
+# A double is written as w·10^q with w of 18 or 19 digits, which reads back as the same double.
 #
-# Half the distance of two doubles is at least 2.7 units of the last of 18 digits. Here w is the upper half of
-# the product of the 64 bits of a mantissa and the first 64 bits of a power of ten, cut off: both together
-# leave out less than two units.
+# Half the distance between two doubles is at least 2.7 units of the last of 18 digits. Here w is the upper
+# half of the product of the mantissa's 64 bits and the first 64 bits of a power of ten, both truncated: the
+# error is less than two units.
 
 
 _LEAST_POWER: Final = -120
@@ -154,21 +158,21 @@ _MOST_DIGITS: Final = 18
 
 @inner
 def write_double(value: float, out: Any, end: int) -> int:
-    """Write a double so that it reads back as the same: the position behind it.
+    """Write a double so that it reads back as the same double.
 
-    UNUSUAL where it is not finite, or far from one: below 1e-100 or above 1e100.
+    UNUSUAL where it is not finite, or its magnitude is below 1e-100 or above 1e100.
     """
     bits = _U(np.float64(value).view(np.uint64))
     if bits >> _U(63) != _ZERO:
         out[end] = MINUS
         end += 1
-    exponent = np.int64((bits >> _U(52)) & _EXPONENT_BITS) - 1_023  # of two; the value is from 2^exponent on
+    exponent = np.int64((bits >> _U(52)) & _EXPONENT_BITS) - 1_023  # of two: 2^exponent ≤ value
     if bits << _ONE == _ZERO:
         out[end], out[end + 1], out[end + 2] = ZERO, POINT, ZERO
         return end + 3
     if not -320 <= exponent <= 320:
         return UNUSUAL
-    tens = exponent * 78_913 >> 18  # the power of ten that 2^exponent is from: log10(2) = 78913 / 2^18
+    tens = exponent * 78_913 >> 18  # floor(log10(2^exponent)), with log10(2) ≈ 78913 / 2^18
     power = _MOST_DIGITS - 1 - tens
     mantissa = ((bits & _MANTISSA) | _HIDDEN) << _U(11)
     product = high_product(mantissa, _POWERS[power - _LEAST_POWER])

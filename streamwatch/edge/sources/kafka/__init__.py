@@ -1,4 +1,4 @@
-"""Apache Kafka, or anything that speaks its protocol."""
+"""The source for Apache Kafka, and for other brokers with its protocol."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def build(
     offset_metadata: Callable[[], str],
     topics_since_ms: Callable[[], Mapping[str, int]] = dict,
 ) -> KafkaSource:
-    """Read all partitions of topics; `topics_since_ms` names those that begin at a time of their own."""
+    """Build the source of all partitions of topics; parameters as of `sources.kind.Build`."""
     return KafkaSource(spec, topics, emit, offset_metadata=offset_metadata, topics_since_ms=topics_since_ms)
 
 

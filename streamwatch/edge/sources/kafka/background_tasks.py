@@ -1,4 +1,4 @@
-"""Tasks beside reading: listing topics and committing positions, so that neither delays a poll."""
+"""Background tasks of a source: listing topics and committing positions, so that neither delays a poll."""
 
 from __future__ import annotations
 
@@ -15,23 +15,21 @@ from streamwatch.telemetry import InternalEvent, OffsetsNotCommitted
 
 
 class Fresh(NamedTuple):
-    """A listing, and the number of the last change signal when it was asked for."""
+    """A listing, and the number of the latest change signal at its request."""
 
     listing: Listing
     change_signals: int
 
 
 class BackgroundTasks:
-    """Lists topics at intervals, to find changes and to see that brokers answer, and commits positions.
-
-    Positions are committed for tools that show lag.
+    """Lists topics at intervals, to detect changes and silent brokers, and commits positions for lag tools.
 
     Parameters
     ----------
     spec
         Intervals and timeouts.
     health
-        Notes every listing that was answered.
+        Is told of every answered listing.
     group
         Consumer group to which positions are committed.
     emit
@@ -59,18 +57,18 @@ class BackgroundTasks:
         self._durable: tuple[Mapping[Partition, int], str] | None = None
 
     def begin(self) -> None:
-        """Begin with a new connection, which has just listed the topics; drop a listing of the one before."""
+        """Reset for a new connection, which has just listed topics; drops a listing of the previous one."""
         if not self._idle("list"):
             self._tasks.pop("list").cancel()
         self._fresh = None
         self._due["list"] = self._monotonic() + self._spec.metadata_refresh_ms / 1_000
 
     def durable(self, positions: Mapping[Partition, int], text: str) -> None:
-        """Set the positions to commit next, with the text of their metadata."""
+        """Set the positions to commit next, and their metadata text."""
         self._durable = positions, text
 
-    def tend(self, connection: Connection, *, suspect: bool) -> Fresh | None:
-        """Start what is due, and return the listing that has arrived since the last call; None without one.
+    def start_due(self, connection: Connection, *, suspect: bool) -> Fresh | None:
+        """Start the tasks that are due; return the listing that arrived since the last call, or None.
 
         With `suspect`, after signals of a change, a listing is due at once.
         """
@@ -84,20 +82,20 @@ class BackgroundTasks:
         return fresh
 
     def listen(self, connection: Connection) -> None:
-        """List topics if brokers have been silent for long: brokers that are away do not answer.
+        """List topics if brokers have been silent for half of `alive_ms`, to learn whether they answer.
 
-        They are silent, too, while all partitions are paused.
+        Brokers are also silent while all partitions are paused.
         """
         if self._health.silent_ms > self._spec.alive_ms / 2:
             self._begin_listing(connection)
 
     async def listed(self, timeout_seconds: float) -> None:
-        """Wait for the listing under way."""
+        """Wait for a listing under way, at most `timeout_seconds`."""
         if (task := self._tasks.get("list")) is not None:
             await asyncio.wait({task}, timeout=timeout_seconds)
 
     async def finish(self, connection: Connection | None, timeout_seconds: float) -> None:
-        """End all tasks; commit once more if there is something to commit and brokers answer."""
+        """Cancel all tasks; first commit positions that are not yet committed, if brokers answer."""
         for task in self._tasks.values():
             task.cancel()
         if connection is not None and self._durable is not None and self._health.alive:
@@ -112,7 +110,7 @@ class BackgroundTasks:
         try:
             listing = await connection.listing()
         except CONNECTION_ERRORS:
-            # A failure has no other consequence: the next attempt waits a little.
+            # A failed listing only delays the next one.
             await asyncio.sleep(self._spec.alive_ms / 4_000)
             return
         self._fresh = Fresh(listing, change_signals)
@@ -138,7 +136,7 @@ class BackgroundTasks:
         if task is None or not task.done():
             return task is None
         if not task.cancelled():
-            task.result()  # a bug ends the process, here as anywhere
+            task.result()  # raises the exception of a bug, which ends the process
         return True
 
     def _begin(self, name: str, work: Coroutine[None, None, None]) -> None:

@@ -1,4 +1,4 @@
-"""What can be seen of Kafka without reading it for good: a check of the settings, and a bounded sample."""
+"""One-off requests to Kafka: checks of the settings, and a bounded sample of records."""
 
 from __future__ import annotations
 
@@ -28,42 +28,42 @@ from streamwatch.edge.sources.kafka.refusals import ReadDenied, explanation, of_
 from streamwatch.edge.sources.kafka.spec import At, KafkaSpec
 from streamwatch.edge.sources.kafka.wire import CONNECTION_ERRORS, Listed, Listing
 
-# Can Kafka be reached with these settings, are the topics there, may they be read? `check` asks.
+# Checks, for `streamwatch check`: whether Kafka is reachable, topics exist and may be read or written.
 
 
 _FETCH_BYTES = 1
-"""A broker answers with one whole batch, however small the limit."""
+"""Limit of a fetch; a broker answers with one whole batch nevertheless."""
 _WAIT_MS = 500
 _Answer = TypeVar("_Answer")
 
 
 class KafkaUnreachable(Exception):  # noqa: N818 - it names what is the case
-    """No broker answered, or none let the client in."""
+    """No broker answered, or all refused the client."""
 
 
 @dataclass(frozen=True, slots=True)
 class Probed:
-    """Topic that may be read."""
+    """Result for a topic that may be read."""
 
     partitions: int
     has_records: bool
-    """Whether one of its partitions gave a record; an empty topic may be read, too."""
+    """Whether one of its partitions returned a record; a topic that may be read can be empty."""
 
 
 async def list_topics(spec: KafkaSpec) -> Mapping[str, int]:
-    """Every topic this user may see, with its number of partitions.
+    """List every topic that this user may see, with its number of partitions.
 
     Raises
     ------
     KafkaUnreachable
-        With the error of the client.
+        No broker answered, or all refused the client; the message has the client's error.
     """
     listing = await asked(spec, _listing)
     return {name: len(listed.partitions) for name, listed in sorted(listing.items())}
 
 
 async def probe(spec: KafkaSpec, topics: Sequence[str]) -> Mapping[str, Probed]:
-    """Read from each of these topics: one batch, whose content is not looked at.
+    """Read one batch from each topic, without decoding it.
 
     Raises
     ------
@@ -95,41 +95,41 @@ async def probe(spec: KafkaSpec, topics: Sequence[str]) -> Mapping[str, Probed]:
 
 
 async def probe_writing(spec: KafkaSpec, setting: str, topic: str) -> None:
-    """Ask whether the topic of a setting may be written, without writing to it.
+    """Check that a topic exists and may be written, without writing to it; `setting` names it in errors.
 
     Raises
     ------
     KafkaUnreachable
         No broker answered, or none let the client in.
     TopicsMissing
-        It does not exist.
+        The topic does not exist.
     WriteDenied
-        It may not be written.
+        This user may not write it.
     """
     await asked(spec, lambda connection: require_writable(connection, setting, topic, spec))
 
 
 COMMITS_SECONDS: Final = 6.0
-"""Longer than the time between two commits of a daemon (`KafkaSpec.commit_interval_ms`)."""
+"""Time between two looks at the group, longer than a daemon's `KafkaSpec.commit_interval_ms`."""
 
 
 async def probe_group(
     spec: KafkaSpec, topics: Sequence[str], own: Callable[[], tuple[str, bool]]
 ) -> Foreign | None:
-    """Look at whether the consumer group is this state's alone; None if it is, or there is no group.
+    """Check that no other state or consumer uses the consumer group; None if so, or without a group.
 
-    Where another state was the last to commit to it, the group is looked at twice, to find out whether
-    a daemon uses it now or only did.
+    Where another state was the last to commit to the group, its offsets are read twice, to find out whether a
+    daemon still uses it.
 
     Parameters
     ----------
     spec
-        Names the group, if there is one.
+        Settings, with the name of the group.
     topics
-        Those that are read.
+        Topics that are read.
     own
-        Reads the mark of the state that is there, or one of no state, and whether that state has positions;
-        called after the group was asked, as a daemon may be committing to both.
+        Returns the state's mark (empty without a state), and whether the state has positions; called after
+        the group was read, as a running daemon may be committing to both.
 
     Raises
     ------
@@ -158,7 +158,7 @@ async def probe_group(
 
 
 async def members(spec: KafkaSpec, group: str) -> tuple[str, ...]:
-    """Client ids of the consumers that subscribe with this group, and the hosts they are on.
+    """List the consumers that subscribe with this group, by client id and host.
 
     Raises
     ------
@@ -190,12 +190,12 @@ async def _listing(connection: Connection) -> Listing:
 
 
 async def asked(spec: KafkaSpec, ask: Callable[[Connection], Awaitable[_Answer]]) -> _Answer:
-    """Open a connection for one question, and close it.
+    """Open a connection, call `ask` with it, and close it.
 
     Raises
     ------
     KafkaUnreachable
-        With the error of the client.
+        No broker answered, or all refused the client; the message has the client's error.
     """
     client_log = ClientLogCapture()
     client_log.attach()
@@ -215,7 +215,7 @@ async def asked(spec: KafkaSpec, ask: Callable[[Connection], Awaitable[_Answer]]
 
 
 async def _has_records(connection: Connection, topic: str, listed: Listed) -> bool:
-    """Whether a partition that has a leader gives a record; the first that does ends the search."""
+    """Tell whether any partition that has a leader returns a record."""
     for number, leader in listed.leaders.items():
         if leader < 0:
             continue
@@ -229,7 +229,7 @@ async def _has_records(connection: Connection, topic: str, listed: Listed) -> bo
 async def _fetched(connection: Connection, leader: int, partition: Partition, offset: int) -> bool:
     asked = [(partition.topic, [(partition.partition, offset, _FETCH_BYTES)])]
     request = FetchRequest(_WAIT_MS, 0, _FETCH_BYTES, READ_COMMITTED, asked)
-    client: Any = connection._client  # noqa: SLF001 - one request beside the consumer's  # pyright: ignore[reportPrivateUsage]
+    client: Any = connection._client  # noqa: SLF001 - one request without the consumer  # pyright: ignore[reportPrivateUsage]
     answer: Any = await client.send(leader, request)
     [(_, [(_, code, *rest)])] = answer.topics
     error: type[KafkaError] = kafka_errors.for_code(code)
@@ -238,9 +238,9 @@ async def _fetched(connection: Connection, leader: int, partition: Partition, of
     return not code and bool(rest[-1])
 
 
-# A bounded sample of topics: the newest records, and older ones so that late labels meet their predictions.
+# A bounded sample of topics: the newest records, and older ones, among which are predictions of late labels.
 #
-# Nothing is committed and no group is joined.
+# Nothing is committed, and no group is joined.
 
 
 _MINUTE_MS: Final = 60_000
@@ -256,15 +256,15 @@ LAGS_MS: Final = (
     14 * _DAY_MS,
     30 * _DAY_MS,
 )
-"""How long before the newest record older windows begin."""
+"""Times before the newest record at which the older windows begin."""
 _TURN_MS: Final = 200
 _PATIENCE_SECONDS: Final = 10.0
-"""How long a window may bring nothing before it is left as it is."""
+"""Time without any record after which the reading of a window ends."""
 
 
 @dataclass(frozen=True, slots=True)
 class TopicSample:
-    """Records of a topic in the order of their times, and how many its log holds."""
+    """Records of a topic, sorted by record time, and the number of records in its log."""
 
     records: Sequence[Record]
     in_log: int
@@ -276,7 +276,7 @@ async def sample(
     most: int,
     progress: Callable[[int], None] = lambda _count: None,
 ) -> Mapping[str, TopicSample]:
-    """Read up to `most` records of each topic: half of them the newest, the others from windows further back.
+    """Read up to `most` records of each topic: half of them the newest, the others from earlier windows.
 
     Raises
     ------
@@ -292,7 +292,7 @@ async def sample(
 
 
 class _Sampler:
-    """Reads windows of all partitions side by side, each record once."""
+    """Reads windows of all partitions together, each record once."""
 
     def __init__(
         self, connection: Connection, spec: KafkaSpec, most: int, progress: Callable[[int], None]
@@ -354,7 +354,7 @@ class _Sampler:
         return TopicSample(records, sum(self._held(p) for p in mine))
 
     async def _window(self, bounds: Mapping[Partition, tuple[int, int]]) -> None:
-        """Read from each start to before each stop; what the log does not give is left out."""
+        """Read each partition from start up to, not including, stop, as far as records arrive."""
         open_ = {p: stop for p, (start, stop) in bounds.items() if start < stop}
         if not open_:
             return

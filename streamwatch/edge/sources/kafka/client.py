@@ -1,4 +1,4 @@
-"""A client of aiokafka, started and closed so that nothing of it stays open, whoever still waits for it."""
+"""Start and end of aiokafka's clients without leaks, their options, their log, and TLS."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ from streamwatch.edge.sources.kafka.spec import KafkaSpec
 
 
 class Client:
-    """One client of aiokafka: started once, closed once.
+    """Wrapper of one aiokafka client that leaves no connection open; it is started once and closed once.
 
     Parameters
     ----------
     client
-        aiokafka's.
+        aiokafka's client.
     """
 
     def __init__(self, client: Any) -> None:
@@ -30,22 +30,22 @@ class Client:
         self._closed = False
 
     async def start(self, start: Awaitable[None]) -> None:
-        """Wait for the start, which goes on until `close` if the wait is given up.
+        """Wait for `start`, which continues until `close` if this wait is cancelled.
 
-        aiokafka forgets the first connection that it makes where a start is cancelled: it would stay open.
+        If a start is cancelled, aiokafka loses track of its first connection, which would stay open.
         """
         self._starting = asyncio.ensure_future(start)
         await asyncio.shield(self._starting)
 
     async def ask(self, question: Awaitable[Any], seconds: float) -> Any:
-        """Wait for an answer, so long at most, or until the client is closed.
+        """Wait for an answer, at most `seconds`, or until the client is closed.
 
         Raises
         ------
         TimeoutError
-            No answer has come.
+            No answer came in time.
         KafkaConnectionError
-            The client is closed, or was closed meanwhile.
+            The client is closed, or was closed during the wait.
         """
         asked = asyncio.ensure_future(question)
         if self._closed:
@@ -64,19 +64,19 @@ class Client:
         return asked.result()
 
     async def end_start(self, seconds: float) -> None:
-        """Let a start that nobody waits for come to its end, so long at most: what it made can be closed."""
+        """Wait, at most `seconds`, for a start that still runs, so that its connection can be closed."""
         if self._starting is not None:
             await attempted(self._starting, seconds)
 
     async def close(self, seconds: float) -> None:
-        """Close the client for good, within about `seconds`: nobody opens a connection over it again."""
+        """Close the client within about `seconds`; it refuses to open connections from then on."""
 
         async def refuse(*_: object, **__: object) -> NoReturn:
             raise KafkaConnectionError("the client is closed")
 
         self._closed = True
         await self.end_start(seconds / 3)
-        self._client._get_conn = refuse  # noqa: SLF001 - it makes one for whoever asks, be it closed
+        self._client._get_conn = refuse  # noqa: SLF001 - it would open one after the close
         for asked in self._asked:
             asked.cancel()
         await attempted(self._client.close(), seconds / 3)
@@ -85,12 +85,12 @@ class Client:
             connection.close()
 
     async def _none_in_the_making(self) -> None:
-        async with self._client._get_conn_lock:  # noqa: SLF001 - held while one is made
+        async with self._client._get_conn_lock:  # noqa: SLF001 - held while a connection is opened
             return
 
 
 async def attempted(step: Any, seconds: float) -> None:
-    """Run a closing step to its end or to the timeout; its result is ignored."""
+    """Run a closing step to its end or to the time limit; its result and errors are ignored."""
     task = asyncio.ensure_future(step)
     try:
         done, _ = await asyncio.wait({task}, timeout=seconds)
@@ -103,11 +103,11 @@ async def attempted(step: Any, seconds: float) -> None:
         task.exception()
 
 
-# How clients connect, whatever they are for.
+# Options for all clients.
 
 
 def connection_options(spec: KafkaSpec) -> dict[str, Any]:
-    """Arguments by which clients of aiokafka find the brokers and are let in."""
+    """Return the keyword arguments for connecting and authenticating any client of aiokafka."""
     return {
         "bootstrap_servers": spec.bootstrap_servers,
         "client_id": spec.client_id,
@@ -120,7 +120,7 @@ def connection_options(spec: KafkaSpec) -> dict[str, Any]:
 
 
 class ClientLogCapture(logging.Handler):
-    """Keeps the client library's last error line, which its exceptions lack, and its lines off stderr."""
+    """Keeps the client library's last warning or error, which its exceptions lack, and silences its log."""
 
     def __init__(self) -> None:
         super().__init__(logging.WARNING)
@@ -128,17 +128,17 @@ class ClientLogCapture(logging.Handler):
         self._propagated = True
 
     def emit(self, record: logging.LogRecord) -> None:
-        """Remember the message."""
+        """Remember the message of a warning or an error."""
         self.last = record.getMessage()
 
     def attach(self) -> None:
-        """Listen to the client library, and nobody else."""
+        """Handle the client library's log lines, and keep them from other handlers."""
         library = logging.getLogger("aiokafka")
         library.addHandler(self)
         self._propagated, library.propagate = library.propagate, False
 
     def detach(self) -> None:
-        """Stop listening."""
+        """Restore the client library's logging."""
         library = logging.getLogger("aiokafka")
         if self in library.handlers:
             library.removeHandler(self)
@@ -149,14 +149,14 @@ class ClientLogCapture(logging.Handler):
 
 
 def security_options(spec: KafkaSpec) -> dict[str, Any]:
-    """Keyword arguments by which every client of aiokafka (consumer, producer, admin) is let in.
+    """Return the keyword arguments for TLS and authentication of any client of aiokafka.
 
     Raises
     ------
     TokenSourceMissing
         The mechanism needs a package that is not installed.
     OSError, ValueError
-        A certificate or a key cannot be used.
+        A certificate or a key is missing or invalid.
     """
     options: dict[str, Any] = {
         "security_protocol": spec.security_protocol,
@@ -171,12 +171,12 @@ def security_options(spec: KafkaSpec) -> dict[str, Any]:
         options["sasl_mechanism"] = "OAUTHBEARER"
         options["sasl_oauth_token_provider"] = token_provider(spec)
     elif not spec.security_protocol.startswith("SASL"):
-        options["sasl_mechanism"] = "PLAIN"  # it is checked by the library, and not used
+        options["sasl_mechanism"] = "PLAIN"  # the library checks it, but does not use it
     return options
 
 
 def ssl_context(spec: KafkaSpec) -> ssl.SSLContext | None:
-    """Context by which brokers and the client are authenticated; None without TLS."""
+    """Make the TLS context, with the certificates of both sides; None without TLS."""
     if spec.security_protocol not in ("SSL", "SASL_SSL"):
         return None
     context: ssl.SSLContext = create_ssl_context(

@@ -1,6 +1,6 @@
-"""One disposable connection to Kafka: the aiokafka consumer, and fetching of our own over its connections.
+"""One disposable connection to Kafka: an aiokafka consumer, and our own fetching over its connections.
 
-Whatever goes wrong with a connection, the cure is another one; nothing here remembers a position in the log.
+After any error a connection is replaced; positions in the log are kept elsewhere.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ from streamwatch.edge.sources.kafka.spec import Ago, At, KafkaSpec, Start
 from streamwatch.edge.sources.kafka.wire import Listing, Missing, list_topics, record_at
 from streamwatch.telemetry import InternalEvent, KafkaLost, KafkaRecovered
 
-# Signs that a log may not be the one that was read: seen before more is fetched.
+# Signals that a log may have been replaced, noticed before more of it is fetched.
 
 
 _BROKEN = (CloseReason.CONNECTION_BROKEN, CloseReason.CONNECTION_TIMEOUT)
@@ -40,13 +40,13 @@ _REFUSED = (UnknownTopicOrPartitionError.errno, NotLeaderForPartitionError.errno
 class TopicChangeSignals:
     """Watches a client for refused fetches and broken connections, both of which it hides.
 
-    A topic deleted and made anew shows itself by nothing else, once the new log is longer than the position:
-    fetches in flight are refused when the topic goes. A partition that is held back has none in flight.
+    They are the only sign that a topic was deleted and created again, once the new log is longer than the
+    position: fetches in flight are refused when the topic is deleted. A paused partition has none in flight.
 
     Parameters
     ----------
     client
-        aiokafka's, watched from now on.
+        aiokafka's client; two of its methods are replaced.
     """
 
     def __init__(self, client: Any) -> None:
@@ -74,21 +74,21 @@ class TopicChangeSignals:
         client.send, client._on_connection_closed = watched, parted  # noqa: SLF001
 
     def about(self, topic: str, settled: int) -> bool:
-        """Return whether this topic is suspect since change signal number `settled`."""
+        """Tell whether there was a signal about a topic, or about all, after signal number `settled`."""
         return max(self._of_all, self._of_topic.get(topic, 0)) > settled
 
 
 SCAN_ROWS = 8_192
-"""Records scanned at a time."""
+"""Records scanned at a time, at most."""
 
 
 class Connection:
-    """Connection to the brokers; opened once, closed once.
+    """Connection to the brokers; it is opened once and closed once.
 
     Parameters
     ----------
     spec
-        Where the brokers are and how to be let in.
+        Addresses of the brokers, credentials and limits.
     """
 
     def __init__(self, spec: KafkaSpec) -> None:
@@ -103,7 +103,7 @@ class Connection:
             request_timeout_ms=spec.request_timeout_ms,
             **security_options(spec),
         )
-        self._client: Any = self._consumer._client  # noqa: SLF001 - the consumer hides most of it  # pyright: ignore[reportPrivateUsage]
+        self._client: Any = self._consumer._client  # noqa: SLF001 - the consumer exposes little of it  # pyright: ignore[reportPrivateUsage]
         self._usage = Client(self._client)
         self.change_signals = TopicChangeSignals(self._client)
         self._fetching: Fetching | None = None
@@ -114,24 +114,24 @@ class Connection:
             await self._usage.start(self._consumer.start())
 
     async def listing(self) -> Listing:
-        """Every topic the user may see, with its partitions. Asks for none by name: that would create it."""
+        """List every topic that this user may see. None is asked for by name, which might create it."""
         return await self._bounded(list_topics(self._client))
 
     async def record_at(self, leader: int, partition: Partition, offset: int) -> KafkaRecord | Missing:
-        """The readable record at exactly this offset, beside what is being read."""
+        """Fetch the record at exactly this offset, apart from reading; or return why there is none."""
         return await self._bounded(
             record_at(self._client, leader, partition, offset, self._spec.max_batch_bytes)
         )
 
     def assign(self, positions: Mapping[Partition, int]) -> None:
         """Read these partitions from these offsets, and no others."""
-        if self._spec.group_id is not None:  # the consumer commits only what it has; it is to fetch nothing
+        if self._spec.group_id is not None:  # the consumer commits only assigned partitions
             tps = [TopicPartition(*p) for p in positions]
             self._consumer.assign(tps)
             for tp in tps:
                 self._consumer.seek(tp, 0)
             self._consumer.pause(*tps)
-        # The client refreshes the metadata of assigned topics by name, which would re-create a deleted one.
+        # The client would refresh metadata of assigned topics by name, and so re-create a deleted topic.
         self._client.set_topics(())
         if self._fetching is None:
             scanner = Scanner(compiled_scan(), SCAN_ROWS, compiled_plain_batches())
@@ -139,11 +139,11 @@ class Connection:
         self._fetching.assign(positions)
 
     def seek(self, partition: Partition, position: int, asked: int = -1) -> None:
-        """Go on from another offset, for which a broker may have to be asked by a later one."""
+        """Continue from another offset; `asked` is a later one by which brokers find it, -1 for itself."""
         self._assigned.seek(partition, position, asked)
 
     async def take(self, partitions: Collection[Partition] | None, timeout_ms: int) -> TurnRecords:
-        """The next records of these partitions, or of all; what others have fetched is kept.
+        """Return the next records of these partitions, or of all (None); records fetched of others are kept.
 
         Raises
         ------
@@ -154,17 +154,17 @@ class Connection:
         return await taking.take(partitions, timeout_ms / 1_000)
 
     def position(self, partition: Partition) -> int:
-        """Offset of the next record, after control records."""
+        """Return the offset at which reading of a partition continues, after control records."""
         return self._assigned.slots[partition].position
 
     def last_fetch(self, partition: Partition) -> tuple[int, int]:
-        """High watermark, and a stamp that changes with each answer; -1 and 0 before the first fetch."""
+        """Return the high watermark, and the number of the latest answer; -1 and 0 before the first fetch."""
         slot = self._assigned.slots.get(partition)
         return (-1, 0) if slot is None else (slot.high_watermark, slot.answer)
 
     @property
     def fetched(self) -> bool:
-        """Note that a broker has answered a fetch without an error."""
+        """Tell whether a broker has answered a fetch without an error."""
         return self._fetching is not None and self._fetching.answers > 0
 
     @property
@@ -174,11 +174,11 @@ class Connection:
         return self._fetching
 
     def at_end_ms(self, partition: Partition, position: int) -> int | None:
-        """Time of sending the latest fetch, in milliseconds, if it found the end at `position`; else None.
+        """Return when the latest fetch was sent (ms) if its high watermark equals `position`; else None.
 
-        Everything appended before a fetch was sent lies before the high watermark of its answer. So once
-        reading has come to that offset, no record that was there when the fetch was sent is unread. The last
-        stable offset would not do: records of an open transaction are there and cannot be read yet.
+        Records appended before a fetch was sent are below the high watermark of its answer. So at that
+        position, no record is unread that existed when the fetch was sent. The last stable offset would not
+        show this: records of an open transaction are beyond it.
         """
         slot = self._assigned.slots.get(partition)
         if slot is None or slot.high_watermark != position or slot.position != position:
@@ -186,7 +186,7 @@ class Connection:
         return int(slot.sent_at * 1_000)
 
     async def ends(self, partition: Partition) -> tuple[int, int]:
-        """First offset the log still holds and the offset after its last stable record."""
+        """Return the first offset of the log, and the offset after its last stable record."""
         tp = TopicPartition(*partition)
         first = await self._bounded(self._consumer.beginning_offsets([tp]))
         last = await self._bounded(self._consumer.end_offsets([tp]))
@@ -195,7 +195,7 @@ class Connection:
     async def resolve(
         self, partitions: Sequence[Partition], start: Start, now_ms: int
     ) -> dict[Partition, int]:
-        """Offsets at which to begin; a moment after the last record is the end of the log."""
+        """Return the offsets at which to begin; for a time after the last record, the end of the log."""
         tps = [TopicPartition(*p) for p in partitions]
         if not tps:
             return {}
@@ -211,14 +211,14 @@ class Connection:
         return offsets
 
     async def commit(self, positions: Mapping[Partition, int], text: str) -> None:
-        """Commit positions to the group for lag tools, with a text as metadata."""
+        """Commit positions to the group, for lag tools, with a text as metadata."""
         offsets = {TopicPartition(*p): (position, text) for p, position in positions.items()}
         assigned = self._consumer.assignment()
         if offsets := {tp: committed for tp, committed in offsets.items() if tp in assigned}:
             await self._bounded(self._consumer.commit(offsets))
 
     async def texts(self, partitions: Iterable[Partition]) -> list[str]:
-        """Texts that were left with the offsets that the group last committed."""
+        """Return the metadata texts of the offsets that the group has committed last."""
         coordinator: Any = self._consumer._coordinator  # noqa: SLF001 - the public call drops the text  # pyright: ignore[reportPrivateUsage]
         found = await self._bounded(
             coordinator.fetch_committed_offsets([TopicPartition(*p) for p in partitions])
@@ -226,13 +226,13 @@ class Connection:
         return [committed.metadata for committed in found.values()]
 
     async def close(self, timeout_seconds: float) -> None:
-        """Leave in bounded time, whatever state the brokers are in."""
+        """Close in bounded time, also if brokers do not answer."""
         consumer: Any = self._consumer
-        await self._usage.end_start(timeout_seconds / 3)  # it makes tasks that a stop before it would miss
+        await self._usage.end_start(timeout_seconds / 3)  # it starts tasks that an earlier stop would miss
         if self._fetching is not None:
             await attempted(self._fetching.close(), timeout_seconds / 3)
         await attempted(consumer.stop(), timeout_seconds)
-        if consumer._fetcher is not None:  # noqa: SLF001 - a stop that hung has left it open
+        if consumer._fetcher is not None:  # noqa: SLF001 - a stop that timed out leaves it open
             await attempted(consumer._fetcher.close(), timeout_seconds / 3)  # noqa: SLF001
         await self._usage.close(timeout_seconds)
 
@@ -240,26 +240,26 @@ class Connection:
         return await self._usage.ask(awaitable, self._spec.request_timeout_ms / 1_000)
 
 
-# Whether brokers answer: known from their answers, not by the absence of errors.
+# Brokers count as alive by their answers, not by the absence of errors.
 
 
 PULSES: Final = 8
-"""Turns of the event loop, at least, in which no answer came in before brokers count as silent."""
+"""Turns of the event loop without an answer, at least, before brokers count as silent."""
 MOST_PULSE_SECONDS: Final = 0.25
 
 
 class BrokerHealth:
-    """Remembers when brokers last answered, and reports when they are lost and when they are back.
+    """Measures for how long brokers have been silent, and reports when they are lost and when they are back.
 
-    Silence is time in which the event loop turned and no answer came in. An answer that waits while the loop
-    is busy, or the process stopped, is no silence of a broker: a turn counts as two pulses at most.
+    Silence is time in which the event loop turned without an answer. While the loop is busy, or the process
+    stopped, answers may be waiting: so a turn counts as two pulses at most.
 
     Parameters
     ----------
     alive_ms
-        How long one answer counts as a sign of life.
+        Time for which one answer counts as a sign of life.
     emit
-        Where internal events go.
+        Receives internal events.
     monotonic
         Monotonic clock in seconds.
     """
@@ -271,7 +271,7 @@ class BrokerHealth:
         self._emit = emit
         self._monotonic = monotonic
         self.pulse_seconds = min(alive_ms / 1_000 / PULSES, MOST_PULSE_SECONDS)
-        """How often `turned` is to be called."""
+        """Interval at which `turned` must be called."""
         self._silent_seconds = math.inf
         self._turned_at = monotonic()
         self._lost_at: float | None = None
@@ -279,21 +279,21 @@ class BrokerHealth:
 
     @property
     def silent_ms(self) -> float:
-        """Time since a broker last answered anything, as far as an answer could be heard."""
+        """Silence since the last answer of any broker, in ms."""
         return self._silent_seconds * 1_000
 
     @property
     def alive(self) -> bool:
-        """Return whether the last answer is recent."""
+        """Tell whether the silence is at most `alive_ms`."""
         return self.silent_ms <= self._alive_ms
 
     @property
     def lost(self) -> bool:
-        """Return whether brokers were reported lost and not yet back."""
+        """Tell whether brokers were reported lost and have not answered since."""
         return self._lost_at is not None
 
     def begin(self) -> None:
-        """Begin anew with a new connection, so that fetches of the last one do not count."""
+        """Reset for a new connection, so that fetches of the previous one do not count."""
         self._fetches.clear()
         self.answered()
 
@@ -305,19 +305,19 @@ class BrokerHealth:
             self._lost_at = None
 
     def turned(self) -> None:
-        """Note that the event loop has turned, after answers that came in were noted."""
+        """Add the time since the last turn to the silence; call it after noting answers."""
         now = self._monotonic()
         self._silent_seconds += min(now - self._turned_at, 2 * self.pulse_seconds)
         self._turned_at = now
 
     def failed(self, reason: str, retry_in_seconds: float = 0.0) -> None:
-        """Note that brokers did not answer, or not as they should."""
+        """Report brokers as lost, for the reason given."""
         if self._lost_at is None:
             self._lost_at = self._monotonic()
         self._emit(KafkaLost(reason, round(retry_in_seconds, 3)))
 
     def look(self, connection: Connection, partitions: Iterable[Partition]) -> None:
-        """Note the fetches that were answered since the last look, be it with nothing."""
+        """Note fetches of these partitions that were answered since the last call, also empty ones."""
         now = self._monotonic()
         news = False
         for partition in partitions:
@@ -329,21 +329,21 @@ class BrokerHealth:
             self.answered()
 
     def fetched_within(self, partition: Partition, milliseconds: float) -> bool:
-        """Return whether this partition's last fetch was answered that recently."""
+        """Tell whether a fetch of a partition was answered within the last `milliseconds`."""
         _, seen_at = self._fetches.get(partition, (0, -math.inf))
         return (self._monotonic() - seen_at) * 1_000 <= milliseconds
 
 
-# Topics that have to exist.
+# Topics that must exist.
 
 
 class TopicsMissing(Exception):  # noqa: N818 - it names what is the case
-    """Configured topics that the cluster does not have; none was created by asking.
+    """Configured topics that the cluster does not have; asking has not created them.
 
     Attributes
     ----------
     nearest
-        For each missing topic the existing names most like it.
+        Missing topic → the most similar names of existing topics.
     """
 
     def __init__(
@@ -364,7 +364,7 @@ class TopicsMissing(Exception):  # noqa: N818 - it names what is the case
 def require_topics(
     topics: Sequence[str], listing: Listing, servers: str, keys: Mapping[str, str] | None = None
 ) -> None:
-    """Raise `TopicsMissing` unless the cluster has every topic; `keys` are the settings that name some."""
+    """Raise `TopicsMissing` unless the cluster has every topic; `keys` is topic → key of its setting."""
     there = [name for name, listed in listing.items() if listed.partitions]
     missing = {t: get_close_matches(t, there, n=3, cutoff=0.6) for t in topics if t not in there}
     if missing:

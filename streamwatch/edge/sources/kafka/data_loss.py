@@ -1,25 +1,24 @@
-"""The log under a reader changed: which way, whether that is a loss, and whether reading may go on.
+"""Detects that a log was changed, judges how, and counts what was lost.
 
-The topic's id as the broker reports it, and what is now at the offset of a remembered record, decide:
+The topic's id from the broker, and the records that are now at the offsets of remembered ones, decide:
 
-| topic id | last record delivered        | earlier ones       | the log was | reading goes on at |
+| topic id | last record delivered        | earlier ones       | the log was | reading continues at |
 |----------|------------------------------|--------------------|-------------|--------------------|
 | another  | any                          | any                | recreated   | its beginning      |
-| the same | the same                     | any                | left alone  | the position       |
+| the same | the same                     | any                | unchanged   | the position       |
 | the same | another                      | any                | truncated   | the position       |
 | the same | offsets do not reach it      | any                | truncated   | its end            |
-| unknown  | the same                     | any                | left alone  | the position       |
+| unknown  | the same                     | any                | unchanged   | the position       |
 | unknown  | another, or do not reach it  | one is the same    | truncated   | position, or end   |
 | unknown  | another, or do not reach it  | else: one differs  | recreated   | its beginning      |
 | unknown  | offsets do not reach it      | all gone, or none  | truncated   | its end            |
 | any but another | gone (retention, compaction, aborted) | any  | unverifiable | the position      |
 | any but another | the log begins after the position | any      | overtaken by retention | its first record |
 
-Every record of a recreated log is new. After a truncation reading never goes back, so nothing counts twice;
-what was written between the cut and the position before that was noticed is not read. Where the number of
-records lost is not known it is not made up: only `retention` has one, and `corrupt_batch` and
-`oversized_batch`, by which single batches are passed over that cannot be read; there each offset counts,
-compacted away or not.
+Every record of a recreated log is new. After a truncation reading never goes back, so that no record counts
+twice; records written between the truncation and the position, before it was detected, are not read. The
+number of lost records is counted only where it is known: for `retention`, and for the unreadable batches of
+`corrupt_batch` and `oversized_batch`. It is a number of offsets, whether or not compaction removed some.
 """
 
 from __future__ import annotations
@@ -45,24 +44,24 @@ from streamwatch.telemetry import (
 )
 
 Found: TypeAlias = Literal["same", "other", "absent", "beyond", "hidden"]
-"""What stands in the log at the offset of a record that was delivered; hidden: not readable at the moment."""
+"""State of the log at the offset of a delivered record; `hidden`: it cannot be read for now."""
 
 Verdict: TypeAlias = Literal["intact", "unverified", "truncation", "recreated"]
 
 Kinship: TypeAlias = Literal["same", "other", "unknown"]
-"""Relation of the topic ids then and now."""
+"""Relation of the earlier and the present topic id."""
 
 
 class ReadingEnded(Exception):  # noqa: N818 - it names what is the case
-    """Reading cannot go on and no retry will cure it; the message has what to change."""
+    """Reading cannot continue, and no retry helps; the message says what to change."""
 
 
 class LogLost(ReadingEnded):
-    """The log is not the one that was read, or lacks what is next; `on_data_loss: fail` asks to stop then."""
+    """The log was replaced, or lacks the next record, and `on_data_loss` is `fail`."""
 
 
 def judge(topic: Kinship, found: Sequence[Found]) -> Verdict:
-    """Judge what happened to a log, by the table above; `found` is about the newest mark first."""
+    """Judge what happened to a log, by the table above; `found` begins with the newest mark."""
     if topic == "other":
         return "recreated"
     newest = found[0] if found else "beyond"
@@ -76,7 +75,7 @@ def judge(topic: Kinship, found: Sequence[Found]) -> Verdict:
 
 @dataclass(frozen=True, slots=True)
 class DataLossSnapshot:
-    """Counts of data loss up to a poll, as `DataLossTracker` releases them."""
+    """Counts of data loss as of a poll."""
 
     times: Mapping[str, int] = field(default_factory=dict[str, int])
     records: Mapping[str, int] = field(default_factory=dict[str, int])
@@ -84,17 +83,18 @@ class DataLossSnapshot:
 
 
 class DataLossTracker:
-    """Counts what was lost, or refuses to go on.
+    """Counts data loss, or raises `LogLost` with `on_data_loss: fail`.
 
-    Findings between two polls, or in one that is given up, are released together with the new positions: a
-    commit in between would store them with the old position, and a start from there would count them twice.
+    Counts become visible (`release`) together with the new positions, at the next poll that succeeds. A
+    commit in between would store them with the old position, and a start from there would count the loss
+    twice.
 
     Parameters
     ----------
     on_data_loss
-        What the operator chose.
+        The setting `kafka.on_data_loss`.
     emit
-        Where internal events go.
+        Receives internal events.
     """
 
     def __init__(
@@ -103,21 +103,21 @@ class DataLossTracker:
         self._on_data_loss = on_data_loss
         self._emit = emit
         self.times: Counter[str] = Counter()
-        """Times the log was found changed, by cause."""
+        """Number of findings, by cause."""
         self.records: Counter[str] = Counter()
-        """Offsets skipped, by cause, where their number is known."""
+        """Number of skipped offsets, by cause, where it is known."""
         self.unverified_positions = 0
-        """Times the record that identifies a log was gone."""
+        """Number of logs whose identifying record was gone."""
         self.released = DataLossSnapshot()
-        """As of the last poll."""
-        self._at_least: dict[str, int] = {}  # found in the group, which is asked only once
+        """Counts as of the last `release`."""
+        self._at_least: dict[str, int] = {}  # findings about the group, which is read only once
 
     def release(self) -> None:
-        """Release the counts, as the positions of a poll now include all that was found."""
+        """Make the counts visible, as a poll now reports the positions after all findings."""
         self.released = DataLossSnapshot(dict(self.times), dict(self.records), self.unverified_positions)
 
     def count_from(self, durable: DataLossSnapshot) -> None:
-        """Go on from what a commit holds; what was found since will be found again, from where it stands."""
+        """Continue from the counts in a commit; findings after it will be made again from its positions."""
         self.times = Counter(durable.times) | Counter(self._at_least)
         self.records, self.unverified_positions = Counter(durable.records), durable.unverified_positions
         self.release()
@@ -127,16 +127,16 @@ class DataLossTracker:
         self._lost("retention", partition, wanted, first, f"its log now begins at {first}", first - wanted)
 
     def truncated(self, partition: Partition, wanted: int, resumed: int) -> None:
-        """Count a truncation: records that were read are gone, and others may be at their offsets now."""
+        """Count a truncation: records that were read are gone, and others may have their offsets now."""
         now = f"its log now ends at {resumed}" if resumed < wanted else "other records now stand before that"
         self._lost("truncation", partition, wanted, resumed, now)
 
     def recreated(self, partition: Partition, wanted: int, first: int) -> None:
-        """Count a topic that was deleted and created again under its name."""
+        """Count a partition whose topic was deleted and created again."""
         self._lost("recreated", partition, wanted, first, "its topic has been deleted and created again")
 
     def unreadable(self, partition: Partition, damage: Damage) -> None:
-        """Count a batch that cannot be read, on any connection."""
+        """Count a batch that cannot be read."""
         topic, number = partition
         first, after = damage.first, damage.next_offset
         self._refuse(
@@ -148,13 +148,13 @@ class DataLossTracker:
         self._emit(BatchSkipped(topic, number, first, damage.records, damage.cause, damage.reason))
 
     def vanished(self, partition: Partition, wanted: int) -> None:
-        """Count a partition that is gone: its topic was created again with fewer."""
+        """Count a partition that no longer exists: its topic was created again with fewer."""
         self._lost("partition_vanished", partition, wanted, -1, "it is no longer there")
 
     def foreign(self, cause: str, what: str, remedy: str) -> None:
-        """Count a consumer group that was last used by another state; nothing is lost by reading on.
+        """Count a consumer group that another state used last.
 
-        That moves no position, and is released at once.
+        It changes no position, so the count becomes visible at once.
         """
         self._refuse(
             f"{what} ({cause}): {remedy}, or set kafka.on_data_loss to continue, to go on with this one"
@@ -165,7 +165,7 @@ class DataLossTracker:
         self._emit(StateMismatchDetected(cause, what))
 
     def unverified(self, partition: Partition, offset: int) -> None:
-        """Count a log whose identifying record is gone, while nothing shows that it is another log."""
+        """Count a log whose identifying record is gone, without a sign that the log was replaced."""
         self.unverified_positions += 1
         self._emit(PositionUnverified(partition.topic, partition.partition, offset))
 
@@ -193,18 +193,18 @@ class DataLossTracker:
             raise LogLost(message)
 
 
-# How logs are recognised: hashes of records that were delivered, taken only when somebody asks.
+# Fingerprints identify logs by hashes of delivered records, computed on demand.
 
 
 MARKS = 8
 GROWTH = 16
-"""Over two marks, the distance from the newest grows at most this much, if there was anything between."""
+"""Largest ratio of the distances from the newest mark of two marks with others removed between them."""
 
 _HEAD = struct.Struct("<qqq")
 
 
 def mark_of(record: Record) -> Mark:
-    """Offset, and the 64-bit xxh3 of timestamp, key and value; an absent one differs from an empty one."""
+    """Return offset, and 64-bit XXH3 of timestamp, key and value; absent and empty ones differ."""
     key, value = record.key, record.value
     lengths = (-1 if key is None else len(key), -1 if value is None else len(value))
     return Mark(
@@ -214,7 +214,7 @@ def mark_of(record: Record) -> Mark:
 
 
 def with_newest(newest: Mark, marks: Iterable[Mark]) -> tuple[Mark, ...]:
-    """Put a mark before others and thin these out, so that few of them reach far back."""
+    """Prepend a mark, and thin the others out, so that at most `MARKS` reach far back."""
     kept = [newest, *marks]
     i = 2
     while i < len(kept) - 1:
@@ -228,14 +228,14 @@ def with_newest(newest: Mark, marks: Iterable[Mark]) -> tuple[Mark, ...]:
 class Fingerprints:
     """Fingerprints of all partitions that are read.
 
-    The fingerprint of a log that was found to be another one between two polls, or in one that is given up,
-    changes together with its position: a commit in between would store the old position for the new log.
+    If a log is found to be replaced, `all` returns its old fingerprint until the next poll reports the new
+    position: a commit in between would otherwise store the old position for the new log.
     """
 
     def __init__(self) -> None:
         self._newest: dict[Partition, Record] = {}
         self._taken: dict[Partition, Fingerprint] = {}
-        self._polled: dict[Partition, Fingerprint] = {}  # as of the last poll, of those that are others since
+        self._polled: dict[Partition, Fingerprint] = {}  # as of the last poll, where changed since
 
     def replace(self, fingerprints: Mapping[Partition, Fingerprint]) -> None:
         """Continue from the fingerprints of a store."""
@@ -244,37 +244,37 @@ class Fingerprints:
         self._taken = dict(fingerprints)
 
     def delivered(self, partition: Partition, record: Record) -> None:
-        """Remember the last record that was evaluated.
+        """Remember the last evaluated record of a partition.
 
-        Records that were too large are skipped: with another limit, the same record would have another hash.
+        Records over the size limit are skipped: with another limit, they would have another hash.
         """
         if record.fault == TOO_LARGE:
             return
         self._newest[partition] = record
 
     def polled(self) -> None:
-        """Note that a poll reported the positions in all logs as they are known now."""
+        """Note that a poll has reported all positions, including those in replaced logs."""
         self._polled.clear()
 
-    def belong(self, partition: Partition, topic_id: str | None) -> Fingerprint:
-        """Return the fingerprint of a partition so far; from now on it has this topic id."""
+    def set_topic_id(self, partition: Partition, topic_id: str | None) -> Fingerprint:
+        """Return the fingerprint of a partition, and set its topic id for later calls."""
         fingerprint = self.of(partition)
         if topic_id is not None and fingerprint.topic_id != topic_id:
             self._taken[partition] = Fingerprint(topic_id, fingerprint.marks)
         return fingerprint
 
     def renew(self, partition: Partition, topic_id: str | None, marks: tuple[Mark, ...] = ()) -> None:
-        """Keep only these marks of a log that is another one now, or that ends earlier."""
+        """Replace topic id and marks of a log that was replaced or truncated."""
         self._polled.setdefault(partition, self.of(partition))
         self._taken[partition] = Fingerprint(topic_id, marks)
 
     def forget(self, partition: Partition) -> None:
-        """Forget a partition that is not read any more."""
+        """Forget a partition that is no longer read."""
         self._polled.setdefault(partition, self.of(partition))
         self._taken.pop(partition, None)
 
     def of(self, partition: Partition) -> Fingerprint:
-        """Fingerprint of one partition."""
+        """Return the fingerprint of one partition."""
         fingerprint = self._taken.get(partition) or Fingerprint()
         if (record := self._newest.pop(partition, None)) is not None:
             fingerprint = Fingerprint(fingerprint.topic_id, with_newest(mark_of(record), fingerprint.marks))
@@ -282,7 +282,7 @@ class Fingerprints:
         return fingerprint
 
     def all(self) -> Mapping[Partition, Fingerprint]:
-        """Fingerprints of all partitions at the last poll: one hash for each that delivered since then."""
+        """Return the fingerprints of all partitions as of the last poll; hashes one record of each."""
         for partition in list(self._newest):
             self.of(partition)
         return self._taken | self._polled

@@ -1,4 +1,4 @@
-"""Invalid records, as they were, in a topic of their own, for whoever mends and sends them again."""
+"""Writes invalid records unchanged to a dead letter topic, so that people can mend and resend them."""
 
 from __future__ import annotations
 
@@ -24,23 +24,23 @@ from streamwatch.edge.sources.kafka.spec import KafkaSpec
 from streamwatch.edge.sources.kafka.wire import CONNECTION_ERRORS, list_topics, worded
 from streamwatch.telemetry import DeadLettersDelayed, DeadLettersDropped, InternalEvent
 
-# Produce requests: one batch for one partition, and the code by which its leader answers.
+# Produce requests: one batch for one partition, answered by an error code.
 #
-# aiokafka's own producer repeats a batch until a time-out, reports one error for all records of a batch that
-# it has chosen, and asserts what users may write: it does not show which record a broker refuses.
+# aiokafka's producer retries a batch until a time-out, chooses the records of a batch itself and reports one
+# error for all of them: it does not show which record a broker refuses.
 
 
 Content = tuple[bytes | None, bytes | None, Sequence[tuple[str, bytes | None]]]
-"""Key, value and headers of a record."""
+"""(key, value, headers) of a record."""
 _ALL_REPLICAS: Final = -1
 _NO_LIMIT: Final = 1 << 30
-"""Larger than anything a broker takes: it is the broker that refuses."""
+"""Size limit that is larger than any broker's, so that the broker decides."""
 _NO_PRODUCER: Final = -1
 _MAGIC: Final = 2
 
 
 class Producer(Protocol):
-    """One connection over which batches are written; opened once, closed once."""
+    """One connection for writing batches; it is opened once and closed once."""
 
     async def leaders(self, topic: str) -> Mapping[int, int]:
         """Node that leads each partition of a topic, -1 for none; empty where there is no such topic."""
@@ -56,12 +56,12 @@ class Producer(Protocol):
 
 
 class KafkaProducer:
-    """Implements `Producer` by aiokafka's client.
+    """`Producer` over aiokafka's client.
 
     Parameters
     ----------
     spec
-        Where the brokers are and how to be let in.
+        Addresses of the brokers, and credentials.
     """
 
     def __init__(self, spec: KafkaSpec) -> None:
@@ -81,7 +81,7 @@ class KafkaProducer:
         if not self._open:
             await self._usage.start(self._client.bootstrap())
             self._open = True
-        listed = (await list_topics(self._client)).get(topic)  # asking by name would create it
+        listed = (await list_topics(self._client)).get(topic)  # asking for it by name might create it
         return {} if listed is None else listed.leaders
 
     async def send(self, leader: int, topic: str, partition: int, batch: bytes) -> int:
@@ -100,7 +100,7 @@ class KafkaProducer:
 
 
 async def produce(client: Any, leader: int, topic: str, partition: int, batch: bytes, timeout_ms: int) -> int:
-    """Send one batch, which may be empty, through a client of aiokafka; the code of the answer."""
+    """Send one batch, which may be empty, through aiokafka's client; return the error code of the answer."""
     request = ProduceRequest(None, _ALL_REPLICAS, timeout_ms, [(topic, [(partition, batch)])])
     answer: Any = await client.send(leader, request)
     [(_, [(_, code, *_)])] = answer.topics
@@ -108,9 +108,9 @@ async def produce(client: Any, leader: int, topic: str, partition: int, batch: b
 
 
 def batch_of(contents: Sequence[Content]) -> bytes:
-    """Write records as one batch of format v2, with the time of now.
+    """Encode records as one batch of format v2, with the current time.
 
-    A record may have neither key nor value.
+    Key and value of a record may be None.
     """
     builder = DefaultRecordBatchBuilder(_MAGIC, 0, 0, _NO_PRODUCER, _NO_PRODUCER, _NO_PRODUCER, _NO_LIMIT)
     for number, (key, value, headers) in enumerate(contents):
@@ -119,18 +119,18 @@ def batch_of(contents: Sequence[Content]) -> bytes:
 
 
 GIVE_UP_SECONDS: Final = 30.0
-"""Seconds for which brokers are asked to take what waits, before it is given up."""
+"""Time for which a `flush` tries to write dead letters, before it drops them."""
 FAILING_SECONDS: Final = 1.0
-"""The same after that, for a single attempt, until they take something again."""
+"""Time for the single attempt of a `flush` after dead letters were dropped, until brokers accept one."""
 MOST_BYTES: Final = 8_388_608
-"""Bytes that wait before they have to be written, whether or not a commit is due."""
+"""Bytes of waiting dead letters from which they are written before the next commit."""
 _BATCH_BYTES: Final = 524_288
 _BATCH_RECORDS: Final = 500
 _RETRY_SECONDS: Final = 0.5
 _BREAKS: Final = 2
-"""Connections that ended while a dead letter was sent alone, after which it is sent without its content."""
+"""Failed sends of a dead letter after which it is sent without its content."""
 _LARGE_BYTES: Final = 1_048_576
-"""Brokers close the connection over a request that is larger than they want; never over a smaller one."""
+"""Least size of a dead letter for which a closed connection may mean that brokers refuse its size."""
 _PROBE_MS: Final = 1_000
 
 _DENIED: Final = frozenset({29, 31})
@@ -138,11 +138,11 @@ _NO_TOPIC: Final = 3
 _TOO_LARGE: Final = frozenset({10, 18})
 _TOO_FEW_REPLICAS: Final = frozenset({19, 20})
 _LATER: Final = _TOO_FEW_REPLICAS | {5, 6, 7, 8, 9, 13, 14, 15, 16, 56, 74, 75, 76, 78, 89, 100}
-"""Codes that are not about the records: the partition cannot be written at the moment."""
+"""Error codes that do not concern the records: the partition cannot be written for now."""
 
 
 class _TopicRefused(Exception):  # noqa: N818 - it names what is the case
-    """Nothing can be written to the topic, whatever it is."""
+    """No record can be written to the topic."""
 
     def __init__(self, reason: str, text: str) -> None:
         self.reason = reason
@@ -151,16 +151,16 @@ class _TopicRefused(Exception):  # noqa: N818 - it names what is the case
 
 @dataclass(slots=True, eq=False)
 class _DeadLetter:
-    """One invalid record on its way."""
+    """One invalid record that waits to be written."""
 
     record: Record
     reason: str
     stub: str | None = None
-    """Why it is written without its content; None where it is written as it was."""
+    """Cause for which it is written without its content; None: it is written unchanged."""
     breaks: int = 0
-    """Connections that ended while it was sent."""
+    """Number of connections that ended while it was sent."""
     waits_for: tuple[str, str] = ("unreachable", "no answer")
-    """Reason and words of the last failure."""
+    """(reason, error) of the last failure."""
     done: bool = False
 
     @property
@@ -182,25 +182,24 @@ class _DeadLetter:
 class DeadLetterTopic:
     """Writes invalid records to a topic, at least once.
 
-    Keys, values and headers stay as they are; headers `streamwatch.topic`, `streamwatch.partition`,
+    Keys, values and headers are kept; the headers `streamwatch.topic`, `streamwatch.partition`,
     `streamwatch.offset` and `streamwatch.reason` are added. A record that was read without key and value, or
-    that brokers refuse as it is, becomes a stub: these headers, `streamwatch.stub` with the cause, and an
-    empty value. A stub that brokers refuse is only counted. What they do not take within
-    `give_up_seconds` is counted and reported, and reading goes on; from then until they take something again,
-    each flush is one attempt.
+    that brokers refuse, is replaced by a stub: these headers, `streamwatch.stub` with the cause, and an empty
+    value. A stub that brokers refuse is dropped and counted. So are records that brokers do not accept within
+    `give_up_seconds`, and reading continues; until brokers accept one again, each flush makes one attempt.
 
     Parameters
     ----------
     spec
-        Where the brokers are and how to be let in.
+        Addresses of the brokers, and credentials.
     topic
-        Name of the topic, which has to exist.
+        Name of the topic, which must exist.
     emit
         Receives internal events about records that are delayed or dropped.
     give_up_seconds
-        Time a `flush` takes at most.
+        Limit on the time of a `flush`.
     connect
-        Makes the next connection.
+        Function that makes a connection.
     """
 
     def __init__(
@@ -228,24 +227,24 @@ class DeadLetterTopic:
 
     @property
     def is_full(self) -> bool:
-        """Return whether so much waits that it has to be written first."""
+        """Tell whether `MOST_BYTES` are waiting, so that a `flush` is due before more records are read."""
         return self._bytes >= MOST_BYTES
 
     @property
     def problem(self) -> str | None:
-        """Reason for which dead letters wait, during a `flush` of which an attempt has failed; else None."""
+        """Reason why dead letters wait, during a `flush` after a failed attempt; else None."""
         if self._error is None:
             return None
         return f"{len(self._waiting)} dead letters wait for topic {self._topic}: {self._error}"
 
     def put(self, record: Record, reason: str) -> None:
-        """Have a record written by the next `flush`."""
+        """Add a record to those that the next `flush` writes."""
         empty = record.key is None and record.value is None
         self._waiting.append(dead_letter := _DeadLetter(record, reason, "no_content" if empty else None))
         self._bytes += dead_letter.size_bytes
 
     async def flush(self) -> None:
-        """Write what waits; returns once brokers have all of it, or it was dropped."""
+        """Write all waiting records; returns once brokers have accepted them, or they were dropped."""
         loop = asyncio.get_running_loop()
         deadline = loop.time() + (FAILING_SECONDS if self._failing else self._give_up_seconds)
         try:
@@ -265,12 +264,12 @@ class DeadLetterTopic:
         self._bytes = 0
 
     async def stop(self) -> None:
-        """Leave in bounded time; what waits was not committed, and is read again."""
+        """Close in bounded time; waiting records were not committed, and are read again after a restart."""
         self._waiting.clear()
         await self._close()
 
     def families(self) -> Sequence[Family]:
-        """Dead letters written and dropped since the start."""
+        """Return metrics: dead letters written and dropped since the start."""
         return [
             family("dead_letters_written_total", [((), float(self._written))]),
             family("dead_letter_stubs_total", _by_reason(self._stubs)),
@@ -278,14 +277,14 @@ class DeadLetterTopic:
         ]
 
     async def _attempt(self, seconds: float) -> None:
-        """Send everything once; what failed waits on, what was refused for good is dropped."""
+        """Try once to write all waiting records; failed ones keep waiting, refused ones are dropped."""
         allowed = asyncio.timeout(seconds)
         try:
             async with allowed:
                 await self._write()
         except CONNECTION_ERRORS as error:
             await self._close()
-            if not allowed.expired():  # a time-out explains less than the broker's answer before
+            if not allowed.expired():  # the broker's earlier answer explains more than a time-out
                 for entry in self._waiting:
                     entry.waits_for = "unreachable", worded(error)
         except _TopicRefused as refused:
@@ -312,7 +311,7 @@ class DeadLetterTopic:
             elif code in _LATER:
                 for entry in entries:
                     entry.waits_for = _reason_of(code), error_name(code)
-            elif len(entries) > 1:  # which of them is refused shows when they come in halves
+            elif len(entries) > 1:  # halves show which record is refused
                 half = len(entries) // 2
                 batches += [(partition, entries[half:]), (partition, entries[:half])]
             elif entries[0].stub is None:
@@ -322,7 +321,7 @@ class DeadLetterTopic:
                 self._drop(entries, _reason_of(code), error_name(code))
 
     def _batches(self, partitions: list[int], led: list[int]) -> list[tuple[int, list[_DeadLetter]]]:
-        """Return batches by partition, the last first; records that ended a connection are sent alone."""
+        """Return batches in reverse order of sending; records that ended a connection go alone, last."""
         if not led:
             for entry in self._waiting:
                 entry.waits_for = "unreachable", "no partition has a leader"
@@ -369,7 +368,7 @@ class DeadLetterTopic:
                 self._stubs[entry.stub] += 1
 
     def _give_up(self) -> None:
-        """Drop records, each for the reason for which it waited."""
+        """Drop all waiting records, each with the reason of its last failure."""
         self._failing = True
         by_cause: defaultdict[tuple[str, str], list[_DeadLetter]] = defaultdict(list)
         for entry in self._waiting:
@@ -408,14 +407,14 @@ def _reason_of(code: int) -> str:
 
 
 async def require_writable(connection: Connection, setting: str, topic: str, spec: KafkaSpec) -> None:
-    """Ask a broker whether this user may write to the topic of a setting, by a request without a record.
+    """Check that this user may write a setting's topic, by a produce request without records.
 
     Raises
     ------
     TopicsMissing
-        It does not exist.
+        The topic does not exist.
     WriteDenied
-        It may not be written.
+        This user may not write it.
     """
     listing = await connection.listing()
     require_topics([topic], listing, spec.bootstrap_servers)

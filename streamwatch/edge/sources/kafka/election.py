@@ -1,14 +1,14 @@
-"""One of several replicas elected by a consumer group, as far as aiokafka reports it.
+"""Election of one of several replicas by a consumer group.
 
-The group subscribes to a topic of one partition: who is assigned it is elected. Of aiokafka's consumer, as
-far as it matters here:
+The group subscribes to a topic of one partition: the member that is assigned it is elected. Properties of
+aiokafka's consumer that matter here:
 
-- It only logs that its session is lost, and keeps its assignment until it has joined again, which a cut
-  network puts off for as long as it lasts. So the one elected asks for a commit each second, which brokers
-  refuse to any generation but the newest; `Candidacy` computes for how long an answer is good.
-- `commit` tries again by itself, without end. The time of its first attempt counts.
-- It leaves the group, too, if nobody polls it for `max_poll_interval_ms`.
-- Its sticky assignor keeps what it remembers with the class, so each election has a class of its own.
+- It only logs that its session is lost, and keeps its assignment until it has joined again, which takes as
+  long as a network outage. So the elected replica commits each second, which brokers refuse to all but the
+  newest generation; `Candidacy` computes for how long an answer is a proof.
+- `commit` retries without end. The time of its first attempt counts.
+- It leaves the group if it is not polled for `max_poll_interval_ms`.
+- Its sticky assignor stores its memory in the class, so each election has a class of its own.
 """
 
 from __future__ import annotations
@@ -31,13 +31,13 @@ from streamwatch.edge.sources.kafka.spec import KafkaSpec
 from streamwatch.edge.sources.kafka.wire import CONNECTION_ERRORS, worded
 
 _HEARTBEAT_SECONDS: Final = 0.5
-"""How soon a member learns that another one has left."""
+"""Time until a member learns that another one has left, at most."""
 _POLL_MS: Final = 100
 _RETRY_SECONDS: Final = 1.0
 
 
 def steady_seconds() -> float:
-    """Seconds of a clock that goes on while the process is stopped, and while the host sleeps."""
+    """Return seconds of a monotonic clock that also runs while the process is stopped and the host sleeps."""
     return time.clock_gettime(time.CLOCK_BOOTTIME) if hasattr(time, "CLOCK_BOOTTIME") else time.monotonic()
 
 
@@ -52,16 +52,16 @@ class ElectionSpec:
 
 
 class Election:
-    """Member of the group from `run` on, until cancelled.
+    """Membership of this replica in the electing group, from `run` until it is cancelled.
 
     Parameters
     ----------
     spec
         Group and topic.
     candidacy
-        Receives internal events.
+        Is told when this replica joins, is elected, renews its proof, loses or leaves.
     changed
-        Called after each such event.
+        Called after each of these.
     clock
         Monotonic clock in seconds.
     """
@@ -81,10 +81,10 @@ class Election:
         self._consumer: Any = None
         self._elected = asyncio.Event()
         self.problem: str | None = None
-        """Reason for which it is no member; None while it is one."""
+        """Reason why it is no member of the group; None while it is one."""
 
     async def run(self) -> None:
-        """Be a member, and join again after failures; leave the group at the end."""
+        """Be a member of the group, and join again after failures, until cancelled; then leave it."""
         while True:
             self._consumer = consumer = self._made()
             try:
@@ -96,7 +96,7 @@ class Election:
                 self._changed()
                 seconds = self._spec.kafka.stop_timeout_ms / 1_000
                 await attempted(consumer.stop(), seconds)
-                await Client(consumer._client).close(seconds)  # noqa: SLF001 - consumers do not show theirs
+                await Client(consumer._client).close(seconds)  # noqa: SLF001 - consumers do not expose it
             await asyncio.sleep(_RETRY_SECONDS)
 
     def _made(self) -> Any:
@@ -132,7 +132,7 @@ class Election:
             await asyncio.wait({renewing})
 
     async def _renew(self, consumer: Any) -> None:
-        """Prove each second that the group has elected nobody else."""
+        """Prove once a second, by a commit, that the group has elected no other replica."""
         session, candidacy = self._spec.session, self._candidacy
         while True:
             self._elected.clear()
@@ -153,13 +153,13 @@ class Election:
         The assignment was requested some time ago, so the term begins unproven: its first renewal proves it.
         """
         if self._partition in partitions:
-            self._consumer.pause(self._partition)  # the topic is for the election only, and is not read
+            self._consumer.pause(self._partition)  # the topic serves the election only, and is not read
             self._elected.set()
             self._candidacy.win(self._clock() - self._spec.session.timeout)
         self._changed()
 
     def revoked(self) -> None:
-        """Note that the group elects anew, so that this replica is not elected."""
+        """Note that the group holds a new election, so that this replica is not elected."""
         self._candidacy.lose()
         self._changed()
 
@@ -171,7 +171,7 @@ class _Listener(ConsumerRebalanceListener):
         self._election = election
 
     def on_partitions_revoked(self, revoked: Collection[TopicPartition]) -> None:
-        """Give the election up."""
+        """Pass the revocation on."""
         del revoked
         self._election.revoked()
 

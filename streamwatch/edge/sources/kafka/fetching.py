@@ -1,9 +1,9 @@
 """Fetches from the leaders of all partitions, one request to a node at a time.
 
-Uses the client's connections and its knowledge of leaders, not its consumer: what that raises on the content
-of a record would end reading (see `reader`). A partition is asked for again once everything of it was taken,
-so memory is bounded by one answer for each; of many partitions less is asked for at a time (`bytes_of_each`).
-One that fails, for whatever reason, waits alone.
+Uses the client's connections and its metadata, not its consumer, which raises on invalid records and so would
+end reading (see `batches.reader`). A partition is requested again once all records of its answer were taken,
+so that memory is bounded by one answer for each; with many partitions, answers are smaller (`bytes_of_each`).
+A partition that fails waits without delaying others.
 """
 
 from __future__ import annotations
@@ -26,12 +26,12 @@ from streamwatch.edge.sources.kafka.refusals import error_name
 from streamwatch.edge.sources.kafka.spec import KafkaSpec
 from streamwatch.edge.sources.kafka.wire import CONNECTION_ERRORS, Answer, ask, worded
 
-# How long to wait before the next attempt.
+# Waiting times before the next attempt.
 
 
 @dataclass(slots=True)
 class Backoff:
-    """Doubles from `initial` to `maximum` seconds; each wait is drawn from its upper half."""
+    """Exponential back-off from `initial` to `maximum` seconds; each wait is random within its upper half."""
 
     initial: float
     maximum: float
@@ -39,64 +39,64 @@ class Backoff:
     attempts: int = 0
 
     def next_seconds(self) -> float:
-        """The wait after one more failure."""
+        """Count a failure, and return the wait in seconds."""
         ceiling = min(self.maximum, self.initial * 2.0 ** min(self.attempts, 32))
         self.attempts += 1
         return ceiling * (0.5 + 0.5 * self.random())
 
     def reset(self) -> None:
-        """Begin anew after a success."""
+        """Forget failures, after a success."""
         self.attempts = 0
 
 
-# One partition as it is being fetched.
+# State of one partition that is fetched.
 
 
 @dataclass(slots=True, eq=False)
 class Slot:
-    """State of one partition; a new assignment replaces it, so that earlier answers are dropped."""
+    """State of one partition; a new assignment replaces the slot, so that late answers are dropped."""
 
     partition: Partition
     position: int
     """Offset of the next record to be taken."""
     backoff: Backoff
-    """Back-off after errors of this partition alone."""
+    """Back-off after errors of this partition."""
     reader: PartitionReader | None = None
     """Answer that is being taken."""
     since: float = 0.0
-    """When that answer came."""
+    """Time at which `reader`'s answer came (monotonic seconds)."""
     retry_at: float = 0.0
-    """Time before which nothing is requested."""
+    """Time before which the partition is not requested (monotonic seconds)."""
     high_watermark: int = -1
-    """As of the last answer; -1 before the first."""
+    """High watermark in the last answer; -1 before the first."""
     answer: int = 0
     """Number of the last answer without an error, among those of all partitions."""
     sent_at: float = 0.0
-    """When the request of the last answer was sent."""
+    """Time at which the request of the last answer was sent (monotonic seconds)."""
     out_of_range: bool = False
     """Whether the log does not hold the position."""
     damage: Damage | None = None
-    """Damage at the position, which further attempts would not cure."""
+    """Damage at the position that retries do not cure; None without any."""
     asked: int = -1
-    """Later offset by which brokers find the position, after damage in the log; -1 for itself."""
+    """Later offset by which brokers find the position, after damage in the log; -1: the position itself."""
     suspected: int = -1
-    """Offset at which an answer was broken once, or a broker failed."""
+    """Offset at which an answer was broken once, or a broker failed; -1 without one."""
     error: str = ""
-    """A failure that is to be reported."""
+    """Failure to report; empty without one."""
     failures: int = 0
-    """Errors of a broker at `suspected`."""
+    """Number of a broker's errors at `suspected`."""
     salvage: asyncio.Task[None] | None = None
-    """Search for the offset at which reading can go on."""
+    """Task that searches the offset at which reading can continue; None without damage."""
     denied_since: float | None = None
-    """Time since which there were only denials."""
+    """Time since which all answers denied access (monotonic seconds); None if the last did not."""
 
     @property
     def idle(self) -> bool:
-        """Return whether nothing of it is left to be taken or to be reported."""
+        """Tell whether the partition has nothing left to take or report, so that it can be requested."""
         return self.reader is None and self.damage is None and self.salvage is None and not self.out_of_range
 
     def seek(self, position: int) -> None:
-        """Go on from another offset; what came before is void."""
+        """Continue from another offset, and drop the answer, errors and damage before it."""
         self.position = position
         self.reader = self.damage = self.denied_since = None
         self.asked = -1
@@ -108,20 +108,20 @@ class Slot:
         self.backoff.reset()
 
 
-# Unreadable parts of a log: when they count as such, and where reading goes on behind them.
+# Unreadable parts of a log: when they are given up, and where reading continues.
 
 
 class Unreadable:
-    """Gives damaged stretches of partitions up, after they were tried often enough.
+    """Gives up damaged parts of partitions, after enough attempts to read them.
 
     Parameters
     ----------
     client
-        aiokafka's.
+        aiokafka's client.
     arrived
         Set when there is damage to report.
     wake
-        Set when there is something to be fetched again.
+        Set when there is a partition to fetch again.
     """
 
     def __init__(self, client: Any, arrived: asyncio.Event, wake: asyncio.Event) -> None:
@@ -130,9 +130,10 @@ class Unreadable:
         self._wake = wake
 
     def broken(self, slot: Slot, damage: Damage) -> None:
-        """Handle an answer that cannot be read from here on; the rest is void, as an abort may be missing.
+        """Drop an answer that is damaged at the position, as aborts may be missing from its rest.
 
-        Unless the checksum shows that it was written so, it is fetched once more first.
+        It is fetched once more before the damage is given up, unless the checksum shows that it was written
+        so.
         """
         slot.reader = None
         if not damage.certain and slot.suspected != slot.position:
@@ -142,7 +143,7 @@ class Unreadable:
         self._wake.set()
 
     def suspect(self, slot: Slot, tries: int, reason: str, *, to_the_end: bool) -> None:
-        """Count a failure to read at the slot's position; after `tries` of them it counts as damaged."""
+        """Count a failure to read at the slot's position; give it up as damaged after `tries`."""
         slot.failures = slot.failures + 1 if slot.suspected == slot.position else 1
         slot.suspected = slot.position
         if slot.failures >= tries:
@@ -158,7 +159,7 @@ class Unreadable:
             slot.salvage = asyncio.create_task(self._salvage(slot, damage, to_the_end=to_the_end))
 
     async def _salvage(self, slot: Slot, damage: Damage, *, to_the_end: bool) -> None:
-        """Search where the log can be read again; if nowhere yet, the same is tried again later."""
+        """Search the offset from which the log can be read; without one, retry the position later."""
 
         async def look(offset: int) -> Look:
             node = self._client.cluster.leader_for_partition(TopicPartition(*slot.partition))
@@ -183,7 +184,7 @@ class Unreadable:
         if resumed is None:
             slot.error = damage.reason
             slot.retry_at = time.monotonic() + slot.backoff.next_seconds()
-        elif resumed.position <= slot.position:  # nothing is lost: it is only to be asked for otherwise
+        elif resumed.position <= slot.position:  # nothing is lost: another offset leads to it
             slot.asked = resumed.asked
         else:
             slot.damage = damage._replace(next_offset=resumed.position, asked=resumed.asked)
@@ -192,50 +193,50 @@ class Unreadable:
 
 
 WAIT_MS: Final = 500
-"""How long a broker waits for records when there are none."""
+"""Time that a broker waits for records when there are none."""
 SOON_MS: Final = 100
-"""How long it waits while records of other partitions are held back, which may wait for this answer."""
+"""The same time while records of other partitions on the node wait to be taken, perhaps for this answer."""
 TAKING_SECONDS: Final = 0.1
-"""How long others on a node wait until what came from it is taken: an answer may take `WAIT_MS`."""
+"""Time for which a request to a node waits until answers of its other partitions are taken."""
 TRIES: Final = 3
-"""Errors of a broker at one offset after which the batch there counts as unreadable."""
+"""Number of a broker's errors at one offset after which the batch there is given up."""
 EMPTY_TRIES: Final = 10
-"""Empty answers, each after `WAIT_MS`, though the log goes on: so a broker answers when it finds no batch.
-Where answers come sooner, more of them in the same time."""
+"""Number of empty answers, each after `WAIT_MS`, before the end of the log, after which a batch is given up:
+so a broker answers when it finds no batch. Proportionally more where answers come sooner."""
 REPORT_AFTER: Final = 3
-"""Failures in a row before one is reported: a leader that changed is found at the next attempt."""
+"""Failures in a row before one is reported: after a change of leader, the next attempt succeeds."""
 REPORT_EVERY: Final = 10
-"""Unanswered requests to one node in a row before it is reported: nodes come and go."""
+"""Unanswered requests to one node in a row before one is reported: nodes restart."""
 MOST_BYTES: Final = 52_428_800
-"""Of one answer, over all partitions."""
+"""Bytes of one answer at most, over all partitions."""
 HELD_BYTES: Final = 32 * 1_048_576
-"""Bytes of the answers of all partitions that wait to be taken, where `LEAST_BYTES` of each are no more."""
+"""Bytes at most of waiting answers, over all partitions, unless `LEAST_BYTES` for each are more."""
 LEAST_BYTES: Final = 131_072
-"""Bytes to ask for of a partition at least, however many there are, unless the limit is lower: requests
-for less take more time than their records."""
+"""Bytes to request of a partition at least, unless its limit is lower: a smaller request takes more time than
+its records."""
 
 
 def bytes_of_each(partitions: int, limit: int) -> int:
-    """Number of bytes to ask for of each of so many partitions; `limit` is `max_partition_fetch_bytes`."""
+    """Return the bytes to request of each of `partitions`; `limit` is `max_partition_fetch_bytes`."""
     return min(limit, max(LEAST_BYTES, HELD_BYTES // max(partitions, 1)))
 
 
 OUT_OF_RANGE, CORRUPT, DENIED, UNKNOWN = 1, 2, 29, -1
 MOVED: Final = frozenset({3, 5, 6, 9, 74, 75, 76, 78, 100})
-"""Error codes after which leaders are looked for anew: no leader, another one, a topic that is not there."""
+"""Error codes after which metadata is refreshed: no leader, another leader, no such topic."""
 
 
 class Fetching:
-    """Keeps one answer for each partition, or has asked for it.
+    """Fetches all partitions: holds one answer of each, or has requested it.
 
     Parameters
     ----------
     client
-        aiokafka's.
+        aiokafka's client.
     spec
-        Bytes to ask for, and how long to wait after errors.
+        Limits on bytes, and waits after errors.
     scanner
-        Reads records of format v2.
+        Scanner of batches of format v2.
     """
 
     def __init__(self, client: Any, spec: KafkaSpec, scanner: Scanner) -> None:
@@ -248,12 +249,12 @@ class Fetching:
         self._not_before: dict[int, float] = {}
         self._loop: asyncio.Task[None] | None = None
         self._size_bytes = spec.max_partition_fetch_bytes
-        """Bytes to ask for of each partition."""
+        """Bytes to request of each partition."""
         self.answers = 0
-        """Answers without an error so far, over all partitions."""
+        """Number of answers without an error so far, over all partitions."""
         self.slots: dict[Partition, Slot] = {}
         self.arrived = asyncio.Event()
-        """Set when there is something to take or to report."""
+        """Set when there are records to take, or something to report."""
         self.unreadable = Unreadable(client, self.arrived, self._wake)
 
     def assign(self, positions: Mapping[Partition, int]) -> None:
@@ -267,18 +268,18 @@ class Fetching:
         self._wake.set()
 
     def seek(self, partition: Partition, position: int, asked: int = -1) -> None:
-        """Go on from another offset, for which a broker may have to be asked by a later one."""
+        """Continue from another offset; `asked` is a later one by which brokers find it, -1 for itself."""
         self.slots[partition].seek(position)
         self.slots[partition].asked = asked
         self._wake.set()
 
     def taken(self, slot: Slot) -> None:
-        """Everything of the answer was taken: ask for more."""
+        """Drop an answer whose records were all taken, and request the next."""
         slot.reader = None
         self._wake.set()
 
     def check(self) -> None:
-        """Raise what ended the fetching, which nothing but a bug does."""
+        """Raise the exception that ended the fetching; only a bug causes one."""
         if self._loop is not None and self._loop.done():
             self._loop.result()
 
@@ -309,7 +310,7 @@ class Fetching:
             self.arrived.set()
 
     def _dispatch(self, now: float) -> float:
-        """Ask every node that is free for partitions of which nothing is left; seconds to the next turn."""
+        """Send requests for idle partitions to nodes without one; return the seconds to the next call."""
         wanted: dict[int, list[Slot]] = {}
         waiting: dict[int, float] = {}
         later = now + 1.0
@@ -385,8 +386,7 @@ class Fetching:
         elif answer.readable <= max(slot.position, slot.asked) or crowded:
             return
         elif self._size_bytes < self._spec.max_partition_fetch_bytes:
-            # Of a batch larger than what was asked for, brokers give only one in an answer, of the first
-            # partition that has one.
+            # Brokers exceed the requested bytes only for the first partition in an answer, by one batch.
             self._size_bytes = self._spec.max_partition_fetch_bytes
         else:
             tries = EMPTY_TRIES * WAIT_MS // wait_ms
@@ -411,11 +411,11 @@ class Fetching:
             self.unreadable.suspect(slot, TRIES, reason, to_the_end=code == CORRUPT)
 
 
-# Hands out what was fetched, in turns of so many records; large batches are decompressed in threads.
+# Taking fetched records, a limited number in a turn; large batches are decompressed in threads.
 
 
 LARGE_AT_ONCE: Final = 2
-"""Large batches that stand decompressed in memory, over all partitions."""
+"""Large decompressed batches in memory at most, over all partitions."""
 
 
 class TurnRecords(NamedTuple):
@@ -423,24 +423,24 @@ class TurnRecords(NamedTuple):
 
     records: dict[Partition, KafkaRecords]
     damages: dict[Partition, Damage]
-    """What stands next in a partition and cannot be read, and where reading goes on after it."""
+    """Damage at the position of a partition."""
     out_of_range: list[Partition]
-    """Their logs do not hold the position: `seek` is needed."""
+    """Partitions whose logs do not hold the position: `seek` is needed."""
     failed: dict[Partition, tuple[str, float]]
-    """Why, and seconds until the next attempt, where attempts fail repeatedly."""
+    """(error, seconds until the next attempt) of partitions whose requests fail repeatedly."""
     denied: dict[Partition, float]
-    """Seconds for which nothing but denials came, where this user may not read."""
+    """Seconds for which all answers denied access, for partitions that this user may not read."""
 
 
 class Taking:
-    """Takes from the answers of all partitions in turn.
+    """Takes records from the answers of all partitions, the earliest answer first.
 
     Parameters
     ----------
     fetching
-        What brings them.
+        Holds the answers.
     max_records
-        Records in one turn.
+        Records of one turn at most.
     """
 
     def __init__(self, fetching: Fetching, max_records: int) -> None:
@@ -448,7 +448,7 @@ class Taking:
         self._max_records = max_records
 
     async def take(self, wanted: Collection[Partition] | None, timeout_seconds: float) -> TurnRecords:
-        """The next records of these partitions, or of all; nothing after the timeout.
+        """Wait for the next records of these partitions, or of all (None), at most `timeout_seconds`.
 
         Raises
         ------
@@ -475,7 +475,7 @@ class Taking:
                 return taken
 
     def _slots(self, wanted: Collection[Partition] | None) -> list[Slot]:
-        """Those that may deliver; what is held back gives large memory back."""
+        """Return the slots of wanted partitions, or of all; others free large decompressed batches."""
         slots = self._fetching.slots
         if wanted is None:
             return list(slots.values())
@@ -486,7 +486,7 @@ class Taking:
         return [slot for partition, slot in slots.items() if partition in chosen]
 
     async def _unpack(self, slots: list[Slot]) -> None:
-        """Decompress one large batch, if one stands next and few others are in memory."""
+        """Decompress one large batch, if any is next and fewer than `LARGE_AT_ONCE` are in memory."""
         heavy = [slot.reader for slot in slots if slot.reader is not None and slot.reader.heavy]
         readers = [slot.reader for slot in self._fetching.slots.values() if slot.reader is not None]
         large = sum(reader.held_bytes > AT_ONCE_BYTES for reader in readers)
@@ -497,7 +497,7 @@ class Taking:
         taken = TurnRecords({}, {}, [], {}, {})
         room = self._max_records
         now = time.monotonic()
-        for slot in sorted(slots, key=lambda slot: slot.since):  # what came first goes first
+        for slot in sorted(slots, key=lambda slot: slot.since):  # the earliest answer first
             if slot.error:
                 taken.failed[slot.partition] = slot.error, max(slot.retry_at - now, 0.0)
                 slot.error = ""
@@ -512,7 +512,7 @@ class Taking:
         return taken
 
     def _from(self, slot: Slot, room: int, taken: TurnRecords) -> int:
-        """Take from one answer; the number of records."""
+        """Take up to `room` records from one answer; return their number."""
         reader = slot.reader
         assert reader is not None  # noqa: S101 - asked by the caller
         records = reader.take(room)

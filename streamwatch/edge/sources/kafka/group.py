@@ -1,8 +1,9 @@
 """Comparison of the state with the consumer group: whether another state or consumer uses the group.
 
-The offsets committed to the group carry the name of the state that committed them. A daemon reads them before
-it commits: if another state's name has come after its own, another daemon commits to the same group.
-Consumers that subscribe are members of the group, and brokers then refuse commits of one that is none.
+Offsets committed to the group have the mark of the state that committed them as metadata. A daemon reads them
+before it commits: if another state's mark has replaced its own, another daemon commits to the same group. If
+consumers subscribe with the group, they are its members, and brokers refuse commits of this daemon, which is
+none.
 
 Without a group, nothing outside the state directory shows that the directory was lost or restored.
 """
@@ -27,7 +28,7 @@ _MARK = re.compile(r"state=(\S+) commit=(\d+)")
 
 
 class Foreign(NamedTuple):
-    """Reason why the group's offsets are not of this state as it is now."""
+    """Finding that the group's offsets are not those of this state, with a remedy."""
 
     cause: Literal["state_lost", "state_restored", "state_replaced", "group_shared"]
     what: str
@@ -35,7 +36,7 @@ class Foreign(NamedTuple):
 
 
 def foreign(group: str, own: str, theirs: Iterable[str], *, begun: bool) -> Foreign | None:
-    """Compare this state's mark with those in the group; None if all is well or nothing is known.
+    """Compare this state's mark with those in the group; None if they agree, or any is unknown.
 
     Parameters
     ----------
@@ -46,7 +47,7 @@ def foreign(group: str, own: str, theirs: Iterable[str], *, begun: bool) -> Fore
     theirs
         Texts committed with the group's offsets; those of other programs are ignored.
     begun
-        This state holds positions.
+        Whether this state has positions.
     """
     mine = _MARK.fullmatch(own)
     marks: dict[str, int] = {}
@@ -82,16 +83,16 @@ OWN_NAME: Final = "give each of them a kafka.group_id of its own"
 
 
 def shared(group: str, own: str, theirs: Iterable[str]) -> Foreign | None:
-    """Return whether another state has committed to the group since this one did; None if not.
+    """Report another state that has committed to the group since this one did; None without one.
 
     Parameters
     ----------
     group
         Name of the consumer group.
     own
-        This state's mark; it has committed to the group before.
+        Mark of this state, which has committed to the group before.
     theirs
-        Texts that the group's offsets have now.
+        Metadata texts of the group's offsets.
     """
     mine = _MARK.fullmatch(own)
     if mine is None:
@@ -112,7 +113,7 @@ def shared(group: str, own: str, theirs: Iterable[str]) -> Foreign | None:
 
 
 def of_members(group: str, members: Sequence[str] = ()) -> Foreign:
-    """Describe a group with which consumers subscribe, so that no position can be committed to it."""
+    """Describe a group whose members subscribe, so that no position can be committed to it."""
     named = f" ({', '.join(members[:_SHOWN])})" if members else ""
     return Foreign(
         "group_shared",
@@ -129,9 +130,9 @@ class Group:
     spec
         Settings, with the name of the group.
     mark
-        Gives the text that names this state and its last commit.
+        Returns this state's mark: its identity and last commit.
     losses
-        Counts a group that another state has used, and refuses it with `on_data_loss: fail`.
+        Counts findings, and raises LogLost for them with `on_data_loss: fail`.
     emit
         Receives internal events.
     monotonic
@@ -157,7 +158,7 @@ class Group:
         self._reported: set[str] = set()
 
     async def commit(self, connection: Connection, positions: Mapping[Partition, int], text: str) -> None:
-        """Commit positions with the text that names this state, and check whether anybody else commits.
+        """Commit positions with this state's mark (`text`), and check that no other state or consumer does.
 
         Raises
         ------
@@ -169,7 +170,7 @@ class Group:
             self._report(shared(str(self._spec.group_id), text, await connection.texts(positions)))
         try:
             await connection.commit(positions, text)
-        except CommitFailedError:  # only a group with members refuses so: this daemon is never one
+        except CommitFailedError:  # the group has members, and this daemon is none
             self._report(of_members(str(self._spec.group_id)))
             raise
         self._committed = True
@@ -180,7 +181,7 @@ class Group:
             self._losses.foreign(*found)
 
     async def ask(self, connection: Connection, partitions: Iterable[Partition], *, begun: bool) -> None:
-        """Compare the state with the commits of the group; `on_data_loss: fail` lets errors be raised."""
+        """Compare the state with the group's offsets, once; raises errors only with `on_data_loss: fail`."""
         group, own = self._spec.group_id, self._offset_metadata()
         if group is None or not own or self._asked:
             return

@@ -1,8 +1,8 @@
-"""The ledger topic as it is read: the latest committed record of a deployment, and its decisions.
+"""Reader of the ledger topic: the latest committed record of a deployment, and its decisions.
 
-A reader of committed records stops before the oldest transaction that is open, be it another deployment's.
-Its end is therefore asked of another client, which reads uncommitted: below it everything has to be read, or
-what this deployment has committed above an open transaction would be missed.
+A reader of committed records stops before the oldest open transaction, also of another deployment. The end of
+the topic is therefore read by a second client, with uncommitted reads, and the first one reads up to it:
+otherwise it would miss records that this deployment committed after the beginning of an open transaction.
 """
 
 from __future__ import annotations
@@ -20,17 +20,17 @@ _POLL_MS: Final = 50
 
 
 def part_key(name: str, number: int) -> bytes:
-    """Key of a record with part of the decisions of a deployment."""
+    """Return the key of the record with one part of a deployment's decisions."""
     return f"{name}/decisions/{number}".encode()
 
 
 class LedgerTail:
-    """Reads on where it stopped; from the beginning at first, and after `close`.
+    """Follower of one deployment's records; begins at the topic's beginning, also after `close`.
 
     Parameters
     ----------
     kafka
-        Where the brokers are.
+        Addresses of the brokers, and credentials.
     topic
         Name of the ledger topic.
     name
@@ -50,25 +50,25 @@ class LedgerTail:
         self._ledger: Ledger | None = None
         self._parts: dict[bytes, bytes] = {}
         self._coming: dict[bytes, bytes] = {}
-        """Parts of a transaction whose record of the ledger is yet to be read: it comes last."""
+        """Parts read of a transaction whose ledger record, its last, is not yet read."""
 
     async def client(self) -> Any:
-        """Start it if need be, and give the client, which knows the cluster."""
+        """Start the consumers if need be, and return the client, which has the cluster's metadata."""
         if self._consumer is None:
             self._forget()
             self._consumer = self._made("read_committed")
             self._ends = self._made("read_uncommitted")
             await self._consumer.start()
             await self._ends.start()
-        return self._consumer._client  # noqa: SLF001 - consumers do not show theirs, as producers do
+        return self._consumer._client  # noqa: SLF001 - consumers do not expose it, as producers do
 
     async def read(self) -> Ledger | None:
-        """Read to the end as it is now; the latest record, or None where there is none.
+        """Read to the present end of the topic; return the latest record, or None without one.
 
         Raises
         ------
         PublicationError
-            If a record is none of this version.
+            If a record is not of this version.
         """
         await self._at_work()
         end = (await self._ends.end_offsets([self._partition]))[self._partition]
@@ -77,18 +77,18 @@ class LedgerTail:
         return self._ledger
 
     async def follow(self, seconds: float) -> Ledger | None:
-        """Read what comes within so long, or sooner if something does; the latest record."""
+        """Wait up to `seconds` for new records; return the latest record, or None without one."""
         await self._at_work()
         await self._take(int(1_000 * seconds))
         return self._ledger
 
     def decisions(self) -> Decisions | None:
-        """Decisions beside the latest record; None where there are none.
+        """Return the decisions written with the latest record; None without any.
 
         Raises
         ------
         PublicationError
-            If they are none of this version.
+            If they are incomplete, or not of this version.
         """
         if self._ledger is None or not self._ledger.decisions:
             return None
@@ -102,7 +102,7 @@ class LedgerTail:
             raise PublicationError(str(error)) from error
 
     async def close(self) -> None:
-        """Leave in bounded time; the next read begins anew."""
+        """Close in bounded time; the next read begins at the beginning."""
         consumers = (self._consumer, self._ends)
         self._consumer = self._ends = None
         for consumer in consumers:

@@ -1,4 +1,4 @@
-"""Positions of reading in all partitions, and whether each log is still the one that was read."""
+"""Positions of all partitions: kept true to changes of the cluster, and reported with each poll."""
 
 from __future__ import annotations
 
@@ -29,30 +29,30 @@ from streamwatch.edge.sources.kafka.wire import Listed, Listing
 from streamwatch.telemetry import FetchFailed, InternalEvent, PartitionsAdded
 
 PROBES = 32
-"""Records asked for at once; each brings one batch."""
+"""Remembered records that are fetched at the same time, at most; each brings one batch."""
 
 
 class PartitionPositions:
-    """Positions and fingerprints, kept true to a changing cluster.
+    """Positions and fingerprints of all partitions, updated when logs or topics change.
 
-    A change is looked for at each new connection and in each listing: by the topics' ids, and by fetching a
-    remembered record where connections are new or ids unknown. A step that fails has moved nothing by halves:
-    it is repeated on the next connection.
+    Changes are detected at each new connection and in each listing: by the topics' ids, and by fetching a
+    remembered record where the connection is new or ids are unknown. A step that fails leaves positions
+    consistent, and is repeated on the next connection.
 
     Parameters
     ----------
     spec
-        Where to begin what has no position.
+        Where partitions without a position begin.
     topics
-        Those that are read.
+        Topics that are read.
     losses
-        Counts what was lost, and refuses it with `on_data_loss: fail`.
+        Counts data loss, and raises LogLost with `on_data_loss: fail`.
     emit
-        Where internal events go.
+        Receives internal events.
     wall
-        Seconds since the epoch, for `start_from: -2h` alone.
+        Clock in seconds since the epoch, used only for starts such as `-2h`.
     topics_since_ms
-        Time (ms) from which some topics are read, instead of `start_from`.
+        Returns the time (ms) from which some topics are read, instead of `start_from`.
     """
 
     def __init__(
@@ -79,31 +79,31 @@ class PartitionPositions:
     def replace(
         self, positions: Mapping[Partition, int], fingerprints: Mapping[Partition, Fingerprint]
     ) -> None:
-        """Set the positions of a store; partitions unknown to it have those at which they began."""
+        """Set positions from a store; other partitions return to the positions at which they began."""
         given = {p: position for p, position in positions.items() if p.topic in self._topics}
         self.positions = self._origins | given
         self._moved.clear()
         self.fingerprints.replace({p: fingerprints[p] for p in given if p in fingerprints})
 
-    def pass_over(self, partition: Partition, resumed: int) -> None:
-        """Set the position behind what cannot be read."""
+    def skip_to(self, partition: Partition, resumed: int) -> None:
+        """Set the position after a part of the log that cannot be read."""
         self.positions[partition] = resumed
         self._moved.add(partition)
 
     def take_moved(self) -> frozenset[Partition]:
-        """Name the partitions whose logs were found changed since the last call."""
+        """Return the partitions whose logs were found changed since the last call."""
         moved = frozenset(self._moved)
         self._moved.clear()
         return moved
 
     def release_findings(self) -> None:
-        """Release findings about the logs, as the positions of a poll now include them."""
+        """Make findings about the logs visible, as a poll now reports the positions after them."""
         self.fingerprints.polled()
         self._losses.release()
 
     async def settle(self, connection: Connection, listing: Listing) -> None:
-        """Settle the position in every partition of a cluster that was away or may have changed meanwhile."""
-        self._heed(listing)
+        """Determine the position in every partition, and verify all logs, on a new connection."""
+        self._require_current_ids(listing)
         begun = {p.topic for p in self.positions}
         new = [Partition(t, n) for t in self._topics if t not in begun for n in listing[t].partitions]
         since_ms, now_ms = self._topics_since_ms(), round(self._wall() * 1_000)
@@ -118,15 +118,17 @@ class PartitionPositions:
         self._match(listing)
 
     async def revise(self, connection: Connection, listing: Listing) -> bool:
-        """Compare a listing with what is being read; return whether there is something else to read."""
-        self._heed(listing)
+        """Compare a listing with the partitions being read; tell whether any was added or its log changed."""
+        self._require_current_ids(listing)
         unsure = [p for p in self.positions if self._there(p, listing) and self._kin(p, listing) != "same"]
         moved = await self._verify(connection, listing, unsure)
         return self._match(listing) or moved
 
-    async def nearby(self, connection: Connection, listing: Listing, refused: Collection[Partition]) -> None:
-        """Replace positions that brokers do not have by the nearest ones they have, or begin a new log."""
-        self._heed(listing)
+    async def move_to_nearest(
+        self, connection: Connection, listing: Listing, refused: Collection[Partition]
+    ) -> None:
+        """Replace refused positions by the nearest offset of the log, or the beginning of a recreated one."""
+        self._require_current_ids(listing)
         for partition in refused:
             wanted = self.positions[partition]
             fingerprint, kin = self.fingerprints.of(partition), self._kin(partition, listing)
@@ -145,8 +147,8 @@ class PartitionPositions:
                 else:
                     self._cut(partition, listed, end, [m for m, what in found.items() if what == "same"])
 
-    def _heed(self, listing: Listing) -> None:
-        """Brokers learn of changes in turn; one that still lists a topic's former self is not believed."""
+    def _require_current_ids(self, listing: Listing) -> None:
+        """Raise StaleMetadata for a listing with a topic's former id, from a broker behind the others."""
         for topic in self._topics:
             if (listed := listing.get(topic)) is not None and listed.topic_id in self._former_ids:
                 raise StaleMetadata(f"a broker still lists the former topic {topic}")
@@ -163,7 +165,7 @@ class PartitionPositions:
     async def _verify(
         self, connection: Connection, listing: Listing, partitions: Sequence[Partition]
     ) -> bool:
-        """Judge the logs of these by topic id and remembered records; whether any position moved."""
+        """Judge logs by topic id and remembered records; tell whether any log had changed."""
         moved = False
         for start in range(0, len(partitions), PROBES):
             some = partitions[start : start + PROBES]
@@ -175,7 +177,7 @@ class PartitionPositions:
     async def _evidence(
         self, connection: Connection, listing: Listing, partition: Partition
     ) -> dict[Mark, Found]:
-        """What stands where remembered records stood, the newest first, until that decides."""
+        """Compare remembered records with the log, the newest first, until the judgement is certain."""
         kin, found = self._kin(partition, listing), dict[Mark, Found]()
         for mark in self.fingerprints.of(partition).marks if kin != "other" else ():
             found[mark] = await self._found(connection, listing[partition.topic], partition, mark)
@@ -199,14 +201,14 @@ class PartitionPositions:
     ) -> bool:
         listed, position = listing[partition.topic], self.positions[partition]
         kin = self._kin(partition, listing)
-        if not found and kin != "other":  # nothing of it was ever delivered
-            self.fingerprints.belong(partition, listed.topic_id)
+        if not found and kin != "other":  # no record of it was ever delivered
+            self.fingerprints.set_topic_id(partition, listed.topic_id)
             return False
         verdict = judge(kin, list(found.values()))
         if verdict in ("intact", "unverified"):
             if verdict == "unverified":
                 self._losses.unverified(partition, next(iter(found)).offset)
-            self.fingerprints.belong(partition, listed.topic_id)
+            self.fingerprints.set_topic_id(partition, listed.topic_id)
             return False
         first, end = await connection.ends(partition)
         if verdict == "recreated":
@@ -233,11 +235,11 @@ class PartitionPositions:
         self.positions[partition] = resumed
 
     def _match(self, listing: Listing) -> bool:
-        """Take up partitions that topics got since, from their beginning; give up those that are gone."""
+        """Add new partitions of topics, from their beginning, and remove those that no longer exist."""
         there = {Partition(t, n) for t in self._topics for n in listing[t].partitions}
         for partition in sorted(self.positions.keys() - there):
             if self._kin(partition, listing) == "same":
-                continue  # a topic never shrinks: this broker has yet to learn that it grew
+                continue  # a topic never shrinks: this broker does not yet know that it grew
             self._losses.vanished(partition, self.positions[partition])
             self._moved.add(partition)
             del self.positions[partition]
@@ -248,26 +250,26 @@ class PartitionPositions:
             self._emit(PartitionsAdded(topic, count))
         for partition in added:
             self.positions[partition] = self._origins[partition] = 0
-            self.fingerprints.belong(partition, listing[partition.topic].topic_id)
+            self.fingerprints.set_topic_id(partition, listing[partition.topic].topic_id)
         return bool(added)
 
 
-# State of every partition in a poll: position, end of the log, and whether it is caught up.
+# State of every partition as of a poll: position, end of the log, and whether it is caught up.
 
 
 LOOK_SECONDS = 0.1
-"""How old the reported state of a partition that did not deliver may be, while others deliver."""
+"""Age that the reported state of a partition without records may have while others deliver."""
 
 
 class PartitionStatus:
-    """Keeps what is known of partitions that need not be looked at in each poll.
+    """Cache of partitions' states, so that a poll inspects only those that may have changed.
 
     Parameters
     ----------
     health
-        Knows when each partition was last fetched.
+        Tells when each partition was last fetched.
     grace_ms
-        A partition is caught up only by a fetch newer than this.
+        A partition is caught up only if a fetch of it was answered within this time.
     monotonic
         Monotonic clock in seconds.
     """
@@ -280,13 +282,13 @@ class PartitionStatus:
         self._look_at_all = 0.0
 
     def clear(self) -> None:
-        """Drop what is known, as partitions or positions have changed."""
+        """Drop all states, as partitions or positions have changed."""
         self._latest, self._look_at_all = {}, 0.0
 
-    def worth_a_look(
+    def to_inspect(
         self, delivered: Collection[Partition], positions: Mapping[Partition, int]
     ) -> Collection[Partition]:
-        """Return partitions that may have changed: those that delivered, and now and then all of them."""
+        """Return the partitions to inspect: those that delivered, and every `LOOK_SECONDS` all of them."""
         now = self._monotonic()
         if delivered and now < self._look_at_all:
             return delivered
@@ -296,7 +298,7 @@ class PartitionStatus:
     def after(
         self, looked_at: Collection[Partition], positions: Mapping[Partition, int], connection: Connection
     ) -> Mapping[Partition, PartitionState]:
-        """Return the state of every partition after a poll that looked at these."""
+        """Inspect some partitions after a poll, and return the states of all."""
         self._health.look(connection, looked_at)
         states = self.states(looked_at, positions, connection)
         self._latest = states if len(states) == len(positions) else self._latest | states
@@ -308,37 +310,37 @@ class PartitionStatus:
         positions: Mapping[Partition, int],
         connection: Connection | None,
     ) -> dict[Partition, PartitionState]:
-        """Return the state of these partitions now."""
+        """Return the states of partitions now."""
         states: dict[Partition, PartitionState] = {}
         for partition in partitions:
             position = positions[partition]
             highwater = -1 if connection is None else connection.last_fetch(partition)[0]
             caught_up = highwater == position and self._health.fetched_within(partition, self._grace_ms)
-            # A leader that has just restarted may answer with a high watermark it has yet to recover.
+            # A leader that has just restarted may answer with a high watermark that is too low.
             shown = max(highwater, position) if highwater >= 0 else -1
             at_end_ms = None if connection is None else connection.at_end_ms(partition, position)
             states[partition] = PartitionState(position, shown, caught_up, at_end_ms)
         return states
 
 
-# Which partitions a connection reads, as topics change.
+# Assignment of partitions to a connection.
 
 
 class Assignment:
-    """Assigns every partition of the topics, and others when the topics are no longer the same.
+    """Assigns every partition of the topics to a connection, again when topics change.
 
     Parameters
     ----------
     spec
-        How long to wait for what.
+        Time limits, and required topics.
     topics
-        Those that have to exist.
+        Topics that are read, which must exist.
     positions
-        Positions of reading, and fingerprints of the logs.
+        Positions, and fingerprints of the logs.
     status
-        What is known of partitions as they are read.
+        States of partitions, dropped when the assignment changes.
     background
-        Lists topics now and then.
+        Lists topics at intervals.
     """
 
     def __init__(
@@ -356,25 +358,24 @@ class Assignment:
         self._background = background
         self._changes_settled = 0
         self.missing: frozenset[str] | None = None
-        """Of the spec's `required_topics`, those that were not there when topics were last listed; None
-        before that."""
+        """Topics of the spec's `required_topics` that were missing in the last listing; None before one."""
 
     async def settle(self, connection: Connection, listing: Listing) -> None:
-        """Read over this connection from the current positions.
+        """Determine positions, and assign all partitions to a new connection.
 
         Raises
         ------
         TopicsMissing
             A topic does not exist.
         ReadingEnded
-            A log is not the one that was read, and `on_data_loss` is `fail`.
+            A log was changed or replaced, and `on_data_loss` is `fail`.
         """
         self._require_topics(listing)
         await self._positions.settle(connection, listing)
         self._assign(connection)
 
-    async def tend(self, connection: Connection) -> frozenset[Partition]:
-        """Check topics for changes between two polls; gives the partitions whose log may have changed.
+    async def apply_changes(self, connection: Connection) -> frozenset[Partition]:
+        """Apply changes of topics between two polls; return the partitions whose logs may have been replaced.
 
         Raises
         ------
@@ -382,10 +383,10 @@ class Assignment:
             As from `settle`.
         """
         suspect_partitions = self._suspect_partitions(connection)
-        fresh = self._background.tend(connection, suspect=bool(suspect_partitions))
+        fresh = self._background.start_due(connection, suspect=bool(suspect_partitions))
         if len(suspect_partitions) == len(self._positions.positions) and fresh is None:
             await self._background.listed(self._spec.poll_timeout_ms / 1_000)
-            fresh = self._background.tend(connection, suspect=False)
+            fresh = self._background.start_due(connection, suspect=False)
         if fresh is not None:
             self._require_topics(fresh.listing)
             if await self._positions.revise(connection, fresh.listing):
@@ -393,8 +394,8 @@ class Assignment:
             self._changes_settled = max(self._changes_settled, fresh.change_signals)
         return self._suspect_partitions(connection)
 
-    async def go_on_nearby(self, connection: Connection, refused: Sequence[Partition]) -> None:
-        """Go on at the nearest offsets, or in new logs, where logs do not hold the next offset.
+    async def move_to_nearest(self, connection: Connection, refused: Sequence[Partition]) -> None:
+        """Continue at the nearest offsets, or in recreated logs, where logs do not hold the position.
 
         Raises
         ------
@@ -403,7 +404,7 @@ class Assignment:
         """
         listing = await connection.listing()
         self._require_topics(listing)
-        await self._positions.nearby(connection, listing, refused)
+        await self._positions.move_to_nearest(connection, listing, refused)
         for partition in refused:
             connection.seek(partition, self._positions.positions[partition])
         self._status.clear()
@@ -425,22 +426,22 @@ class Assignment:
         self.missing = frozenset(dict(self._spec.required_topics)) - there
 
 
-# Parts of logs that could not be read: reported and skipped.
+# Damaged parts of logs, which are reported and skipped.
 
 
 class Damages:
-    """Remembers damage until what came before it was evaluated.
+    """Keeps reported damage until the records before it were evaluated, then skips it.
 
     Parameters
     ----------
     spec
-        How long a topic may be denied.
+        Time after which denied access ends reading.
     positions
-        Positions of reading.
+        Positions of all partitions.
     losses
-        Counts what is passed over.
+        Counts damage.
     emit
-        Where internal events go.
+        Receives internal events.
     """
 
     def __init__(
@@ -456,16 +457,16 @@ class Damages:
         self._emit = emit
         self._found: Mapping[Partition, Damage] = {}
 
-    def heed(self, taken: TurnRecords, connection: Connection) -> None:
-        """Report what could not be read; damage is skipped with the next poll.
+    def report(self, taken: TurnRecords, connection: Connection) -> None:
+        """Report failures, denials and damage of one turn; `skip` skips the damage at the next poll.
 
-        Records before the damage are delivered now and evaluated first: a commit in between must not store
-        the damage with a position before it.
+        Records before the damage are delivered and evaluated first: a commit in between must not store the
+        damage with a position before it.
 
         Raises
         ------
         ReadingEnded
-            This user may not read a topic.
+            Access to a topic was denied for `denied_ms`.
         """
         for partition, (error, delay) in taken.failed.items():
             self._emit(FetchFailed(*partition, connection.position(partition), error, round(delay, 3)))
@@ -474,8 +475,8 @@ class Damages:
             raise ReadingEnded(str(ReadDenied(sorted(denied), self._spec)))
         self._found = taken.damages
 
-    def pass_over(self, connection: Connection) -> None:
-        """Go on behind the damage that was found with the last poll.
+    def skip(self, connection: Connection) -> None:
+        """Count and skip the damage that was found with the last poll.
 
         Raises
         ------
@@ -487,4 +488,4 @@ class Damages:
             if partition in self._positions.positions:
                 self._losses.unreadable(partition, damage)
                 connection.seek(partition, damage.next_offset, damage.asked)
-                self._positions.pass_over(partition, damage.next_offset)
+                self._positions.skip_to(partition, damage.next_offset)

@@ -1,56 +1,56 @@
-"""Batches of records for a transactional producer, written by a compiled loop.
+"""Builds batches of records for a transactional producer, by a compiled loop.
 
-aiokafka's own builder takes 1.6 µs of CPU for each record. A batch is in format v2 (KIP-98):
+aiokafka's own builder takes 1.6 µs of CPU for each record. A batch in format v2 (KIP-98) is:
 
     base offset 8, length 4, leader epoch 4, magic 1, CRC-32C 4, attributes 2, last offset delta 4,
     base timestamp 8, maximum timestamp 8, producer id 8, producer epoch 2, base sequence 4, records 4
     record …   length, attributes, timestamp delta, offset delta, key, value, headers; numbers are varints
 
-The checksum is of everything behind it.
+The checksum covers all bytes after it.
 """
 
 from __future__ import annotations
 
 import time
 from collections.abc import Iterator
-from struct import Struct
 from typing import Any, Final, NamedTuple
 
 import numpy as np
-from aiokafka.record.util import calc_crc32c
 from numpy.typing import NDArray
 
 from streamwatch.core.jit import entry, inner
+from streamwatch.edge.sources.kafka.batches.frames import (
+    CHECKED_FROM,
+    HEAD,
+    LOG_OVERHEAD,
+    TRANSACTIONAL,
+    crc32c,
+)
 
-_HEAD: Final = Struct(">qiibIhiqqqhii")
-_CHECKED_FROM: Final = 21
-_LENGTH_FROM: Final = 12
 _MAGIC: Final = 2
-_TRANSACTIONAL: Final = 0x10
 _ROOM: Final = 32
-"""Bytes of a record beside its key and value, at most."""
-_crc32c: Any = calc_crc32c
+"""Bytes of a record besides its key and value, at most."""
 
 
 class Texts(NamedTuple):
     """Keys and values of records."""
 
     values: NDArray[np.uint8]
-    """One behind the other."""
+    """uint8: the values, concatenated."""
     starts: NDArray[np.int64]
     stops: NDArray[np.int64]
-    """Shape (n,): where each value begins and ends."""
+    """Shape (n,): record i has the value `values[starts[i] : stops[i]]`."""
     keys: NDArray[np.uint8]
-    """Different keys, one behind the other."""
+    """uint8: the distinct keys, concatenated."""
     key_ends: NDArray[np.int64]
-    """Shape (k + 1,): key i begins at `key_ends[i]` and ends at `key_ends[i + 1]`."""
+    """Shape (k + 1,): key i is `keys[key_ends[i] : key_ends[i + 1]]`."""
     key_numbers: NDArray[np.int32]
     """Shape (n,): number of each record's key."""
 
 
 @inner
 def varint_size(value: Any) -> Any:
-    """Bytes of a number that is not negative, as a varint in zigzag."""
+    """Return the bytes of a non-negative number as a zigzag varint."""
     size, rest = 1, value >> 6
     while rest > 0:
         rest >>= 7
@@ -60,7 +60,7 @@ def varint_size(value: Any) -> Any:
 
 @inner
 def put_varint(out: Any, at: Any, value: Any) -> Any:
-    """Write a number that is not negative as a varint in zigzag; where it ends."""
+    """Write a non-negative number as a zigzag varint; return the position after it."""
     rest = value << 1
     while rest > 127:
         out[at] = (rest & 127) | 128
@@ -72,20 +72,20 @@ def put_varint(out: Any, at: Any, value: Any) -> Any:
 
 @entry
 def put_records(texts: Any, chosen: Any, begin: Any, most_bytes: Any, out: Any) -> Any:
-    """Write records of one batch; return the index of the first that has no room, and the bytes written.
+    """Write records of one batch; return the index of the first that does not fit, and the bytes written.
 
     Parameters
     ----------
     texts
-        `Texts`.
+        Keys and values of all records.
     chosen
         int64: numbers of the records of a partition, in order.
     begin
         Index in `chosen` of the first record.
     most_bytes
-        Bytes of the batch, exceeded by its first record only.
+        Limit on the bytes, which only the batch's first record may exceed.
     out
-        uint8 with room for them; written to.
+        uint8: the batch, written here.
     """
     at, index = 0, begin
     while index < len(chosen):
@@ -115,7 +115,7 @@ def put_records(texts: Any, chosen: Any, begin: Any, most_bytes: Any, out: Any) 
 
 
 class PreparedBatch:
-    """A batch as aiokafka's producer takes it instead of its own `BatchBuilder`.
+    """A batch with the interface of aiokafka's `BatchBuilder`, which its producer accepts.
 
     Parameters
     ----------
@@ -129,25 +129,25 @@ class PreparedBatch:
 
     def __init__(self, records: bytes, count: int, time_ms: int) -> None:
         self._records = records
-        self._size = _HEAD.size + len(records)
+        self._size = HEAD.size + len(records)
         self._count = count
         self._time_ms = time_ms
         self._producer = (-1, -1, -1)
         self._buffer: bytearray | None = None
 
     def close(self) -> None:
-        """Nothing can be added anyway."""
+        """Do nothing: no record can be added."""
 
     def closed(self) -> bool:
-        """Return True, as nothing can be added."""
+        """Return True: no record can be added."""
         return True
 
     def size(self) -> int:
-        """Bytes of the batch."""
+        """Return the bytes of the batch."""
         return self._size
 
     def record_count(self) -> int:
-        """Number of records."""
+        """Return the number of records."""
         return self._count
 
     def _set_producer_state(self, producer_id: int, producer_epoch: int, base_sequence: int) -> None:
@@ -160,17 +160,17 @@ class PreparedBatch:
         return self._buffer
 
     def _written(self) -> bytearray:
-        numbers = (0, self._size - _LENGTH_FROM, -1, _MAGIC, 0, _TRANSACTIONAL, self._count - 1)
+        numbers = (0, self._size - LOG_OVERHEAD, -1, _MAGIC, 0, TRANSACTIONAL, self._count - 1)
         times = (self._time_ms, self._time_ms)
-        buffer = bytearray(_HEAD.pack(*numbers, *times, *self._producer, self._count))
+        buffer = bytearray(HEAD.pack(*numbers, *times, *self._producer, self._count))
         buffer += self._records
-        checked = memoryview(buffer)[_CHECKED_FROM:]
-        buffer[_CHECKED_FROM - 4 : _CHECKED_FROM] = _crc32c(checked).to_bytes(4, "big")
+        checked = memoryview(buffer)[CHECKED_FROM:]
+        buffer[CHECKED_FROM - 4 : CHECKED_FROM] = crc32c(checked).to_bytes(4, "big")
         return buffer
 
 
 def batches_of(texts: Texts, chosen: NDArray[np.int64], most_bytes: int) -> Iterator[PreparedBatch]:
-    """Give the batches of the records of a partition, in order."""
+    """Yield the batches of a partition's records (`chosen`), in order."""
     largest = int(
         (texts.stops - texts.starts)[chosen].max(initial=0) + np.diff(texts.key_ends).max(initial=0)
     )
@@ -183,7 +183,7 @@ def batches_of(texts: Texts, chosen: NDArray[np.int64], most_bytes: int) -> Iter
 
 
 def texts_of(records: list[tuple[bytes, bytes]]) -> Texts:
-    """Texts of records given as keys and values."""
+    """Make the texts of (key, value) pairs."""
     numbers: dict[bytes, int] = {}
     of_each = [numbers.setdefault(key, len(numbers)) for key, _ in records]
     ends, key_ends = np.zeros(len(records) + 1, np.int64), np.zeros(len(numbers) + 1, np.int64)
@@ -195,7 +195,7 @@ def texts_of(records: list[tuple[bytes, bytes]]) -> Texts:
 
 
 def warm_up_batches() -> None:
-    """Compile the writer, or load what was compiled before."""
+    """Compile the writer, or load it from the cache of compiled functions."""
     put_records(texts_of([]), np.zeros(0, np.int64), 0, 0, np.zeros(0, np.uint8))
     one = texts_of([(b"k", b"v")])
     put_records(one, np.zeros(1, np.int64), 0, 1, np.zeros(_ROOM, np.uint8))

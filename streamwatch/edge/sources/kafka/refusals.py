@@ -1,4 +1,4 @@
-"""Errors that no retry and no restart will cure, with the setting to change."""
+"""Explains errors of connections, and names the setting to change where no retry helps."""
 
 from __future__ import annotations
 
@@ -22,39 +22,39 @@ REMEDIES: Final = (
     (r"GroupAuthorizationFailed", "the right to READ the group kafka.group_id"),
     (r"TopicAuthorizationFailed", "the right to READ the topics"),
 )
-"""What to check, by pattern of an error of the client or the brokers."""
+"""(pattern of an error, setting to check) for errors by which brokers refuse a client."""
 
 
 class TokenSourceMissing(ValueError):  # noqa: N818 - it names what is the case
-    """The package that makes tokens is not installed."""
+    """The package that signs tokens is not installed."""
 
 
 TOKEN: Final = re.compile(r"Token(Denied|Unavailable): (.+)")
-"""Errors of `tokens` as the client's log has them: kind, and what to change."""
+"""Pattern of an error of `tokens` in the client's log: its kind, and what to change."""
 TOKEN_REFUSED: Final = {
     "OAUTHBEARER": "kafka.security.oauth.scope and kafka.security.oauth.extensions, and which issuer and "
     "audience the brokers expect",
     "AWS_MSK_IAM": "kafka.security.aws_region, the clock of this host, and that the role may do "
     "kafka-cluster:Connect",
 }
-"""What to look at where brokers refuse a token, by the mechanism."""
+"""Mechanism → what to check where brokers refuse its token."""
 
 
 def of_token(message: str) -> str | None:
-    """Return why there is no token to authenticate with; None if the error is another one."""
+    """Return why no token was granted; None for any other error."""
     found = TOKEN.search(message)
     return None if found is None else found[2]
 
 
 def not_let_in(message: str, spec: KafkaSpec) -> str | None:
-    """Return what to change if brokers refuse this client; None if waiting may help.
+    """Return what to change where brokers refuse this client; None where waiting may help.
 
     Parameters
     ----------
     message
-        The error, and what the client complained of.
+        The error, and the client's last log line.
     spec
-        Where the brokers are.
+        Settings of the connection.
     """
     if (token := TOKEN.search(message)) is not None:
         denied = token[1] == "Denied"
@@ -69,7 +69,7 @@ def not_let_in(message: str, spec: KafkaSpec) -> str | None:
     return None
 
 
-# What is probably the matter where a connection fails, in words.
+# Probable causes of failed connections.
 
 
 FAILED: Final = r"(?i)authentication ?failed"
@@ -93,25 +93,25 @@ MEANINGS: Final = (
         "its certificate is not trusted: check kafka.security.ca_file and kafka.security.check_hostname",
     ),
 )
-"""What the client complains of (a pattern), and what it means."""
+"""(pattern of the client's error, its probable cause)."""
 CLOSED: Final = {
     "PLAINTEXT": "speaks TLS or asks for a user, and kafka.security.protocol is PLAINTEXT",
     "SASL_PLAINTEXT": "speaks TLS, and kafka.security.protocol is SASL_PLAINTEXT: set SASL_SSL",
     "SSL": "speaks no TLS, and kafka.security.protocol is SSL: set PLAINTEXT",
     "SASL_SSL": "speaks no TLS, and kafka.security.protocol is SASL_SSL: set SASL_PLAINTEXT",
 }
-"""What the port probably does, by how it was spoken to, where a broker only closes the connection."""
+"""Security protocol → probable cause, where a broker closes the connection without an answer."""
 
 
 def explanation(client_error: str, spec: KafkaSpec) -> str | None:
-    """Return what a failed connection probably means, with the setting to check; None if nothing is known.
+    """Return the probable cause of a failed connection, with the setting to check; None if unknown.
 
     Parameters
     ----------
     client_error
         Error of the client.
     spec
-        How it connects.
+        Settings of the connection.
     """
     protocol = spec.security_protocol
     if re.search(FAILED, client_error) and (look_at := TOKEN_REFUSED.get(spec.sasl_mechanism)):
@@ -125,15 +125,15 @@ def explanation(client_error: str, spec: KafkaSpec) -> str | None:
 
 
 def error_name(code: int) -> str:
-    """Return the name of an error of the protocol, and its code, as some have no name here."""
+    """Return the name and code of an error of the protocol; aiokafka has no name for some."""
     return f"{kafka_errors.for_code(code).__name__} ({code})"
 
 
-# Rights that an operator has to grant, named where brokers deny them.
+# Access that brokers deny, with the rights that an operator has to grant.
 
 
 class ReadDenied(Exception):  # noqa: N818 - it names what is the case
-    """Topics that this user may see and not read; no restart cures it.
+    """Topics that this user may see but not read; a restart does not help.
 
     Attributes
     ----------
@@ -151,7 +151,7 @@ class ReadDenied(Exception):  # noqa: N818 - it names what is the case
 
 
 class WriteDenied(Exception):  # noqa: N818 - it names what is the case
-    """A topic that settings have written to, and this user may not write."""
+    """A topic that is written by settings, and that this user may not write."""
 
     def __init__(self, setting: str, topic: str, spec: KafkaSpec) -> None:
         super().__init__(

@@ -1,4 +1,4 @@
-"""The connection at hand, and the making of the next one while there is none."""
+"""The current connection, and attempts to make the next one while there is none."""
 
 from __future__ import annotations
 
@@ -15,20 +15,20 @@ from streamwatch.edge.sources.kafka.wire import CONNECTION_ERRORS, Listing, word
 
 
 class Session:
-    """One connection after another, each settled before anybody sees it.
+    """A sequence of connections; each becomes current only after `settle` succeeds with it.
 
     Parameters
     ----------
     spec
-        Where the brokers are and how long to wait for what.
+        Addresses of the brokers, credentials and time limits.
     topics
-        Those that have to exist.
+        Topics that must exist.
     health
-        Notes failures and new connections.
+        Is told of failures and new connections.
     settle
-        Makes a new connection read from where reading stands.
+        Makes a new connection read from the present positions.
     jitter
-        Numbers in [0, 1).
+        Function that returns random numbers in [0, 1).
     """
 
     def __init__(
@@ -48,18 +48,17 @@ class Session:
         self._connecting: asyncio.Task[None] | None = None
         self._parting: Connection | None = None
         self.connection: Connection | None = None
-        """None while brokers are away or the last one was given up."""
+        """The current connection; None while brokers are unreachable or the last one was dropped."""
 
     async def begin(self) -> None:
-        """Connect, however long brokers are away.
+        """Make the first connection, waiting for unreachable brokers without limit.
 
         Raises
         ------
         TopicsMissing
-            A topic is absent twice.
+            A topic is missing, also after `topic_grace_ms`.
         ReadingEnded
-            For `denied_ms`, brokers did nothing but refuse to let this client in; or a package that makes
-            tokens is missing.
+            Brokers refused this client for `denied_ms`; or the package that signs tokens is missing.
         """
         self._client_log.attach()
         missed = False
@@ -83,16 +82,16 @@ class Session:
             await asyncio.sleep(delay)
 
     def drop(self, connection: Connection, error: BaseException) -> None:
-        """Give a connection up and make another."""
+        """Drop the connection, report brokers as lost, and start making another one."""
         self.connection, self._parting = None, connection
         self._connecting = asyncio.create_task(self._replace(self._failed(error)))
 
     def proven(self) -> None:
-        """Forget failures, as the connection works."""
+        """Reset the back-off, as the connection works."""
         self._backoff.reset()
 
     async def halt(self) -> bool:
-        """Stop connecting; return whether that was under way."""
+        """Cancel attempts to connect; tell whether any were under way, so that `resume` is needed."""
         if self._connecting is None or self._connecting.done():
             return False
         self._connecting.cancel()
@@ -100,19 +99,19 @@ class Session:
         return self.connection is None
 
     def resume(self) -> None:
-        """Connect anew after `halt`."""
+        """Start connecting again, after `halt`."""
         self._connecting = asyncio.create_task(self._replace(0.0))
 
-    async def connected_soon(self) -> None:
-        """Wait a poll's time for the attempts to connect, which go on in between."""
+    async def wait_connected(self) -> None:
+        """Wait up to `poll_timeout_ms` for a connection; attempts continue in the background."""
         if self._connecting is None:
             raise RuntimeError("poll() before start()")
         await asyncio.wait({self._connecting}, timeout=self._spec.poll_timeout_ms / 1_000)
         if self._connecting.done():
             self._connecting.result()
 
-    def heed_silence(self) -> None:
-        """Report brokers that do not answer; a connection silent for too long raises `TimeoutError`."""
+    def check_silence(self) -> None:
+        """Report brokers that are silent for `alive_ms`; raises TimeoutError after `stall_ms`."""
         silent_seconds = self._health.silent_ms / 1_000
         if silent_seconds * 1_000 > self._spec.stall_ms:
             raise TimeoutError(f"no answer for {silent_seconds:.0f} s")
@@ -120,7 +119,7 @@ class Session:
             self._health.failed(f"no answer for {silent_seconds:.0f} s{self._client_error()}")
 
     async def end(self, timeout_seconds: float) -> None:
-        """Stop connecting, in bounded time; a connection that is open is the caller's to close."""
+        """Cancel attempts to connect, in bounded time; the caller closes the current connection."""
         self.connection = None
         if self._connecting is not None:
             self._connecting.cancel()
@@ -130,7 +129,7 @@ class Session:
         self._client_log.detach()
 
     async def _connect(self, required: Mapping[str, str] | None = None) -> None:
-        """Make a connection to read over; `required` are further topics, with their settings."""
+        """Make a connection and settle it; `required` is further topics that must exist → their settings."""
         connection = Connection(self._spec)
         try:
             await connection.open()
@@ -156,7 +155,7 @@ class Session:
                 delay_seconds = self._failed(error)
 
     def _failed(self, error: BaseException) -> float:
-        """Report that brokers are away; return the seconds until the next attempt."""
+        """Report brokers as lost; return the seconds until the next attempt."""
         delay = self._backoff.next_seconds()
         self._health.failed(worded(error) + self._client_error(), delay)
         return delay

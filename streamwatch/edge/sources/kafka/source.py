@@ -1,4 +1,4 @@
-"""All partitions of the configured topics, read by one process that keeps its own positions."""
+"""The source: reads all partitions of the configured topics, and keeps its own positions."""
 
 from __future__ import annotations
 
@@ -25,19 +25,19 @@ from streamwatch.edge.sources.kafka.spec import KafkaSpec
 from streamwatch.edge.sources.kafka.wire import CONNECTION_ERRORS, Listing
 from streamwatch.telemetry import InternalEvent, TopicsAssigned
 
-# Series of the brokers, and of what was lost of their logs.
+# Metrics of the brokers, and of data loss.
 
 
 def source_families(counts: DataLossCounters | None, *, up: bool) -> Sequence[Family]:
-    """Series of the source.
+    """Return the metrics of the source.
 
     Parameters
     ----------
     counts
-        None before state is open: then there are no samples of them, as a scrape must not see 0 where the run
-        before had counted.
+        Counts of data loss; None before the state is open: they then have no samples, as a scrape must not
+        see 0 after the counts of the previous run.
     up
-        Whether the brokers answer.
+        Whether brokers answer.
     """
     return [
         single("kafka_up", float(up)),
@@ -57,29 +57,30 @@ NOTHING: Mapping[Partition, Fingerprint] = MappingProxyType({})
 
 
 class KafkaSource:
-    """Implements `core.ports.Source`.
+    """Source of all partitions of topics of Kafka; implements `core.ports.Source`.
 
-    Positions live here, not in the client: a poll that fails moves none, and whatever replaces the connection
-    goes on from them. A log that is not the one that was read is noticed (see `loss`): by topic id before
-    anything of it is delivered, and where brokers give no ids, by remembered records. That the state itself
-    was lost or exchanged is known from the consumer group alone: without `group_id` it is not noticed.
+    Positions are kept here, not in the client: a poll that fails changes none, and the next connection
+    continues from them. A replaced log is detected (see `data_loss`) by its topic id before any record of it
+    is delivered; where brokers report no ids, by remembered records. A lost or exchanged state is detected
+    only by the offsets of the consumer group, so only with `group_id`.
 
     Parameters
     ----------
     spec
-        Where the brokers are and how long to wait for what.
+        Addresses of the brokers, credentials and time limits.
     topics
-        Topics whose every partition is read.
+        Topics to read.
     emit
-        Where internal events go.
+        Receives internal events.
     offset_metadata
-        `state=<identity> commit=<number>` of the durable state as it is, which goes with advisory offsets;
-        empty where state is not durable.
+        Returns the state's mark, `state=<identity> commit=<number>`, which is committed with offsets; empty
+        where the state is not durable.
     topics_since_ms
-        Topics that were added to the state, and the time (ms) from which each is read instead of
+        Returns topics that were added to the state, and the time (ms) from which each is read instead of
         `start_from`.
     monotonic, wall, jitter
-        Seconds that never go back, seconds since the epoch (for `start_from: -2h` alone), numbers in [0, 1).
+        Monotonic clock in seconds; clock in seconds since the epoch, used only for starts such as `-2h`;
+        random numbers in [0, 1).
     """
 
     def __init__(  # noqa: PLR0913  # clocks, and what is asked of the state
@@ -117,7 +118,7 @@ class KafkaSource:
 
     @property
     def up(self) -> bool:
-        """A broker answered something within the last `alive_ms`: a fetch, be it empty, or a listing."""
+        """Tell whether a broker answered a fetch or a listing within the last `alive_ms`."""
         if (connection := self._session.connection) is None:
             return False
         self._health.look(connection, self._partition_positions.positions)
@@ -125,66 +126,65 @@ class KafkaSource:
 
     @property
     def assigned(self) -> bool:
-        """Every partition has a position on an open connection."""
+        """Tell whether a connection is open and every partition is assigned to it."""
         return self._session.connection is not None and bool(self._partition_positions.positions)
 
     @property
     def losses(self) -> Mapping[str, int]:
-        """Times the log was found changed under the reader, or the state not the one last used, by cause.
+        """Number of changed logs, and of states that were not the one last used, by cause.
 
-        Like the two that follow: as of the last `release_findings`, so that it goes with the positions
-        committed.
+        This, `records_lost` and `position_unverified` are as of the last `release_findings`, so that they fit
+        the committed positions.
         """
         return self._losses.released.times
 
     @property
     def records_lost(self) -> Mapping[str, int]:
-        """Offsets skipped thereby, by cause, where the number is known."""
+        """Number of offsets skipped because of that, by cause, where it is known."""
         return self._losses.released.records
 
     @property
     def position_unverified(self) -> int:
-        """Times the record that identifies a log was gone from it."""
+        """Number of logs whose identifying record was gone."""
         return self._losses.released.unverified_positions
 
     def count_from(
         self, losses: Mapping[str, int], records_lost: Mapping[str, int], unverified_positions: int
     ) -> None:
-        """Go on counting from what is durable, before a start or rewind to the positions that go with it."""
+        """Continue from durable counts, before a start or rewind to the positions committed with them."""
         self._losses.count_from(DataLossSnapshot(losses, records_lost, unverified_positions))
 
     def fingerprints(self) -> Mapping[Partition, Fingerprint]:
-        """Fingerprints of the logs by what was evaluated of them; hashed now, one record for each."""
+        """Return the fingerprints of the logs as of the evaluated records; hashes one record of each."""
         return self._partition_positions.fingerprints.all()
 
     def evaluated(self, newest: Mapping[Partition, Record]) -> None:
-        """Recognise the logs by these records from now on, the last that were evaluated of each."""
+        """Set the last evaluated record of partitions, by which their logs are identified."""
         for partition, record in newest.items():
             self._partition_positions.fingerprints.delivered(partition, record)
 
     def release_findings(self) -> None:
-        """Let findings of polls about the logs be committed, together with the positions after them."""
+        """Make findings about the logs visible, to be committed with the positions after them."""
         self._partition_positions.release_findings()
 
     def durable(self, positions: Mapping[Partition, int]) -> None:
-        """Commit these positions, which are durable now, with the mark, when it is time."""
+        """Set the positions, durable now, to commit with the state's mark at the next interval."""
         if self._spec.group_id is not None:
             self._background.durable(dict(positions), self._offset_metadata())
 
     async def start(
         self, positions: Mapping[Partition, int], fingerprints: Mapping[Partition, Fingerprint] = NOTHING
     ) -> None:
-        """Verify topics, assign every partition and seek; positions given win over `start_from`.
+        """Verify topics, and assign every partition from `positions`, or else from `start_from`.
 
-        Waits for brokers that are away.
+        Waits for unreachable brokers without limit.
 
         Raises
         ------
         TopicsMissing
             A configured topic does not exist; the error names the nearest existing ones.
         ReadingEnded
-            A log is not the one that was read, or the state not the one last used, and `on_data_loss` is
-            `fail`.
+            A log was replaced, or the state is not the one last used, and `on_data_loss` is `fail`.
         """
         await asyncio.to_thread(compiled_scan)
         await asyncio.to_thread(compiled_plain_batches)
@@ -195,7 +195,7 @@ class KafkaSource:
     async def rewind(
         self, positions: Mapping[Partition, int], fingerprints: Mapping[Partition, Fingerprint] = NOTHING
     ) -> None:
-        """Go back to these positions, between two polls; other partitions go back to where they began.
+        """Return to positions, between two polls; other partitions return to where they began.
 
         Raises
         ------
@@ -213,25 +213,24 @@ class KafkaSource:
                 self._session.drop(connection, error)
 
     async def poll(self) -> Poll:
-        """Deliver the next records; returns without any after `poll_timeout_ms`, or while brokers are away.
+        """Return the next records; none after `poll_timeout_ms`, or while brokers are unreachable.
 
         Raises
         ------
         ReadingEnded
-            The log is not the one that was read, lacks what was to be read next or holds what cannot be read
-            and `on_data_loss` is `fail`; records are compressed in a way that needs a package which is not
-            installed; or this user may not read a topic.
+            A log was replaced, lacks the next record or has damage, and `on_data_loss` is `fail`; the package
+            of a codec is not installed; or this user may not read a topic.
         """
         connection, partition_positions = self._session.connection, self._partition_positions
         if self._listening is not None and self._listening.done():
-            self._listening.result()  # which nothing but a bug ends
+            self._listening.result()  # raises the exception of a bug, which alone ends it
         if connection is None:
-            await self._session.connected_soon()
+            await self._session.wait_connected()
             return self._empty()
         try:
-            self._damages.pass_over(connection)
-            self._session.heed_silence()
-            withheld = self._held | await self._assignment.tend(connection)
+            self._damages.skip(connection)
+            self._session.check_silence()
+            withheld = self._held | await self._assignment.apply_changes(connection)
             wanted = [p for p in partition_positions.positions if p not in withheld] if withheld else None
             taken = await connection.take(wanted, self._spec.poll_timeout_ms)
         except CodecMissing as error:
@@ -242,23 +241,23 @@ class KafkaSource:
         if connection.fetched:
             self._session.proven()
         moved = partition_positions.take_moved()
-        self._damages.heed(taken, connection)
-        looked_at = self._partition_status.worth_a_look(taken.records, partition_positions.positions)
+        self._damages.report(taken, connection)
+        looked_at = self._partition_status.to_inspect(taken.records, partition_positions.positions)
         partition_positions.positions.update({p: connection.position(p) for p in looked_at})
         states = self._partition_status.after(looked_at, partition_positions.positions, connection)
         if taken.out_of_range:
             try:
-                await self._assignment.go_on_nearby(connection, taken.out_of_range)
+                await self._assignment.move_to_nearest(connection, taken.out_of_range)
             except (*CONNECTION_ERRORS, TopicsMissing) as error:
                 self._session.drop(connection, error)
         return Poll(taken.records, states, moved)
 
     def pause(self, partitions: frozenset[Partition]) -> None:
-        """Pause exactly these partitions. What was already fetched of them is kept, not fetched again."""
+        """Pause exactly these partitions; records already fetched of them are kept."""
         self._held = partitions
 
     def families(self, counts: DataLossCounters | None) -> Sequence[Family]:
-        """Series of the brokers and of what was lost of their logs."""
+        """Return the metrics of the brokers and of data loss; parameters as of `source_families`."""
         families = source_families(counts, up=self.up)
         missing = self._assignment.missing
         if not self._spec.required_topics or missing is None:
@@ -266,7 +265,7 @@ class KafkaSource:
         return [*families, single("dead_letter_topic_missing", float(bool(missing)))]
 
     async def stop(self) -> None:
-        """Leave within about `stop_timeout_ms`, whatever state the brokers are in."""
+        """Stop within about `stop_timeout_ms`, also if brokers do not answer."""
         connection, budget = self._session.connection, self._spec.stop_timeout_ms / 1_000
         if self._listening is not None:
             self._listening.cancel()
@@ -276,7 +275,7 @@ class KafkaSource:
             await connection.close(budget / 2)
 
     async def _listen(self) -> None:
-        """Note answers and silence, whether or not records are asked for: evaluation may take its time."""
+        """Measure answers and silence of brokers at intervals, also while no poll runs."""
         while True:
             await asyncio.sleep(self._health.pulse_seconds)
             if (connection := self._session.connection) is not None:
@@ -285,7 +284,7 @@ class KafkaSource:
             self._health.turned()
 
     async def _begin(self, connection: Connection, listing: Listing) -> None:
-        """Make a new connection the one that is read."""
+        """Assign all partitions to a new connection, and compare the state with the consumer group."""
         partitions = [Partition(t, n) for t in self._topics for n in listing[t].partitions]
         await self._group.ask(connection, partitions, begun=bool(self._partition_positions.positions))
         await self._assignment.settle(connection, listing)

@@ -1,4 +1,4 @@
-"""What an operator can choose about reading from Kafka, as frozen values."""
+"""Settings of the source for Kafka, as frozen values."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Literal, TypeAlias
 
 SecurityProtocol: TypeAlias = Literal["PLAINTEXT", "SSL", "SASL_PLAINTEXT", "SASL_SSL"]
 SaslMechanism: TypeAlias = Literal["PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512", "OAUTHBEARER", "AWS_MSK_IAM"]
-"""Ways of proving who one is; the last is OAUTHBEARER with a token that AWS's signer makes."""
+"""SASL mechanisms; AWS_MSK_IAM is OAUTHBEARER with a token that AWS's signer makes."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,23 +21,23 @@ class OAuthSpec:
     client_secret: str = field(repr=False)
     scope: str | None = None
     extensions: tuple[tuple[str, str], ...] = ()
-    """Names and values sent to brokers beside each token (KIP-342)."""
+    """SASL extensions (name, value) sent to brokers with each token (KIP-342)."""
     cafile: str | None = None
     """PEM file of the authorities trusted to sign the endpoint's certificate; None trusts the system's."""
     timeout_seconds: float = 8.0
-    """How long the endpoint is waited for; less than `KafkaSpec.request_timeout_ms`, so that it is named."""
+    """Time limit of a request; less than `KafkaSpec.request_timeout_ms`, so that errors name the endpoint."""
 
 
 @dataclass(frozen=True, slots=True)
 class At:
-    """The first record at or after this record time."""
+    """Start at the first record with this record time or a later one."""
 
     timestamp_ms: int
 
 
 @dataclass(frozen=True, slots=True)
 class Ago:
-    """The first record at or after this long before the moment of the first start."""
+    """Start at the first record from this long before the moment of the first start."""
 
     duration_ms: int
 
@@ -50,14 +50,14 @@ _EPOCH_MS = re.compile(r"\d{9,16}")
 
 
 def parse_start(text: str) -> Start:
-    """Read `earliest`, `latest`, `-2h`, `2025-06-01T00:00:00Z` or milliseconds since the epoch.
+    """Parse `earliest`, `latest`, `-2h`, `2025-06-01T00:00:00Z` or milliseconds since the epoch.
 
     A timestamp without an offset is UTC.
 
     Raises
     ------
     ValueError
-        Naming the forms that are understood.
+        The text is in none of the forms, which the message lists.
     """
     word = text.strip()
     if word == "earliest":
@@ -83,9 +83,9 @@ def parse_start(text: str) -> Start:
 
 @dataclass(frozen=True, slots=True)
 class KafkaSpec:
-    """Addresses of the brokers, credentials, where to begin, and how long to wait for what.
+    """Addresses of the brokers, credentials, where to begin, and limits.
 
-    Durations that bound waiting are wall-clock; none of them influences what is counted.
+    Time limits are in wall-clock time; none of them influences results.
     """
 
     bootstrap_servers: str = "localhost:9092"
@@ -95,49 +95,49 @@ class KafkaSpec:
     username: str | None = None
     password: str | None = field(default=None, repr=False)
     oauth: OAuthSpec | None = None
-    """Where tokens come from, with OAUTHBEARER."""
+    """Endpoint that grants tokens, with OAUTHBEARER."""
     aws_region: str | None = None
     """Region of the cluster, with AWS_MSK_IAM."""
     cafile: str | None = None
     """PEM file of the authorities trusted to sign the brokers' certificates; None trusts the system's."""
     certfile: str | None = None
-    """PEM file of the client's own certificate, where brokers ask for one."""
+    """PEM file of the client's certificate, where brokers require one."""
     keyfile: str | None = None
     keyfile_password: str | None = field(default=None, repr=False)
     check_hostname: bool = True
     client_id: str = "streamwatch"
     group_id: str | None = None
-    """Consumer group under which positions are committed for lag tools; None commits none."""
+    """Consumer group to which positions are committed for lag tools; None: not committed."""
     start_from: Start = "earliest"
-    """Where a partition without a stored position begins; resolved once per partition."""
+    """Position at which a partition without a stored one begins; resolved once per partition."""
     on_data_loss: Literal["continue", "fail"] = "continue"
-    """When the log no longer holds the next offset: go on at the nearest one and count, or stop."""
+    """Reaction to data loss: count it and continue, or stop."""
     max_poll_records: int = 8_000
-    """Records that one poll delivers; they are decoded and evaluated in turns between which health checks
-    answer. What a poll costs beside its records is shared by so many of a backlog."""
+    """Records of one poll at most. They are decoded and evaluated in parts, between which health checks
+    answer; in a backlog, more records share the fixed cost of a poll."""
     max_partition_fetch_bytes: int = 1_048_576
     max_batch_bytes: int = 64 * 1_048_576
-    """A batch that decompresses to more is passed over and counted."""
+    """Limit on the decompressed bytes of a batch; a larger one is skipped and counted."""
     max_record_bytes: int = 1_048_576
-    """A record with more in key, value and headers is passed over and counted."""
+    """Limit on the bytes of key, value and headers of a record; a larger one is skipped and counted."""
     poll_timeout_ms: int = 200
-    """How long one poll waits for records when there are none."""
+    """Time that one poll waits for records when there are none."""
     request_timeout_ms: int = 10_000
     watermark_grace_ms: int = 10_000
-    """A partition is caught up only by a fetch newer than this."""
+    """A partition is caught up only if a fetch of it was answered within this time."""
     alive_ms: int = 5_000
-    """Kafka counts as down when no broker answered anything for this long."""
+    """Silence of all brokers after which Kafka counts as down."""
     metadata_refresh_ms: int = 30_000
-    """How often new partitions are looked for."""
+    """Interval of listing topics, to find new partitions."""
     topic_grace_ms: int = 1_000
-    """A topic absent at the start is looked for once more after this: brokers learn of a new one in turn."""
+    """Time after which a topic missing at the start is looked up once more, as it may be new."""
     denied_ms: int = 5_000
-    """What is refused for this long ends reading: rights and passwords just given take a moment."""
+    """Time of refused access after which reading ends: new rights take a moment to reach brokers."""
     stall_ms: int = 30_000
-    """A connection that brought nothing for this long is given up and made anew."""
+    """Silence after which a connection is replaced."""
     backoff_initial_ms: int = 250
     backoff_max_ms: int = 10_000
     commit_interval_ms: int = 5_000
     required_topics: tuple[tuple[str, str], ...] = ()
-    """Topics that are not read and yet have to exist at the start, each with the key of its setting."""
+    """(topic, key of its setting) of topics that must exist at the start although they are not read."""
     stop_timeout_ms: int = 3_000

@@ -1,9 +1,9 @@
-"""Tokens for SASL/OAUTHBEARER: granted by an endpoint to a client's credentials, or signed for Amazon MSK.
+"""Tokens for SASL/OAUTHBEARER: granted by an endpoint for a client's credentials, or signed for Amazon MSK.
 
-A client of aiokafka asks its provider for a token at each connection that it opens. A token is used until
-four fifths of its life have passed, by every connection of the process: endpoints count what they grant, and
-some bill it. Brokers look at a token when a connection is opened and, where `connections.max.reauth.ms` is
-set, end the connection with it (KIP-368); the next one comes with a new token.
+A client of aiokafka asks its provider for a token at each connection that it opens. All connections of the
+process share a token for four fifths of its life, as endpoints count tokens, and some bill them. Brokers
+check a token when a connection is opened; where `connections.max.reauth.ms` is set, they close the connection
+when it expires (KIP-368), and the next connection gets a new token.
 """
 
 from __future__ import annotations
@@ -32,36 +32,36 @@ from streamwatch.edge.sources.kafka.refusals import TokenSourceMissing
 from streamwatch.edge.sources.kafka.spec import KafkaSpec, OAuthSpec
 
 MAX_BYTES: Final = 2**18
-"""An answer of the endpoint with more is not read."""
+"""Bytes of an endpoint's answer at most."""
 MAX_TOKEN: Final = 65_536
-"""Characters of a token; brokers refuse requests that are much larger."""
+"""Characters of a token at most; brokers refuse requests that are much larger."""
 USED_SHARE: Final = 0.8
-"""Share of a token's life after which the next connection asks for another."""
+"""Share of a token's life after which the next connection gets a new one."""
 _CONNECT_SECONDS: Final = 5.0
 _KEY: Final = "kafka.security.oauth"
 
 
 class TokenUnavailable(KafkaError):  # noqa: N818 - it names what is the case
-    """No token can be had just now; waiting may help."""
+    """No token is available for now; waiting may help."""
 
 
 class TokenDenied(KafkaError):  # noqa: N818 - it names what is the case
-    """No token is granted to this client, and waiting does not help; the text has what to change."""
+    """No token is granted to this client, and waiting does not help; the message says what to change."""
 
 
 class Token(msgspec.Struct, frozen=True):
-    """A token, and when to ask for another, in seconds of a clock that never goes back."""
+    """A token, and the time from which a new one is requested (monotonic seconds)."""
 
     text: str
     renew_at: float
 
 
 _kept: Final[dict[OAuthSpec | str, Token]] = {}
-"""Tokens of this process, by the endpoint and client or the region that they are for."""
+"""Tokens of this process, by the endpoint's settings or the region."""
 
 
 def token_provider(spec: KafkaSpec) -> TokenProvider:
-    """Build what gives a client of aiokafka its tokens.
+    """Build the provider of tokens for a client of aiokafka.
 
     Raises
     ------
@@ -79,16 +79,16 @@ def token_provider(spec: KafkaSpec) -> TokenProvider:
 
 
 class TokenProvider(AbstractTokenProvider):
-    """Gives aiokafka a token for each connection.
+    """aiokafka's provider of a token for each connection.
 
     Parameters
     ----------
     source
-        What the token is for: clients of one source share it.
+        Endpoint's settings, or region; clients with equal ones share a token.
     grant
-        Gets a new token.
+        Requests a new token, given the present time.
     extensions
-        Sent to brokers beside each token.
+        SASL extensions sent to brokers with each token.
     monotonic
         Monotonic clock in seconds.
     """
@@ -107,14 +107,14 @@ class TokenProvider(AbstractTokenProvider):
         self._asking = asyncio.Lock()
 
     async def token(self) -> str:  # pyright: ignore[reportIncompatibleMethodOverride]  # it is untyped
-        """A token that was not yet used for four fifths of its life.
+        """Return a token that is younger than four fifths of its life.
 
         Raises
         ------
         TokenUnavailable
-            The source cannot be reached, or is overloaded or broken.
+            The source cannot be reached, is overloaded or has an internal error.
         TokenDenied
-            The source grants this client none.
+            The source grants this client no token.
         """
         async with self._asking:
             kept = _kept.get(self._source)
@@ -123,11 +123,11 @@ class TokenProvider(AbstractTokenProvider):
         return kept.text
 
     def extensions(self) -> dict[str, str]:
-        """Names and values that brokers get beside the token."""
+        """Return the SASL extensions sent to brokers with the token."""
         return self._extensions
 
     def forget(self) -> None:
-        """Drop the token, as brokers have refused it."""
+        """Drop the shared token, after brokers refused it."""
         _kept.pop(self._source, None)
 
 
@@ -155,13 +155,13 @@ _FAULTS: Final = {
     "invalid_target": f"does not know what the token is for: check {_KEY}.scope",
     "access_denied": f"denies this client a token: check {_KEY}.client_id and {_KEY}.scope",
 }
-"""Meaning of an endpoint's error codes (RFC 6749, section 5.2; RFC 8707), and what to check."""
+"""Error code of an endpoint (RFC 6749, section 5.2; RFC 8707) → its meaning, and what to check."""
 _BUSY: Final = frozenset({408, 425, 429})
 
 
 @dataclass(frozen=True, slots=True)
 class _Endpoint:
-    """Asks an endpoint for a token, in bounded time and size, without redirects or proxies."""
+    """Requests a token from an endpoint, in bounded time and size, without redirects or proxies."""
 
     spec: OAuthSpec
 
@@ -196,7 +196,7 @@ class _Endpoint:
                 "Accept-Encoding": "identity",
                 "Authorization": _basic(spec.client_id, spec.client_secret),
             },
-            auto_decompress=False,  # a few bytes would unpack to very many before they are counted
+            auto_decompress=False,  # the limit of size counts bytes as they arrive
             trust_env=False,
         )
         async with session, session.post(spec.token_url, data=asked, allow_redirects=False) as answer:
@@ -209,13 +209,13 @@ class _Endpoint:
 
 
 def _basic(client_id: str, secret: str) -> str:
-    """Credentials as RFC 6749, section 2.3.1 has them: either part is encoded as in a form first."""
+    """Make the header of HTTP Basic by RFC 6749, section 2.3.1, which form-encodes both parts first."""
     pair = f"{quote_plus(client_id)}:{quote_plus(secret)}".encode()
     return f"Basic {base64.b64encode(pair).decode()}"
 
 
 def _understood(endpoint: str, status: int, body: bytes, now: float) -> Token:
-    """The token in an answer."""
+    """Parse an answer to a token; raises TokenDenied or TokenUnavailable."""
     if status == 200:
         try:
             granted = msgspec.json.decode(body, type=Granted)
@@ -241,12 +241,12 @@ def _understood(endpoint: str, status: int, body: bytes, now: float) -> Token:
 
 
 def is_token(text: str) -> bool:
-    """Return whether a text may be sent as a bearer token: some visible ASCII characters (RFC 6750)."""
+    """Tell whether a text is valid as a bearer token: visible ASCII, up to `MAX_TOKEN` (RFC 6750)."""
     return 0 < len(text) <= MAX_TOKEN and all("!" <= character <= "~" for character in text)
 
 
 def _problem(error: BaseException) -> str:
-    """A failed request in words that name neither credentials nor path."""
+    """Describe a failed request, without credentials or path."""
     seen: Any = error
     while seen is not None:
         if isinstance(seen, AddressRefusedError):
@@ -265,10 +265,9 @@ def _problem(error: BaseException) -> str:
 
 
 class _Signer:
-    """Signs a request to connect with AWS credentials, as Amazon's own library does; in a thread.
+    """Makes tokens by signing with AWS credentials, through Amazon's library, in a thread.
 
-    Credentials are those that AWS's tools find by themselves: environment, profile, web identity, container,
-    instance.
+    Credentials are found by AWS's default chain: environment, profile, web identity, container, instance.
 
     Parameters
     ----------
@@ -305,7 +304,7 @@ class _Signer:
 
 
 def _credential_provider(session: Any, errors: Any) -> Any:
-    """AWS's default chain as a provider, which keeps what it found until that expires."""
+    """Wrap AWS's default chain of credentials as a provider; the session caches them until they expire."""
     base: Any = importlib.import_module("botocore.credentials").CredentialProvider
 
     class Chain(base):  # type: ignore[misc]  # the library's class is untyped
@@ -320,19 +319,19 @@ def _credential_provider(session: Any, errors: Any) -> Any:
     return Chain()
 
 
-# What aiokafka lacks: the second half of a refusal.
+# The client's final message after a refused token, which aiokafka lacks.
 
 
 class AnsweringAuthenticator(OAuthAuthenticator):
-    """Ends a refused authentication as RFC 7628, section 3.2.3 has it.
+    """Ends a refused authentication by RFC 7628, section 3.2.3.
 
-    A broker that refuses a token explains why in an answer without an error code, and expects one more
-    message before it ends with an error. The library takes the first for a success and sends its next
-    request, which the broker answers by closing the connection: the reason would be lost.
+    A broker that refuses a token first sends the reason in an answer without an error code, and expects one
+    more message before it reports an error. The library takes the first answer for a success and sends its
+    next request; the broker then closes the connection, and the reason is lost.
     """
 
     async def step(self, payload: bytes | None) -> tuple[bytes, Literal[True]] | None:
-        """The next message; None where the broker has accepted the token."""
+        """Return the next message to send; None where the broker has accepted the token."""
         if self._token_sent and payload:
             if isinstance(self._sasl_oauth_token_provider, TokenProvider):
                 self._sasl_oauth_token_provider.forget()
@@ -341,7 +340,7 @@ class AnsweringAuthenticator(OAuthAuthenticator):
 
 
 def _install() -> None:
-    """Let connections of this process end refused authentications."""
+    """Make all connections of this process use `AnsweringAuthenticator`."""
 
     def authenticator(self: AIOKafkaConnection) -> AnsweringAuthenticator:
         provider: Any = self._sasl_oauth_token_provider  # pyright: ignore[reportPrivateUsage]

@@ -1,15 +1,15 @@
-"""The topics of results, written in transactions with the ledger: each outcome and event once.
+"""Writes the topics of results in transactions with the ledger: each outcome and event once.
 
-What aiokafka's transactional producer promises and what it does not, as far as it matters here:
+Properties of aiokafka's transactional producer that matter here:
 
-- `start` asks the coordinator for the producer's id and epoch. The coordinator first ends what an older
-  producer of the same `transactional.id` left open, and from then on refuses that producer (it is fenced).
-- A batch that failed does not keep `commit_transaction` from committing the others: all are waited for.
-- Batches are sent again without end while brokers cannot be reached, and a commit whose answer is lost may
-  have happened. So a transaction has a deadline here, after which the producer is closed. The next one ends
-  what was left, and the ledger shows whether that was committed.
-- There is one order in each partition. Offsets of the input cannot be part of it as in KIP-447, nor need
-  they: the positions are in the state.
+- `start` requests the producer's id and epoch. The coordinator first ends a transaction that an older
+  producer of the same `transactional.id` left open, and refuses that producer from then on (it is fenced).
+- After a batch failed, `commit_transaction` would commit the others: so all batches are awaited before it.
+- Batches are resent without end while brokers cannot be reached, and a commit whose answer is lost may have
+  been made. So a transaction has a deadline here, after which the producer is closed. The next producer ends
+  the transaction, and the ledger shows whether it was committed.
+- Records of a partition keep their order. Input offsets are not part of a transaction, as in KIP-447,
+  because positions are in the state.
 """
 
 from __future__ import annotations
@@ -41,12 +41,12 @@ from streamwatch.edge.sources.kafka.spec import KafkaSpec
 from streamwatch.edge.sources.kafka.wire import CONNECTION_ERRORS, list_topics, worded
 
 _BATCH_BYTES: Final = 524_288
-"""Below `max.message.bytes` of a topic, which is 1 MiB unless it was changed."""
+"""Bytes of a batch at most, less than the default of a topic's `max.message.bytes` (1 MiB)."""
 _OPEN_SECONDS: Final = 30.0
 _MOST_COPIES: Final = 3
 _LEDGER_CONFIGS: Final = {
     "cleanup.policy": "compact",
-    # A record a second, of which one counts: whoever begins reads what compaction has left.
+    # About a record a second is written, and only the latest counts: compaction shortens what a start reads.
     "segment.ms": "3600000",
     "segment.bytes": "16777216",
     "min.cleanable.dirty.ratio": "0.1",
@@ -54,15 +54,15 @@ _LEDGER_CONFIGS: Final = {
 
 
 class PublishingFailed(Exception):  # noqa: N818 - it names what is the case
-    """Nothing could be written for the moment; what was being written may be there or not."""
+    """Writing failed for now; the last transaction may have been committed or not."""
 
 
 class ProducerWasFenced(PublishingFailed):
-    """Brokers refuse the producer: another one has its `transactional.id`, or a transaction took too long."""
+    """Brokers refuse the producer: a later one has its `transactional.id`, or a transaction took too long."""
 
 
 class PublishingRefused(Exception):  # noqa: N818 - it names what is the case
-    """The topics of results cannot be used as they are; no restart cures it."""
+    """The topics of results cannot be used as they are; a restart does not help."""
 
 
 class PublishingFenced(PublishingRefused):
@@ -71,7 +71,7 @@ class PublishingFenced(PublishingRefused):
 
 @dataclass(frozen=True, slots=True)
 class TransactionsSpec:
-    """Topics of results, and the name under which they are written."""
+    """Topics of results, and the `transactional.id` that writes them."""
 
     kafka: KafkaSpec
     outcomes_topic: str | None
@@ -79,24 +79,24 @@ class TransactionsSpec:
     ledger_topic: str
     transactional_id: str
     transaction_seconds: float = 30.0
-    """Deadline of one transaction; brokers end it by themselves after twice that."""
+    """Deadline of one transaction; brokers abort it after twice that time."""
 
     @property
     def topics(self) -> Mapping[str, str]:
-        """Topics that have to exist, by the setting that names them."""
+        """Setting → the topic that it names, of the topics that must exist."""
         named = {"outcomes.topic": self.outcomes_topic, "events.topic": self.events_topic}
         return {setting: topic for setting, topic in named.items() if topic is not None}
 
 
 class KafkaTransactions:
-    """Writes publications with aiokafka's transactional producer; opened as often as it fails.
+    """Writes publications by aiokafka's transactional producer; after a failure it is opened again.
 
     Parameters
     ----------
     spec
-        Topics, and where the brokers are.
+        Topics, and settings of the connection.
     follows
-        Whether the ledger is read all the time, as of several replicas by those that are not the holder.
+        Whether the ledger's reader stays open, as a replica that is not elected follows it.
     """
 
     def __init__(self, spec: TransactionsSpec, *, follows: bool = False) -> None:
@@ -108,14 +108,14 @@ class KafkaTransactions:
         self._was_open = False
 
     async def open(self) -> Ledger | None:
-        """Fence older producers and read the ledger; None where nothing was written yet.
+        """Fence older producers, and read the ledger; None if it is empty.
 
         Raises
         ------
         PublishingFailed
             Brokers cannot be reached.
         PublishingRefused
-            A topic is missing, or the ledger's is not compacted, at the first time.
+            A topic is missing, or the ledger's is not compacted, at the first call; later PublishingFailed.
         """
         try:
             async with asyncio.timeout(_OPEN_SECONDS):
@@ -146,7 +146,7 @@ class KafkaTransactions:
         return ledger
 
     async def prepare(self) -> None:
-        """Look at the topics, and make the ledger's, without fencing anybody; raises as `open`."""
+        """Check the topics, and create the ledger's, without fencing other producers; raises as `open`."""
         try:
             async with asyncio.timeout(_OPEN_SECONDS):
                 await self._look_at_topics(await self._tail.client())
@@ -169,19 +169,19 @@ class KafkaTransactions:
         Parameters
         ----------
         publications
-            In the order of commits.
+            Publications in the order of commits.
         ledger
             The ledger after them.
         parts
-            Decisions that are written beside it (`decisions.to_parts`); none leaves those that are there.
+            Decisions to write with the ledger (`decisions.to_parts`); if empty, earlier ones stay.
 
         Raises
         ------
         PublishingFailed
-            It is unknown whether that was committed; opening again finds out.
+            It is unknown whether the transaction was committed; `open` finds out.
         ProducerWasFenced
-            A producer with the same `transactional.id` was opened later, or the transaction took so long that
-            brokers ended it; the ledger shows which.
+            A later producer has the same `transactional.id`, or brokers aborted the transaction because it
+            took too long; the ledger shows which.
         """
         try:
             async with asyncio.timeout(self._spec.transaction_seconds):
@@ -190,7 +190,7 @@ class KafkaTransactions:
                 for topic, several in self._texts(publications, ledger, parts).items():
                     for texts in several:
                         await self._send(topic, texts, sent)
-                await asyncio.wait(sent)  # all of them, as others may succeed after the first failure
+                await asyncio.wait(sent)  # all, as others may succeed after the first failure
                 errors = [error for each in sent if (error := each.exception()) is not None]
                 if not errors:
                     await self._producer.commit_transaction()
@@ -204,7 +204,7 @@ class KafkaTransactions:
             raise _failure_of(errors[0]) or errors[0]
 
     async def read(self) -> Ledger | None:
-        """Read the ledger without fencing anybody; raises PublishingFailed."""
+        """Read the ledger, without fencing other producers; raises PublishingFailed."""
         try:
             async with asyncio.timeout(_OPEN_SECONDS):
                 return await self._read()
@@ -214,7 +214,7 @@ class KafkaTransactions:
             raise failure from error
 
     async def follow(self, seconds: float) -> Ledger | None:
-        """Read what is added to the ledger within so long; the latest; raises PublishingFailed."""
+        """Wait up to `seconds` for additions to the ledger; return the latest; raises PublishingFailed."""
         try:
             async with asyncio.timeout(_OPEN_SECONDS):
                 return await self._tail.follow(seconds)
@@ -225,12 +225,12 @@ class KafkaTransactions:
             raise failure from error
 
     def decisions(self) -> Decisions | None:
-        """Decisions beside the ledger as it was read last; None where there are none.
+        """Return the decisions written with the ledger that was read last; None without any.
 
         Raises
         ------
         PublishingRefused
-            They are none of this version.
+            They are incomplete, or not of this version.
         """
         try:
             return self._tail.decisions()
@@ -248,24 +248,24 @@ class KafkaTransactions:
                 await self._tail.close()
 
     async def leave(self) -> None:
-        """Leave for good, the ledger's reader too."""
+        """Close the producer and the ledger's reader."""
         await self.close()
         await self._tail.close()
 
     async def close(self) -> None:
-        """Leave in bounded time; what is not committed is ended by the next `open`."""
+        """Close the producer in bounded time; the next `open` ends an open transaction."""
         producer, self._producer = self._producer, None
         if producer is None:
             return
         seconds = self._spec.kafka.stop_timeout_ms / 1_000
-        producer._closed = True  # noqa: SLF001 - its `stop` waits for brokers to take what is left
+        producer._closed = True  # noqa: SLF001 - its `stop` waits until brokers accept the rest
         await attempted(producer._sender.close(), seconds / 3)  # noqa: SLF001
         await Client(producer.client).close(seconds)
 
     def _texts(
         self, publications: Sequence[Publication], ledger: Ledger, parts: Sequence[bytes]
     ) -> Mapping[str, Iterable[Texts]]:
-        """Records by topic, in order."""
+        """Return the records to write by topic, in order."""
         spec = self._spec
         texts: dict[str, Iterable[Texts]] = {}
         if spec.outcomes_topic is not None:
@@ -277,12 +277,12 @@ class KafkaTransactions:
             texts[spec.events_topic] = [texts_of([(each.key.encode(), each.value) for each in events])]
         name = spec.transactional_id
         records = [(part_key(name, number), part) for number, part in enumerate(parts)]
-        # The reader takes them together as of the last one.
+        # The reader applies the parts when it reads the ledger's record, which is last.
         texts[spec.ledger_topic] = [texts_of([*records, (name.encode(), ledger.encode())])]
         return texts
 
     async def _send(self, topic: str, texts: Texts, sent: list[asyncio.Future[Any]]) -> None:
-        """Have records sent in batches, by partition in their order; futures of the batches are added."""
+        """Send records in batches, in order within each partition; adds the batches' futures to `sent`."""
         partitions, partitioner = self._partitions[topic], DefaultPartitioner()
         keys = [texts.keys[i:j].tobytes() for i, j in pairwise(texts.key_ends.tolist())]
         of_keys = np.array([partitioner(key, partitions, partitions) for key in keys], np.int64)
@@ -290,7 +290,7 @@ class KafkaTransactions:
         for partition in np.unique(of_each).tolist():
             for batch in batches_of(texts, np.flatnonzero(of_each == partition), _BATCH_BYTES):
                 future = await self._producer.send_batch(batch, topic, partition=partition)
-                future.add_done_callback(_note)  # of a transaction that fails, the others are not waited for
+                future.add_done_callback(_note)  # once one failed, nobody awaits the others
                 sent.append(future)
                 await asyncio.sleep(0)
 
@@ -313,7 +313,7 @@ class KafkaTransactions:
 
 
 def outcome_texts(part: OutcomeLinesPart) -> Texts:
-    """Keys and values of outcomes; line feeds are left out."""
+    """Make the texts of outcomes: each line, without its line feed, is a value."""
     ends = part.written.ends
     starts = np.concatenate([np.zeros(1, np.int64), ends[:-1]])
     keys = [key.encode() for key in part.keys]
@@ -324,13 +324,13 @@ def outcome_texts(part: OutcomeLinesPart) -> Texts:
 
 
 def _note(future: asyncio.Future[Any]) -> None:
-    """Take an error from a future, which would be logged as one that nobody has looked at."""
+    """Retrieve a future's exception, so that asyncio does not log it as never retrieved."""
     if not future.cancelled():
         future.exception()
 
 
 def _failure_of(error: BaseException) -> PublishingFailed | None:
-    """The failure that an error of the client is; None of any other error."""
+    """Convert an error of the client to PublishingFailed; None for any other error."""
     if isinstance(error, kafka_errors.ProducerFenced):
         return ProducerWasFenced("brokers refuse the producer: another one was opened, or it took too long")
     return PublishingFailed(worded(error)) if isinstance(error, CONNECTION_ERRORS) else None
@@ -353,7 +353,7 @@ async def _create_ledger(spec: TransactionsSpec) -> None:
 
 
 async def require_ledger(spec: TransactionsSpec, partitions: int) -> None:
-    """Require one partition that is compacted; raises PublishingRefused."""
+    """Check that the ledger's topic has one partition and is compacted; raises PublishingRefused."""
     if partitions != 1:
         raise PublishingRefused(
             f"ledger.topic: expected a topic with one partition, {spec.ledger_topic!r} has {partitions}"

@@ -1,4 +1,4 @@
-"""Requests and answers of Kafka's protocol that the client library does not offer."""
+"""Requests and answers of Kafka's protocol that the client library lacks, and faster reading of answers."""
 
 from __future__ import annotations
 
@@ -36,27 +36,27 @@ from streamwatch.edge.sources.kafka.batches.record import KafkaRecord
 from streamwatch.edge.sources.kafka.batches.scan import compiled_scan, padded_copy
 from streamwatch.edge.sources.kafka.batches.scanner import Scanner
 
-# What a broker sends, read into one buffer that is used again, instead of into the client's stream.
+# Answers are read to one reused buffer instead of the client's stream.
 #
-# The stream copies an answer four times, into memory that is new each time. All else remains the client's:
-# requests, the answers to all but fetches, and what happens when a connection ends.
+# The stream copies an answer four times, each time to new memory. The client still handles everything else:
+# requests, answers other than those of fetches, and the end of a connection.
 
 
 LENGTH_BYTES: Final = 4
 FIRST_BYTES: Final = 1 << 16
 KEPT_BYTES: Final = 1 << 24
-"""A buffer larger than this is given back as soon as nothing is in it."""
+"""Size from which a buffer is freed as soon as it is empty."""
 OWN_BYTES: Final = 1 << 12
-"""What is read at once and has so many bytes is records: it gets memory of its own, as of `padded_copy`."""
+"""Bytes of one read from which it is taken for records, and copied to memory of its own (`padded_copy`)."""
 
 
 class Frame:
-    """One answer, as the client's types read it; they get the records of a partition as a view.
+    """File-like view of one answer for the client's types, which get records without copies.
 
     Parameters
     ----------
     content
-        Valid during the call that it was made in.
+        Bytes of the answer, valid only until the buffer is reused.
     """
 
     def __init__(self, content: memoryview) -> None:
@@ -64,7 +64,7 @@ class Frame:
         self._at = 0
 
     def read(self, size: int) -> bytes | memoryview:
-        """The next bytes, fewer at the end."""
+        """Return the next `size` bytes, fewer at the end."""
         found = self._content[self._at : self._at + size]
         self._at += len(found)
         if len(found) < OWN_BYTES:
@@ -73,14 +73,14 @@ class Frame:
 
 
 class Receiving(asyncio.BufferedProtocol):
-    """Protocol of a connection of the client's, from when it is read directly.
+    """Protocol that reads a connection of the client to its own buffer.
 
     Parameters
     ----------
     connection
-        The client's.
+        The client's connection.
     before
-        Its protocol until now: it is called for everything but data.
+        Its earlier protocol, which still handles everything but data.
     """
 
     def __init__(self, connection: Any, before: asyncio.Protocol) -> None:
@@ -94,12 +94,12 @@ class Receiving(asyncio.BufferedProtocol):
         self.resume_writing = before.resume_writing
 
     def get_buffer(self, sizehint: int) -> memoryview:
-        """The free part of the buffer."""
+        """Return the free part of the buffer."""
         del sizehint
         return memoryview(self._buffer)[self._filled :]
 
     def buffer_updated(self, nbytes: int) -> None:
-        """Take the whole answers out of the buffer, and make room for the one that is not whole."""
+        """Handle the complete answers in the buffer, and make room for the incomplete one."""
         self._filled += nbytes
         start, needed = 0, LENGTH_BYTES
         view = memoryview(self._buffer)
@@ -118,7 +118,7 @@ class Receiving(asyncio.BufferedProtocol):
         self._move(start, needed)
 
     def _move(self, start: int, needed: int) -> None:
-        """Begin with what is left of the next answer, which needs so much room."""
+        """Move the incomplete answer from `start` to the buffer's beginning, with room for `needed` bytes."""
         left = self._filled - start
         if needed > len(self._buffer) or (not left and len(self._buffer) > KEPT_BYTES):
             larger = bytearray(max(needed, FIRST_BYTES))
@@ -129,7 +129,7 @@ class Receiving(asyncio.BufferedProtocol):
         self._filled = left
 
     def _take(self, frame: memoryview) -> bool:
-        """Hand one answer to whoever asked; whether the connection goes on."""
+        """Pass one answer to its request's future; tell whether the connection is still open."""
         connection = self._connection
         try:
             if _answers_a_fetch(connection, frame):
@@ -140,7 +140,7 @@ class Receiving(asyncio.BufferedProtocol):
                 connection._requests.popleft()  # noqa: SLF001
             else:
                 connection._handle_frame(bytes(frame))  # noqa: SLF001
-        except Exception as error:  # noqa: BLE001 - whatever an answer that is not sound makes its types raise
+        except Exception as error:  # noqa: BLE001 - types raise all sorts of errors for an invalid answer
             self._close(CloseReason.CONNECTION_BROKEN, error)
         return connection.connected()
 
@@ -149,7 +149,7 @@ class Receiving(asyncio.BufferedProtocol):
 
 
 def _answers_a_fetch(connection: Any, frame: memoryview) -> bool:
-    """Return whether the request that is answered next is a fetch, and this is its answer."""
+    """Tell whether the oldest pending request is a fetch, and this is its answer."""
     correlation_id, request, _ = connection._requests[0]  # noqa: SLF001
     return (
         request is not None
@@ -166,7 +166,7 @@ def _read(request: Any, frame: memoryview) -> Response:
 
 
 def receive_directly(connection: Any) -> None:
-    """Read a connection of the client's directly from now on, if nothing is on its way to it."""
+    """Switch a connection of the client to `Receiving`, unless a request or unread bytes are pending."""
     writer, reader = connection._writer, connection._reader  # noqa: SLF001
     if writer is None or connection._requests or reader._buffer:  # noqa: SLF001
         return
@@ -175,11 +175,11 @@ def receive_directly(connection: Any) -> None:
         writer.transport.set_protocol(Receiving(connection, before))
 
 
-# Fetch requests, and what brokers answer for each partition, whatever version of the protocol they speak.
+# Fetch requests, and their answers for each partition, in all versions of the protocol.
 
 
 CONNECTION_ERRORS = (KafkaError, OSError, TimeoutError, AssertionError)
-"""What the client raises when a connection has to be replaced (it asserts what brokers should not do)."""
+"""Errors of the client after which a connection is replaced; it asserts that brokers follow the protocol."""
 
 
 class Answer(NamedTuple):
@@ -187,18 +187,18 @@ class Answer(NamedTuple):
 
     partition: Partition
     error: int
-    """Code of the protocol; 0 for none."""
+    """Error code of the protocol; 0 for none."""
     high_watermark: int
     stable: int
-    """Last stable offset; -1 where the protocol has none."""
+    """Last stable offset; -1 where the protocol's version has none."""
     aborted: Sequence[tuple[int, int]]
     """(producer id, first offset) of aborted transactions."""
     data: bytes | memoryview
-    """Batches; as of `padded_copy` where there is much."""
+    """Bytes of batches; large ones are from `padded_copy`."""
 
     @property
     def readable(self) -> int:
-        """Records before this offset may be read; an open transaction holds those after it back."""
+        """Offset before which records may be read; an open transaction holds back those from it on."""
         return self.high_watermark if self.stable < 0 else min(self.stable, self.high_watermark)
 
 
@@ -211,7 +211,7 @@ async def ask(
     wait_ms: int = 0,
     most_bytes: int = 52_428_800,
 ) -> list[Answer]:
-    """Fetch from one node; brokers answer with one whole batch at least, however small the limit.
+    """Fetch from one node; brokers answer with at least one whole batch, even above the limits.
 
     Raises
     ------
@@ -233,7 +233,7 @@ async def ask(
 
 
 def _answer(partition: Partition, error: int, high: int, rest: Sequence[Any], version: int) -> Answer:
-    """Its layout differs: v4 brought the stable offset and aborted transactions, v11 a preferred replica."""
+    """Parse by version: v4 added the stable offset and aborted transactions, v11 a preferred replica."""
     stable, aborted = -1, None
     if version >= 4:
         stable, aborted = rest[0], rest[2 if version >= 11 else -2]
@@ -241,38 +241,37 @@ def _answer(partition: Partition, error: int, high: int, rest: Sequence[Any], ve
 
 
 def worded(error: BaseException) -> str:
-    """An error in one line; some have no text of their own, the client's begin with their name."""
+    """Describe an error in one line, by its name where it has no text."""
     name, text = type(error).__name__, str(error)
     return text if text.startswith(name) else f"{name}: {text}" if text else name
 
 
-# Two requests the client library does not offer: topics with their ids, and the one record at an offset.
+# Two requests that the client library lacks: topics with their ids, and the one record at an offset.
 #
-# Topic ids came with Kafka 2.8 (KIP-516, Metadata v10), which aiokafka's classes do not reach; they are
-# described here in its own terms. A broker that does not speak this version is asked the old way, without
-# ids.
+# Topic ids came with Kafka 2.8 (KIP-516, Metadata v10), for which aiokafka has no classes; they are defined
+# here. Brokers without this version are asked by an older one, without ids.
 
 
 @dataclass(frozen=True, slots=True)
 class Listed:
-    """One topic as a broker lists it."""
+    """Metadata of one topic."""
 
     leaders: Mapping[int, int] = field(default_factory=dict[int, int])
-    """Node that leads each partition, in order of partitions; -1 for none."""
+    """Partition → node that leads it, -1 for none; in order of partitions."""
     topic_id: str | None = None
-    """None where brokers do not give it."""
+    """Id of the topic; None where brokers do not report it."""
 
     @property
     def partitions(self) -> tuple[int, ...]:
-        """Partition numbers, ascending."""
+        """Numbers of the partitions, ascending."""
         return tuple(self.leaders)
 
 
 Listing: TypeAlias = Mapping[str, Listed]
-"""Every topic the user may see."""
+"""Every topic that this user may see, by name."""
 
 Missing: TypeAlias = Literal["absent", "beyond", "hidden"]
-"""Why no record was given: none at this offset (any more), offsets do not reach it, or not readable yet."""
+"""Reason for no record at an offset: none (any more), the log ends before it, or not yet readable."""
 
 
 class _TopicId(AbstractType[str | None]):
@@ -357,11 +356,11 @@ class _AllTopics(Request[_MetadataRequest]):
 
 
 async def list_topics(client: Any) -> Listing:
-    """Every topic, asked of any broker; none is asked for by name, which would create it."""
+    """List every topic, from any broker; asking for one by name might create it."""
     connected = {node for (node, _), conn in client._conns.items() if conn.connected()}  # noqa: SLF001
     nodes: list[int] = [broker.nodeId for broker in client.cluster.brokers()]
     random.shuffle(nodes)
-    for node in sorted(nodes, key=lambda node: node not in connected):  # one may be a black hole
+    for node in sorted(nodes, key=lambda node: node not in connected):  # others may not answer
         try:
             answer: Any = await client.send(node, _AllTopics())
         except NotImplementedError:  # an old broker
@@ -392,7 +391,7 @@ def _number(partition: tuple[int, ...]) -> int:
 async def record_at(
     client: Any, leader: int, partition: Partition, offset: int, max_batch_bytes: int
 ) -> KafkaRecord | Missing:
-    """The readable record at exactly this offset; one batch is fetched for it."""
+    """Fetch the record at exactly this offset, by one batch; or return why there is none."""
     if leader < 0:
         raise LeaderNotAvailableError(partition)
     answers = await ask(client, leader, [(partition, offset)], 1)
@@ -410,7 +409,7 @@ async def record_at(
     try:
         while not (found := reader.take(1)) and reader.heavy:
             await asyncio.to_thread(reader.unpack)
-    except CodecMissing:  # reading will come to it
+    except CodecMissing:  # reading will report it
         return "hidden"
     if found and found[0].offset == offset:
         return found.record(0)

@@ -1,4 +1,4 @@
-"""The durable store, on RocksDB: a directory that holds everything a daemon continues from."""
+"""The durable store: a directory of RocksDB with all state that a restarted daemon needs."""
 
 from streamwatch.edge.stores.kind import StoreKind
 from streamwatch.edge.stores.rocksdb.spec import RocksSpec

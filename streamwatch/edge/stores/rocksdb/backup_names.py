@@ -1,4 +1,4 @@
-"""Names of backups in their directory: when each was begun."""
+"""Names of backups, which encode the times at which they were begun."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ _NAME: Final = "state-%Y%m%dT%H%M%S.%fZ"
 
 
 def backup_name(seconds: float) -> str:
-    """Name of a backup begun at this time, in seconds since the epoch."""
+    """Name a backup that is begun at this time, in seconds since the epoch."""
     return datetime.fromtimestamp(seconds, UTC).strftime(_NAME)
 
 
 def begun_at(path: Path) -> float | None:
-    """Time at which a backup was begun, in seconds since the epoch; None of anything else."""
+    """Return when a backup was begun, in seconds since the epoch; None for a path that is no backup's."""
     try:
         return datetime.strptime(path.name, _NAME).replace(tzinfo=UTC).timestamp()
     except ValueError:
@@ -23,7 +23,7 @@ def begun_at(path: Path) -> float | None:
 
 
 def backups_in(directory: Path) -> list[Path]:
-    """List the whole backups in a directory, the oldest first."""
+    """List the complete backups in a directory, the oldest first."""
     if not directory.is_dir():
         return []
     return sorted(path for path in directory.iterdir() if begun_at(path) is not None)

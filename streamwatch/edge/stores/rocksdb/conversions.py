@@ -1,8 +1,8 @@
-"""Conversions of what a state holds from one schema to the next, made when it is opened for writing.
+"""Conversions of a state's contents from one schema to the next, made when it is opened for writing.
 
-A release that changes the meaning of anything on disk raises `SCHEMA` and adds a line to `CONVERSIONS`.
-States of all schemas from the first line on are opened then, through every step between. A step is one
-batch, with the number of the schema that it reaches, so that a crash leaves it whole or undone.
+A release that changes the meaning of anything on disk raises `SCHEMA` and adds a line to `CONVERSIONS`. A
+state of any schema that `CONVERSIONS` begins with or has later is then converted step by step. A step is one
+write batch that includes the number of the schema it reaches, so that a crash leaves it done or undone.
 """
 
 from __future__ import annotations
@@ -16,25 +16,25 @@ from rocksdict import WriteBatch
 from streamwatch.edge.stores.rocksdb.database import Database
 
 Conversion: TypeAlias = Callable[[Database, WriteBatch], None]
-"""Reads the state, and writes its converted values to the batch; raises StateDamaged if that fails."""
+"""Reads the state, adds converted values to the batch; raises StateDamaged for invalid contents."""
 CONVERSIONS: Final[Mapping[int, Conversion]] = MappingProxyType({})
-"""By the schema that each converts to the one after it. None yet: nothing has been released."""
+"""Schema → the conversion from it to the next schema. Empty: nothing has been released yet."""
 REACHED_KEY: Final = b"schema"
-"""In the family `meta`: the schema that the last conversion reached. Absent where there was none."""
+"""Key in the family `meta` of the schema that the last conversion reached; absent before any conversion."""
 
 
 def is_convertible(schema: int, to: int) -> bool:
-    """Return whether there is a conversion for every step from an older schema to a newer one."""
+    """Tell whether every step from the older schema `schema` to the newer schema `to` has a conversion."""
     return schema < to and all(step in CONVERSIONS for step in range(schema, to))
 
 
 def convert(database: Database, schema: int, to: int) -> None:
-    """Make the steps from a schema that are not made yet, each durable before the next.
+    """Convert a state from `schema` to `to`, step by step, resuming after the last step that was flushed.
 
     Raises
     ------
     StateDamaged
-        If something of the state contradicts its schema.
+        If contents of the state do not fit its schema.
     StateFailed
         If the disk fails.
     """

@@ -1,9 +1,9 @@
-"""RocksDB as the state uses it: six column families in one directory, one write-ahead log for all.
+"""RocksDB as the state uses it: six column families in one directory, with one write-ahead log.
 
 A commit is one write batch over all families, so a crash leaves all of it or nothing. Recovery stops at the
-first record of the log that is not whole (`point_in_time`): a power cut may leave pages of what was never
-flushed in any order, and what was flushed lies before them. A stricter mode would refuse to open after an
-ordinary power cut. If a hole lies before what other files already contain, RocksDB refuses by itself.
+first incomplete record of the log (`point_in_time`): a power cut may leave pages that were never flushed in
+any order, and flushed records precede them. A stricter mode would refuse to open after an ordinary power cut.
+Where the log breaks off before contents that other files already have, RocksDB itself refuses to open.
 """
 
 from __future__ import annotations
@@ -37,13 +37,13 @@ from streamwatch.edge.stores.kind import (
     StateRefused,
 )
 
-# Failures of RocksDB, as errors that an operator can act on.
+# Errors of RocksDB → errors that an operator can act on.
 
 
 _FILE = re.compile(r"[^\s:,'\"()]*(?:\d{6,}\.(?:sst|log|ldb|blob)|MANIFEST-\d+|OPTIONS-\d+|/CURRENT)")
 _DAMAGED = ("Corruption:", "checksum mismatch", "No such file or directory", "does not exist")
 _UNNAMED = {"CURRENT file": "CURRENT", "ahead of WALs": "*.log"}
-"""Signs of damage to a file that RocksDB does not name, and the file."""
+"""Text in an error of RocksDB that names no file → the damaged file."""
 _FORBIDDEN = ("Permission denied", "Operation not permitted", "Read-only file system")
 _HELD = ("Resource temporarily unavailable", "No locks available", "lock hold by")
 _RESTORE = "restore a backup of the directory, or move it away to start afresh"
@@ -51,7 +51,7 @@ _RESTORE = "restore a backup of the directory, or move it away to start afresh"
 
 @contextmanager
 def failures(directory: Path) -> Generator[None]:
-    """Turn errors of RocksDB, which are bare exceptions with a text, into those of a store."""
+    """Turn RocksDB's errors in the block, exceptions without a type, into StateFailed or StateRefused."""
     try:
         yield
     except (StateFailed, StateRefused):
@@ -61,7 +61,7 @@ def failures(directory: Path) -> Generator[None]:
 
 
 def translated(error: Exception, directory: Path) -> Exception:
-    """Return the store's error for one of RocksDB; any other error is returned as it is."""
+    """Return the StateFailed or StateRefused for an error of RocksDB; other errors unchanged."""
     if type(error) is not Exception and not isinstance(error, OSError):
         return error
     text = str(error)
@@ -83,7 +83,7 @@ def translated(error: Exception, directory: Path) -> Exception:
 
 
 def undecodable(key: bytes, error: Exception) -> StateDamaged:
-    """Return the store's error for a record that cannot be decoded."""
+    """Make the StateDamaged for a value that cannot be decoded."""
     return StateDamaged(
         f"the state is damaged: the record of id {key.hex()} cannot be decoded "
         f"({type(error).__name__}: {error}); `streamwatch state verify` lists all damage"
@@ -99,41 +99,41 @@ def _damaged_file(text: str, directory: Path) -> str:
     return f"a file in {directory}"
 
 
-# Whether RocksDB will read its own manifest to the end, before it opens a directory.
+# Check that RocksDB will read its manifest to the end, made before it opens a directory.
 #
-# A manifest is a log of blocks of 32 KiB. A record in it is `[checksum 4][length 2][type 1][content]`, its
-# checksum is of type and content (RocksDB wiki, "Write Ahead Log File Format"): the length has none. A record
-# whose damaged length reaches past the end of the file looks like a write that a crash has cut short. RocksDB
-# drops it with all that follows, and then removes the files that nothing names any more.
+# A manifest is a log of blocks of 32 KiB. A record in it is `[checksum 4][length 2][type 1][content]`; the
+# checksum covers type and content (RocksDB wiki, "Write Ahead Log File Format"), not the length. A record
+# whose damaged length reaches past the end of the file looks like a write that a crash cut short. RocksDB
+# drops it and all records after it, and then removes the files that the remaining records do not name.
 #
-# The two can be distinguished: the content of a write that was cut short is incomplete, whatever its length;
-# behind a damaged length it is complete, and the length at which the checksum fits is the true one.
+# The cases can be distinguished: after a crash the content is incomplete and its checksum fits no length;
+# with a damaged length the content is complete, and its true length is the one that the checksum fits.
 
 
 MANIFEST_BLOCK_BYTES: Final = 32_768
 HEADER_BYTES: Final = 7
 _POLYNOMIAL: Final = 0x82F63B78
-"""Of CRC-32C, reflected."""
+"""Reflected polynomial of CRC-32C."""
 _MASK: Final = 0xA282EAD8
-"""Added to a rotated checksum where it is stored."""
+"""Number that RocksDB adds to a rotated checksum before it stores it."""
 
 
 def require_whole_manifest(directory: Path) -> None:
-    """Refuse a directory whose manifest RocksDB would silently read in part; costs the reading of one block.
+    """Refuse a directory whose manifest RocksDB would silently read only in part; reads at most 32 KiB.
 
-    A directory without a manifest, or whose `CURRENT` is no name of one, is left to RocksDB.
+    A directory without a manifest, or whose `CURRENT` names none, is left for RocksDB to judge.
 
     Raises
     ------
     StateDamaged
-        If a record's length is not the one that its checksum is of.
+        If a record's checksum fits another length than the one it states.
     """
     try:
         named = (directory / "CURRENT").read_bytes().strip()
         path = directory / Path(named.decode()).name
         with path.open("rb") as file:
             size = file.seek(0, 2)
-            # Only in a last block that is not full does RocksDB take what is too long for cut short.
+            # Only in a last block that is not full does RocksDB treat a record that is too long as cut short.
             begin = file.seek(size // MANIFEST_BLOCK_BYTES * MANIFEST_BLOCK_BYTES)
             block = file.read()
     except (FileNotFoundError, IsADirectoryError, ValueError):
@@ -154,7 +154,7 @@ def require_whole_manifest(directory: Path) -> None:
 
 
 def _length_of(stored: int, typed: bytes) -> int | None:
-    """Bytes of content, after a byte of type, that have this checksum; None: no number of them has."""
+    """Bytes of content, after the byte of type, that have the checksum `stored`; None where none do."""
     rotated = (stored - _MASK) & 0xFFFFFFFF
     wanted = (rotated >> 17 | rotated << 15) & 0xFFFFFFFF ^ 0xFFFFFFFF
     table = [_step(byte) for byte in range(256)]
@@ -185,11 +185,11 @@ FAMILIES: Final = (
 MEBIBYTE: Final = 2**20
 BLOCK_BYTES: Final = 4096
 OPEN_FILES: Final = 400
-"""Files RocksDB keeps open; -1: all of them."""
+"""Files that RocksDB keeps open at most."""
 
 
 def options_of(family: str | None, cache: Cache, write_buffer_bytes: int) -> Options:
-    """Options: bounded memory, open files and logs; checksums are verified on reads."""
+    """Options of a family, or of the database (None), that bound memory, open files and logs."""
     options = Options(raw_mode=True)
     options.create_if_missing(True)
     options.create_missing_column_families(True)
@@ -216,28 +216,28 @@ def options_of(family: str | None, cache: Cache, write_buffer_bytes: int) -> Opt
 
 
 def table_of(family: str | None, cache: Cache) -> BlockBasedOptions:
-    """Options of a family: its layout in files, and what of it is kept in memory."""
+    """Options of a family's files: their block layout, and which parts are cached in memory."""
     table = BlockBasedOptions()
     table.set_format_version(5)
     if family == COLD_RUNS:
-        # Nothing is read twice in a while, so a cache would only be filled and emptied: what is in memory are
-        # the keys of every sixteenth value, 7 MB beside a hundred million entries.
+        # Values are hardly ever read twice, so a cache would not help. In memory are the keys of every
+        # sixteenth value, 7 MB for a hundred million entries.
         table.disable_cache()
         table.set_cache_index_and_filter_blocks(False)
         table.set_index_block_restart_interval(16)
-        table.set_block_size(BLOCK_BYTES // 4)  # below a value, so that each is read alone
+        table.set_block_size(BLOCK_BYTES // 4)  # less than one value, so that a read loads no other
         return table
     table.set_block_cache(cache)
     table.set_cache_index_and_filter_blocks(True)
     table.set_index_type(BlockBasedIndexType.two_level_index_search())
-    table.set_partition_filters(True)  # whole, a file's filter is larger than a shard of the cache
+    table.set_partition_filters(True)  # a file's whole filter exceeds a shard of the cache
     table.set_metadata_block_size(BLOCK_BYTES)
     table.set_pin_top_level_index_and_filter(True)
     return table
 
 
 class Database:
-    """An open directory."""
+    """An open directory of RocksDB."""
 
     def __init__(
         self,
@@ -270,23 +270,23 @@ class Database:
 
     @property
     def raw(self) -> Rdict:
-        """RocksDB itself."""
+        """The open database object of the client library."""
         return self._database
 
     def get(self, family: str, key: bytes) -> bytes | None:
-        """Return the value of a key."""
+        """Return the value of a key; None where it is absent."""
         with failures(self.directory):
             return self._families[family].get(key)
 
     def get_all(self, family: str, keys: list[bytes]) -> Sequence[bytes | None]:
-        """Return the values of many keys at once."""
+        """Return the values of many keys, in their order; None for each that is absent."""
         with failures(self.directory):
             asked: Any = keys
             values: Any = self._families[family].get(asked)
             return values
 
     def items(self, family: str, since: bytes = b"") -> Iterator[tuple[bytes, bytes]]:
-        """Iterate over the items of a family in the order of keys; raises if an error ended that early."""
+        """Iterate over (key, value) of a family in key order, from `since` on; raises if a read fails."""
         with failures(self.directory):
             found = self._families[family].iter()
             try:
@@ -299,11 +299,11 @@ class Database:
                     found.next()
                 found.status()
             finally:
-                del found  # one that lives on in a traceback would keep the directory locked
+                del found  # kept alive by a traceback, it would keep the directory locked
 
     @contextmanager
     def batch(self) -> Generator[WriteBatch]:
-        """Write all of it or nothing when the block ends, to the operating system and not yet to the disk.
+        """Write a batch when the block ends, all or nothing; it is on the disk only after `flush`.
 
         `into` chooses the family of the writes that follow.
         """
@@ -316,50 +316,50 @@ class Database:
                 batch.set_default_column_family(None)  # as with an iterator
 
     def into(self, family: str, batch: WriteBatch) -> None:
-        """Write what follows in the batch to this family."""
+        """Make this family the one that later writes of the batch go to."""
         batch.set_default_column_family(self._handles[family])
 
     def delete_range(self, family: str, first: bytes, end: bytes, batch: WriteBatch) -> None:
-        """In the batch, remove the keys of a family from `first` to before `end`."""
+        """Add to the batch the removal of a family's keys from `first` up to, not including, `end`."""
         batch.delete_range(first, end, self._handles[family])
 
     def delete(self, family: str, key: bytes, batch: WriteBatch) -> None:
-        """In the batch, remove a key of another family than the one it is about."""
+        """Add to the batch the removal of a key, whatever family `into` has chosen."""
         batch.delete(key, self._handles[family])
 
     def flush(self) -> None:
-        """Return once what was written before is on the disk."""
+        """Return once all earlier writes are on the disk."""
         with failures(self.directory):
             self._database.flush_wal(True)
 
     def copy_to(self, directory: Path) -> None:
-        """Copy what was written before to a new directory; files that never change are linked.
+        """Copy the database, with all earlier writes, to a new directory.
 
-        On another file system they are copied.
+        Files that never change are hard-linked on the same file system, and copied to another.
         """
         with failures(directory):
             Checkpoint(self._database).create_checkpoint(str(directory))
 
     def compact(self) -> None:
-        """Compact all files, so that overwritten values use no space."""
+        """Compact all files, so that overwritten values no longer use space."""
         with failures(self.directory):
             for family in self._families.values():
                 family.flush()
                 family.compact_range(None, None)
 
     def compact_range(self, family: str, first: bytes, end: bytes) -> None:
-        """Free the disk of keys of a family, from `first` to before `end`, that were removed."""
+        """Free the disk space of a family's removed keys from `first` up to, not including, `end`."""
         with failures(self.directory):
             self._families[family].compact_range(first, end)
 
     def figure(self, family: str, name: str) -> int:
-        """One of RocksDB's own figures; 0 where there is none."""
+        """Return an integer property of RocksDB for a family; 0 where it has none."""
         return self._families[family].property_int_value(f"rocksdb.{name}") or 0
 
     def close(self) -> None:
-        """Free the directory for others; a failure now loses nothing that is durable.
+        """Close the database and release its lock; a failure here loses nothing that is durable.
 
-        After a failure of the disk, closing raises once more for each part, which is closed nevertheless.
+        After a failure of the disk, the client raises again for each part, which is closed nevertheless.
         """
         self._handles.clear()
         opened = [*self._families.values(), self._database] if self._families else []
@@ -370,7 +370,7 @@ class Database:
 
 
 def size_on_disk(directory: Path) -> int:
-    """Bytes of all files of a state."""
+    """Return the bytes of all files in a directory."""
     total = 0
     for path in directory.iterdir():
         try:
@@ -397,7 +397,7 @@ def number_key(number: int) -> bytes:
 
 
 def key_number(key: bytes) -> int:
-    """The number of a `number_key`."""
+    """Decode a key that `number_key` made."""
     return int.from_bytes(key, "big")
 
 
@@ -405,8 +405,8 @@ def key_number(key: bytes) -> int:
 
 
 SCHEMA = 9
-"""Of everything on disk; a change of meaning is a new number. Until the first release, a state of an older
-one is refused."""
+"""Version of everything on disk, raised by any change of meaning. Until the first release, a state of an
+older schema is refused."""
 
 
 class StoreManifest(msgspec.Struct, frozen=True, array_like=True):
@@ -431,7 +431,7 @@ def manifest_of(database: Database) -> StoreManifest | None:
 
 
 def identity_of(database: Database) -> str | None:
-    """Read the identity that the state got when it began."""
+    """Read the identity that the state got when it was made; None before that."""
     value = database.get("meta", IDENTITY_KEY)
     return None if value is None else value.decode()
 
@@ -442,12 +442,12 @@ def sections_of(database: Database) -> dict[str, bytes]:
 
 
 def publications_of(database: Database) -> dict[int, bytes]:
-    """Collect what commits have for topics of results and have not removed, by commit number."""
+    """Read the publications to the topics of results that are not yet removed, by commit number."""
     return {key_number(key): value for key, value in prefixed(database, PUBLICATION_PREFIX)}
 
 
 def prefixed(database: Database, prefix: bytes) -> Iterator[tuple[bytes, bytes]]:
-    """Values under keys with a prefix, which is taken off."""
+    """Yield (key without the prefix, value) of the keys in `meta` that begin with a prefix."""
     for key, value in database.items("meta", prefix):
         if not key.startswith(prefix):
             return

@@ -1,4 +1,4 @@
-r"""A state as one file that another machine can read: what is in every family, entry by entry.
+r"""Export of a state to one file, and import on any machine: all families, entry by entry.
 
     streamwatch-state 1\n
     frame …            length and CRC-32 of what follows (big-endian), then msgpack, deflated
@@ -6,8 +6,8 @@ r"""A state as one file that another machine can read: what is in every family, 
         [family, [key, value, key, value, …]]                  about a megabyte each
         {counts, digest}                                       the last: BLAKE2b of all frames before it
 
-Written and read a frame at a time. A file that is cut off lacks the last frame, one that is altered fails a
-checksum; neither leaves anything in the directory it was to be imported into.
+Frames are written and read one at a time. A file that was cut off lacks the last frame, a file that was
+altered fails a checksum; an import of either fails and leaves the directory as it was.
 """
 
 from __future__ import annotations
@@ -26,18 +26,18 @@ from streamwatch.edge.stores.kind import StateFailed, StateNewer, StateRefused
 from streamwatch.edge.stores.rocksdb.conversions import is_convertible
 from streamwatch.edge.stores.rocksdb.database import FAMILIES, MEBIBYTE, SCHEMA, Database
 from streamwatch.edge.stores.rocksdb.inspect import Inspection
-from streamwatch.edge.stores.rocksdb.opening import Format, strangers_in, write_format
+from streamwatch.edge.stores.rocksdb.opening import Format, unexpected_files, write_format
 
 MAGIC: Final = b"streamwatch-state 1\n"
 ORDER: Final = ("meta", *(family for family in FAMILIES if family != "meta"))
-"""`meta` comes first: it shows that there is a state, so that half of one is never taken for none."""
+"""`meta` comes first: with it, an import that was interrupted is not mistaken for an empty directory."""
 FRAME_BYTES: Final = MEBIBYTE
 _FRAME: Final = Struct(">II")
 _ENDING: Final = "it is cut off or was altered; export the state again"
 
 
 class Head(msgspec.Struct, frozen=True):
-    """The first frame."""
+    """Contents of the first frame."""
 
     schema: int
     identity: str
@@ -45,7 +45,7 @@ class Head(msgspec.Struct, frozen=True):
 
 
 class Tail(msgspec.Struct, frozen=True):
-    """The last frame."""
+    """Contents of the last frame."""
 
     counts: Mapping[str, int]
     digest: bytes
@@ -61,7 +61,7 @@ def export_state(
 ) -> tuple[int, int]:
     """Write everything of a state; return the numbers of entries and bytes.
 
-    `report` is called now and then with the number of entries written so far.
+    `report` is called after every frame with the number of entries written so far.
     """
     digest = blake2b()
     size = len(MAGIC)
@@ -100,13 +100,13 @@ def export_state(
 
 
 def import_state(file: BinaryIO, directory: Path, report: Callable[[int], None] = lambda _: None) -> Head:
-    """Make a state of what was exported, in a directory that is empty or absent.
+    """Make a state from an export, in a directory that is empty or absent.
 
     Raises
     ------
     StateRefused
-        If the file is not whole, of another schema, or the directory holds something; it then holds
-        afterwards what it held before.
+        If the file is incomplete or altered, its schema is not this program's, or the directory is not
+        empty; the directory is left as it was.
     StateFailed
         If the disk fails.
     """
@@ -115,12 +115,12 @@ def import_state(file: BinaryIO, directory: Path, report: Callable[[int], None] 
     made = not directory.exists()
     try:
         directory.mkdir(mode=0o700, parents=True, exist_ok=True)
-        before, strangers = set(directory.iterdir()), strangers_in(directory)
+        before, unexpected = set(directory.iterdir()), unexpected_files(directory)
     except OSError as error:
         raise StateFailed(f"{directory} cannot be written: {error}") from error
-    if strangers:
+    if unexpected:
         raise StateRefused(
-            f"{directory} is not empty (there is {min(strangers)!r}): name an empty directory, or move away "
+            f"{directory} is not empty (there is {min(unexpected)!r}): name an empty directory, or move away "
             "what is there; nothing was changed"
         )
     try:
@@ -192,7 +192,7 @@ def _decoded(decode: Callable[[bytes], Any], frame: bytes) -> Any:
 
 
 def _frames(file: BinaryIO) -> Iterator[tuple[bytes, bytes]]:
-    """The digest of all frames before, and what a frame holds."""
+    """Yield (digest of all frames before, inflated contents) of each frame."""
     if file.read(len(MAGIC)) != MAGIC:
         raise StateRefused("the file is no export of a state: it does not begin with `streamwatch-state 1`")
     digest = blake2b()
@@ -211,7 +211,7 @@ def _frames(file: BinaryIO) -> Iterator[tuple[bytes, bytes]]:
 
 
 def _read(file: BinaryIO, length: int) -> bytes:
-    """So many bytes, or all that are left; a length that was altered takes no memory that is not filled."""
+    """Read up to `length` bytes, in pieces, so that a false length allocates no more than the file has."""
     parts: list[bytes] = []
     while length > 0 and (part := file.read(min(length, 4 * MEBIBYTE))):
         parts.append(part)

@@ -1,6 +1,6 @@
-"""A state read without changing it: what `streamwatch state` shows, verifies and exports.
+"""Read-only access to a state, for `streamwatch state` to show, verify and export it.
 
-Opened while a daemon has it open, it is the state of some commit before; only a closed one can be verified.
+While a daemon has the state open, an earlier commit of it is read; only a closed state can be verified.
 """
 
 from __future__ import annotations
@@ -43,11 +43,10 @@ from streamwatch.edge.stores.rocksdb.opening import (
     require_schema,
 )
 
-# A directory opened so that nothing in it changes, be a daemon writing to it or not.
+# A directory opened without changing it, whether a daemon writes to it or not.
 #
-# The client library writes its own settings into whatever directory it opens, even for reading only. So it
-# gets a directory of links to the files instead, which also works where the state's disk is mounted read-
-# only.
+# The client library writes a file of settings into any directory it opens, even for reading only. So it gets
+# a temporary directory of links to the files, which also works where the state's disk is mounted read-only.
 
 
 _ATTEMPTS: Final = 5
@@ -55,7 +54,7 @@ _CACHE_BYTES: Final = 32 * MEBIBYTE
 
 
 class Reader:
-    """A database for reading only, and the links it reads through.
+    """A read-only database, opened through a temporary directory of links.
 
     Parameters
     ----------
@@ -64,24 +63,24 @@ class Reader:
     closed
         Refuse a state that a daemon writes to, and keep daemons from it until `close`.
     whole_log
-        Refuse a write-ahead log that is damaged before its end; otherwise it counts up to the damage, as at
-        an ordinary opening. An end that was torn by a crash is none of either.
+        Refuse a write-ahead log that is damaged before its end; otherwise it is read up to the damage, as
+        the daemon does. An incomplete last record, as a crash leaves it, is no damage.
     """
 
     def __init__(self, directory: Path, *, closed: bool = False, whole_log: bool = False) -> None:
         self.directory = directory
         self._lock = keep_closed(directory) if closed else None
         self.process = None if closed else holder(directory)
-        """Process that writes to the state meanwhile; None if none does."""
+        """Process that has the state open for writing; None if none has."""
         self._links: TemporaryDirectory[str] | None = None
         try:
             self.database = self._opened(whole_log=whole_log)
         except BaseException:
-            self._let_go()
+            self._release()
             raise
 
     def _opened(self, *, whole_log: bool) -> Database:
-        """A running daemon may remove a file between listing and opening: then once more."""
+        """Open the database; retry while a daemon runs, which may remove files that were just linked."""
         for _ in range(_ATTEMPTS if self.process is not None else 0):
             with suppress(StateFailed):
                 return self._open(whole_log=whole_log)
@@ -104,14 +103,14 @@ class Reader:
                 _CACHE_BYTES,
                 8 * MEBIBYTE,
                 read_only=True,
-                # a file that is open stays readable when the daemon removes it
+                # an open file stays readable after the daemon removes it
                 open_files=-1 if files < OPEN_FILES else OPEN_FILES,
                 recovery=DBRecoveryMode.tolerate_corrupted_tail_records() if whole_log else None,
             )
 
     @contextmanager
     def named(self) -> Generator[None]:
-        """Name the files themselves in errors, and whether a daemon that runs may be the cause."""
+        """Rewrite errors of the block to name files, not links, and a running daemon as a possible cause."""
         try:
             yield
         except (StateFailed, StateRefused) as error:
@@ -125,11 +124,11 @@ class Reader:
             raise type(error)(text) from error
 
     def close(self) -> None:
-        """Free what is held."""
+        """Close the database, remove the links and release the lock."""
         self.database.close()
-        self._let_go()
+        self._release()
 
-    def _let_go(self) -> None:
+    def _release(self) -> None:
         self._drop_links()
         if self._lock is not None:
             os.close(self._lock)
@@ -142,7 +141,7 @@ class Reader:
 
 
 class Inspection:
-    """A directory opened for reading only.
+    """A state opened for reading only, with the manifest, identity and sections of its last commit.
 
     Parameters
     ----------
@@ -186,48 +185,48 @@ class Inspection:
 
     @property
     def created_s(self) -> float:
-        """Time at which the directory was made, or copied to where it is."""
+        """Time at which the directory was made or copied, in seconds since the epoch."""
         path = self.directory / "IDENTITY"
         return (path if path.exists() else self.directory / FORMAT).stat().st_mtime
 
     def publications(self) -> Mapping[int, bytes]:
-        """Collect what commits have for topics of results, by commit number, ascending."""
+        """Read the publications to the topics of results, by commit number, ascending."""
         with self.reader.named():
             return publications_of(self._database)
 
     def journal(self) -> Iterator[tuple[int, bytes]]:
-        """Entries by commit."""
+        """Yield (commit number, entry) of the journal, ascending."""
         for key, value in self.items("journal"):
             yield key_number(key), value
 
     def items(self, family: str, since: bytes = b"") -> Iterator[tuple[bytes, bytes]]:
-        """A family as it is on disk, in the order of keys."""
+        """Yield (key, value) of a family in key order, from `since` on."""
         with self.reader.named():
             yield from self._database.items(family, since)
 
     def get_all(self, family: str, keys: list[bytes]) -> Sequence[bytes | None]:
-        """Values of many keys of a family."""
+        """Return the values of many keys of a family; None for each that is absent."""
         with self.reader.named():
             return self._database.get_all(family, keys)
 
     def sizes(self) -> dict[str, int]:
-        """Bytes on disk by family, of the write-ahead log, and of all files under `total`."""
+        """Return bytes on disk by family, of the write-ahead log (`log`), and of all files (`total`)."""
         sizes = {family: self._database.figure(family, "live-sst-files-size") for family in FAMILIES}
         logs = sum(path.stat().st_size for path in self.directory.glob("*.log"))
         return {**sizes, "log": logs, "total": size_on_disk(self.directory)}
 
     def close(self) -> None:
-        """Free what is held."""
+        """Close the reader."""
         self.reader.close()
 
 
 def format_of(directory: Path) -> Format:
-    """Format that a directory states, before anything of it is opened.
+    """Read `format.json` of a state, before RocksDB opens the directory.
 
     Raises
     ------
     StateRefused
-        If it is none of ours.
+        If the directory holds no state.
     """
     if not directory.is_dir():
         raise StateRefused(f"there is no directory {directory}")
@@ -244,16 +243,16 @@ def format_of(directory: Path) -> Format:
     return written
 
 
-# Cold runs of a state that is only looked at.
+# Cold runs of a state opened for reading only.
 
 
 class ReadRuns:
-    """A `RunStore` that nothing is written to.
+    """A read-only `RunStore`.
 
     Parameters
     ----------
     state
-        The one looked at.
+        The state whose runs are read.
     """
 
     def __init__(self, state: Inspection) -> None:
@@ -264,16 +263,16 @@ class ReadRuns:
         raise RuntimeError(f"a state that is looked at is not written to, got {len(values)} values")
 
     def get_all(self, keys: Sequence[bytes]) -> Sequence[bytes | None]:
-        """Values of many keys."""
+        """Return the values of many keys; None for each that is absent."""
         return self._state.get_all(COLD_RUNS, list(keys))
 
     def keys(self, first: bytes, end: bytes) -> Sequence[bytes]:
-        """Keys in a range, in order."""
+        """Return the keys from `first` up to, not including, `end`, in order."""
         items = self._state.items(COLD_RUNS, first)
         return [key for key, _ in takewhile(lambda item: item[0] < end, items)]
 
     def next_key(self, first: bytes) -> bytes | None:
-        """First key that is not before `first`."""
+        """Return the first key that is not before `first`; None without one."""
         return next((key for key, _ in self._state.items(COLD_RUNS, first)), None)
 
     def remove(self, ranges: Sequence[KeyRange]) -> None:
@@ -281,7 +280,7 @@ class ReadRuns:
         raise RuntimeError(f"of a state that is looked at nothing is removed, got {len(ranges)} ranges")
 
     def reclaimable(self, entries: int) -> list[KeyRange]:
-        """Nothing."""
+        """Return no ranges: nothing is ever removed."""
         del entries
         return []
 

@@ -1,7 +1,7 @@
-"""A state directory before RocksDB opens it: whether it is there, may be used, and must be converted first.
+"""Checks of a state directory before RocksDB opens it: its state, the schema, and who uses it.
 
-`format.json` names the schema and is read before RocksDB touches anything. It is written last when a
-directory is made, so one without it holds nothing yet.
+`format.json` names the schema and is read before RocksDB opens the directory. It is written last when a state
+is made, so a directory without it holds no state yet.
 """
 
 from __future__ import annotations
@@ -35,8 +35,8 @@ from streamwatch.edge.stores.rocksdb.spec import RocksSpec
 
 FORMAT: Final = "format.json"
 CONFIG: Final = "rocksdict-config.json"
-_NO_STRANGERS: Final = ("lost+found", CONFIG, "LOG")
-"""Of a volume, and what is written before RocksDB begins: a start that failed in between left it alone."""
+_EXPECTED: Final = ("lost+found", CONFIG, "LOG")
+"""Files that a new state's directory may have: of a volume, or of a start that failed very early."""
 
 
 class Format(msgspec.Struct, frozen=True, omit_defaults=True):
@@ -45,7 +45,7 @@ class Format(msgspec.Struct, frozen=True, omit_defaults=True):
     schema: int
     identity: str
     converted_from: int | None = None
-    """Schema from which the state is being converted to this one; None where all of it is of this one."""
+    """Older schema that a conversion in progress began with; None where all contents are of `schema`."""
 
 
 def require_schema(directory: Path, written: Format, *, converts: bool = False) -> None:
@@ -58,12 +58,12 @@ def require_schema(directory: Path, written: Format, *, converts: bool = False) 
     written
         Contents of its `format.json`.
     converts
-        Whether the caller converts it, or only reports what a daemon would do.
+        Whether the caller converts a state of an older schema, or only reports what a daemon would do.
 
     Raises
     ------
     StateRefused
-        If it is newer; or older and cannot be converted, or is not by the caller.
+        If the schema is newer, or older and cannot be converted, or older and `converts` is False.
     """
     schema = written.schema
     if schema > SCHEMA:
@@ -88,12 +88,12 @@ def require_schema(directory: Path, written: Format, *, converts: bool = False) 
 
 
 def open_database(spec: RocksSpec) -> Database:
-    """Open a directory, which is made if it is not there.
+    """Open a state; it is made where there is none, and converted where its schema is older.
 
     Raises
     ------
     StateRefused
-        If it cannot be used as it is.
+        If the directory cannot be used as it is.
     StateFailed
         If the disk fails.
     """
@@ -115,9 +115,10 @@ def open_database(spec: RocksSpec) -> Database:
 
 
 def _converted(database: Database, written: Format) -> Database:
-    """Bring a state to this program's schema.
+    """Convert a state to this program's schema.
 
-    The number goes up before anything is converted: an older program refuses the state from then on.
+    `format.json` gets the new number before anything is converted, so that an older program refuses the
+    state.
     """
     older = written.converted_from or written.schema
     if older == SCHEMA:
@@ -134,7 +135,7 @@ def _converted(database: Database, written: Format) -> Database:
 
 
 def read_format(directory: Path) -> Format | None:
-    """Read the format that a directory states; None where there is no state yet."""
+    """Read `format.json`; None where the directory has none, and so no state yet."""
     path = directory / FORMAT
     try:
         return msgspec.json.decode(path.read_bytes(), type=Format)
@@ -161,7 +162,7 @@ def _checked(database: Database, written: Format) -> Database:
 
 @contextmanager
 def closed_on_failure(database: Database) -> Generator[None]:
-    """Close the database if the block fails, as no caller gets it."""
+    """Close the database if the block raises."""
     try:
         yield
     except BaseException:
@@ -171,11 +172,11 @@ def closed_on_failure(database: Database) -> Generator[None]:
 
 def _make(spec: RocksSpec) -> Database:
     directory = spec.directory
-    strangers = strangers_in(directory)
+    unexpected = unexpected_files(directory)
     begun = (directory / "CURRENT").exists()
-    if strangers and not begun and not (directory / "LOCK").exists():
+    if unexpected and not begun and not (directory / "LOCK").exists():
         raise StateRefused(
-            f"{directory} is not empty and holds no state (there is {min(strangers)!r}): "
+            f"{directory} is not empty and holds no state (there is {min(unexpected)!r}): "
             "name an empty directory in `state.directory`"
         )
     database = _database(spec)
@@ -196,14 +197,14 @@ def _make(spec: RocksSpec) -> Database:
     return database
 
 
-def strangers_in(directory: Path) -> list[str]:
-    """List the files in a directory that keep a state from being made in it."""
+def unexpected_files(directory: Path) -> list[str]:
+    """List the files in a directory because of which no state is made in it."""
     names = [path.name for path in directory.iterdir()]
-    return [name for name in names if name not in _NO_STRANGERS and not name.startswith("LOG.old.")]
+    return [name for name in names if name not in _EXPECTED and not name.startswith("LOG.old.")]
 
 
 def write_format(directory: Path, what: Format) -> None:
-    """Mark the directory as a whole state: the last step of creating one."""
+    """Write `format.json`, which marks the directory as a complete state, and flush it to disk."""
     written = directory / f"{FORMAT}.new"
     with written.open("wb") as file:
         file.write(msgspec.json.encode(what))
@@ -215,7 +216,7 @@ def write_format(directory: Path, what: Format) -> None:
 
 
 def copy_format(directory: Path, copy: Path) -> None:
-    """Make a copy of a database a state that survives power cuts.
+    """Complete a copied database to a state, flushed to disk, by a copy of `format.json`.
 
     Raises
     ------
@@ -245,10 +246,11 @@ def _sync(directory: Path) -> None:
         os.close(opened)
 
 
-# Who has a state directory open, and how to keep it closed for a while.
+# Locks: which process has a state open, and how to keep others from opening it.
 #
-# RocksDB takes a record lock on `LOCK` for writing. A process that looks at a state takes it for reading:
-# several may look at once, and a daemon that is started meanwhile reports that the directory is in use.
+# RocksDB takes a record lock on the file `LOCK` for writing. A process that reads a state takes it for
+# reading: several may read at once, and a daemon that is started meanwhile reports that the directory is in
+# use.
 
 
 LOCK: Final = "LOCK"
@@ -257,9 +259,9 @@ _FLOCK: Final = struct.Struct("hhqqi4x")
 
 
 def holder(directory: Path) -> int | None:
-    """The process that has the state open for writing; None if none has, or if that cannot be found out.
+    """Return the process that has the state open for writing; None if none has, or if that is unknown.
 
-    The caller's own locks are not seen, and are lost by asking: ask before taking any.
+    Locks of the calling process are not seen, and are released by this call: call it before taking any.
     """
     try:
         opened = os.open(directory / LOCK, os.O_RDONLY)
@@ -276,19 +278,19 @@ def holder(directory: Path) -> int | None:
 
 
 def keep_closed(directory: Path) -> int | None:
-    """A file descriptor: nobody writes to the state until it is closed. None where there is nothing to lock.
+    """Lock a state against writers until the returned descriptor is closed; None if it cannot be locked.
 
     Raises
     ------
     StateInUse
-        If somebody writes to it already.
+        If a process has it open for writing.
     """
     process = holder(directory)
     if process is not None:
         raise in_use(directory, process)
     try:
         opened = os.open(directory / LOCK, os.O_RDONLY)
-    except OSError:  # a copy without it, which nobody has open
+    except OSError:  # a copy has no LOCK, and nobody has it open
         return None
     try:
         fcntl.lockf(opened, fcntl.LOCK_SH | fcntl.LOCK_NB)
@@ -302,7 +304,7 @@ def keep_closed(directory: Path) -> int | None:
 
 
 def in_use(directory: Path, process: int) -> StateInUse:
-    """Describe a state that a daemon has open; process 0 is one in another container."""
+    """Make the error for a state that a process has open; process 0 is one in another container."""
     by = f"process {process}" if process > 0 else "another process"
     return StateInUse(
         f"the state in {directory} is in use by {by}: stop the daemon first; "
@@ -310,17 +312,16 @@ def in_use(directory: Path, process: int) -> StateInUse:
     )
 
 
-# Whether the directory that is written to is still the one that was opened.
-#
-# Files that are open can be written and flushed without an error long after somebody removed them.
+# Check that the directory which is written to is still the one that was opened: open files can be written and
+# flushed without an error after they were removed.
 
 
 _WITNESS = "format.json"
-"""Written once, when a state is made or brought forward."""
+"""File that is written only when a state is made or converted."""
 
 
 class Presence:
-    """Remembers which directory was opened.
+    """Detects that an open directory was removed or replaced, by the inodes of it and of `format.json`.
 
     Parameters
     ----------
@@ -333,7 +334,7 @@ class Presence:
         self._opened = self._look()
 
     def require(self) -> None:
-        """Raise StateGone unless the directory stands where it was opened."""
+        """Raise StateGone unless the directory is still the one that was opened."""
         if self._look() != self._opened:
             raise StateGone(
                 f"the state in {self._directory} was removed or replaced while the daemon ran: "

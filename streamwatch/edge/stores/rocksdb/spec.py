@@ -8,10 +8,10 @@ from pathlib import Path
 
 @dataclass(frozen=True, slots=True)
 class RocksSpec:
-    """Directory of the state, and how much memory it may take."""
+    """Directory of the state, and the memory that RocksDB may use for it."""
 
     directory: Path
     cache_bytes: int = 64 * 2**20
-    """Blocks read from disk."""
+    """Memory for blocks read from disk."""
     write_buffer_bytes: int = 48 * 2**20
-    """What is written and not yet sorted into files."""
+    """Memory for writes that are not yet sorted into files."""

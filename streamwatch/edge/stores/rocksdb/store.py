@@ -1,8 +1,8 @@
-"""State on local disk: survives the process and the machine, whatever is pending.
+"""State on local disk, which survives the process and the machine.
 
-The join has its entries in memory, or in cold runs (`runs`); what a commit writes of them are values whose
-keys and contents are the core's business (`core.join.compiled.durable`). They lie in the same write batch as
-the journal, the models, the outbox, the sections and the manifest.
+The join keeps its entries in memory, or in cold runs (`runs`); a commit writes them as values whose keys and
+contents `core.join.compiled.durable` defines. They are in one write batch with the journal, the models, the
+outbox, the sections and the manifest.
 """
 
 from __future__ import annotations
@@ -45,12 +45,12 @@ from streamwatch.edge.stores.rocksdb.spec import RocksSpec
 
 # Cold runs in RocksDB: blocks, filters and dead bits are values of a family of their own.
 #
-# What is written before a commit lies before it in the write-ahead log, so a commit that survives a crash
-# finds it there.
+# Values written before a commit precede it in the write-ahead log, so they survive a crash if the commit
+# does.
 
 
 RECLAIMED_SHARE: Final = 4
-"""Removed entries take their room on the disk until they are so large a share of the others."""
+"""Removed entries keep their disk space until they are this fraction (1/4) of the entries left."""
 
 
 class RocksRuns:
@@ -59,7 +59,7 @@ class RocksRuns:
     Parameters
     ----------
     database
-        With the family `COLD_RUNS`. Its `batch` is where a commit's `write_changes` belongs.
+        A database with the family `COLD_RUNS`.
     """
 
     def __init__(self, database: Database) -> None:
@@ -68,18 +68,18 @@ class RocksRuns:
         self._removed_entries = 0
 
     def write(self, values: Sequence[tuple[bytes, bytes]]) -> None:
-        """Write values; the operating system has them, not yet the disk."""
+        """Write (key, value) pairs to the operating system, not yet to the disk."""
         with self._database.batch() as batch:
             self._database.into(COLD_RUNS, batch)
             for key, value in values:
                 batch[key] = value
 
     def get_all(self, keys: Sequence[bytes]) -> Sequence[bytes | None]:
-        """Values of many keys."""
+        """Return the values of many keys; None for each that is absent."""
         return self._database.get_all(COLD_RUNS, list(keys))
 
     def keys(self, first: bytes, end: bytes) -> Sequence[bytes]:
-        """Keys in a range, in order."""
+        """Return the keys from `first` up to, not including, `end`, in order."""
         found: list[bytes] = []
         for key, _ in self._database.items(COLD_RUNS, first):
             if key >= end:
@@ -88,16 +88,16 @@ class RocksRuns:
         return found
 
     def next_key(self, first: bytes) -> bytes | None:
-        """First key that is not before `first`."""
+        """Return the first key that is not before `first`; None without one."""
         return next((key for key, _ in self._database.items(COLD_RUNS, first)), None)
 
     def remove(self, ranges: Sequence[KeyRange]) -> None:
-        """Remove keys."""
+        """Remove the keys in ranges."""
         with self._database.batch() as batch:
             self._remove(ranges, batch)
 
     def write_changes(self, changes: ColdChanges, batch: WriteBatch) -> None:
-        """Add what has changed to the batch of a commit."""
+        """Add the changes of cold runs to the batch of a commit."""
         self._remove(changes.removed, batch)
         self._removed += [each for each in changes.removed if each[0].startswith(ENTRIES)]
         self._removed_entries += changes.removed_entries
@@ -109,12 +109,12 @@ class RocksRuns:
                 batch[key] = value
 
     def reclaimable(self, entries: int) -> list[KeyRange]:
-        """Hand over the keys that commits have removed, once it pays to `reclaim` their room; else nothing.
+        """Return the key ranges removed since the last call once they are worth a `reclaim`; until then none.
 
         Parameters
         ----------
         entries
-            Entries in all runs that are left.
+            Number of entries in all remaining runs.
         """
         if self._removed_entries < entries // RECLAIMED_SHARE:
             return []
@@ -128,10 +128,10 @@ class RocksRuns:
         return ranges
 
     def reclaim(self, ranges: Sequence[KeyRange]) -> None:
-        """Free the disk of removed keys; for a thread.
+        """Free the disk space of removed key ranges; takes long, so call it in a thread.
 
-        RocksDB by itself leaves a removed range on the disk until it happens to rewrite its files; asking for
-        it rewrites their neighbours, too.
+        RocksDB keeps removed ranges on disk until it rewrites their files for another reason. This call
+        rewrites them now, and with them neighbouring keys in the same files.
         """
         for first, end in ranges:
             self._database.compact_range(COLD_RUNS, first, end)
@@ -142,7 +142,7 @@ class RocksRuns:
 
 
 class RocksStore:
-    """A `Store` over RocksDB; `open` it in a thread, it may take seconds."""
+    """A `Store` over RocksDB; `open` may take seconds, so call it in a thread."""
 
     def __init__(self, database: Database) -> None:
         self._database = database
@@ -154,7 +154,7 @@ class RocksStore:
 
     @classmethod
     def open(cls, spec: RocksSpec) -> RocksStore:
-        """Open the directory, or begin a state in it.
+        """Open the state in a directory, or make one there.
 
         Raises
         ------
@@ -169,16 +169,16 @@ class RocksStore:
 
     @property
     def durable(self) -> bool:
-        """State survives."""
+        """True: state survives the process."""
         return True
 
     @property
     def identity(self) -> str:
-        """Given when the directory was made."""
+        """Identity that the state got when it was made."""
         return self._identity
 
     def load(self) -> RecoveredState:
-        """Contents of the last commit; the values of the join are read as they are iterated."""
+        """Return the state as of the last commit; the join's values are read lazily, as they are iterated."""
         items = self._database.items
         return RecoveredState(
             self._commits,
@@ -192,7 +192,7 @@ class RocksStore:
         )
 
     def commit(self, changes: CommitBatch) -> None:
-        """One batch over all families."""
+        """Write the changes as one batch over all families; durable after `flush`."""
         number = self._commits + 1
         with self._database.batch() as batch:
             self._replace("columns", changes.columns, batch)
@@ -222,7 +222,7 @@ class RocksStore:
             del batch[number_key(self._journal.popleft())]
 
     def _replace(self, part: str, values: Mapping[bytes, bytes | None], batch: WriteBatch) -> None:
-        """Write the values of a family; None removes one."""
+        """Write values of a family by key; None removes the key."""
         self._database.into(part, batch)
         for key, value in values.items():
             if value is None:
@@ -231,18 +231,18 @@ class RocksStore:
                 batch[key] = value
 
     def flush(self) -> None:
-        """Flush the write-ahead log; what was flushed to files that nobody can find is not durable."""
+        """Flush the write-ahead log; raises StateGone where the directory was removed or replaced."""
         self._database.flush()
         self._presence.require()
 
     def copy_to(self, directory: Path) -> None:
-        """Copy the last commit to a new directory, from which a store can be opened."""
+        """Copy the last commit to a new directory, which `open` accepts."""
         self._presence.require()
         self._database.copy_to(directory)
         copy_format(self._database.directory, directory)
 
     def families(self) -> Sequence[Family]:
-        """Return the sizes of the state; the join has the numbers of entries."""
+        """Return metrics of sizes on disk; the join reports the numbers of entries."""
         figure = self._database.figure
         sizes = [((name,), float(figure(name, "live-sst-files-size"))) for name in FAMILIES]
         return [
@@ -251,21 +251,21 @@ class RocksStore:
         ]
 
     def close(self) -> None:
-        """Free the directory."""
+        """Close the database."""
         self._database.close()
 
 
-# A state directory emptied on purpose: its identity and the number of its last commit stay.
+# Emptying a state on purpose: its identity and the number of its last commit are kept.
 
 
 _AFTER_ALL_KEYS = b"\xff" * 64
 
 
 def empty(spec: RocksSpec) -> None:
-    """Remove everything that commits have written, in one step.
+    """Remove everything that commits have written, in one write batch.
 
-    The next commit has the number after the last one, so that whoever remembers this state (a consumer group)
-    does not take it for a lost or older one.
+    The next commit continues the numbering, so that a comparison with the commit number stored in the
+    consumer group does not report a lost or older state.
 
     Raises
     ------

@@ -1,8 +1,8 @@
-"""A page for people: static files that ask the API, so they hold no number and need no token.
+"""The status page: static files whose scripts use the API, so that they are served without a token.
 
-`/` is the page itself, `/docs` the API's description for people, `/page/{file}` their parts. Nothing is asked
-of another host, nothing is built, and the content security policy allows no inline script or style. `vendor/`
-holds uPlot as its authors published it (see `vendor/README.md`).
+`/` is the page, `/docs` the API's description for people, `/page/{file}` their parts. Nothing is loaded from
+other hosts, there is no build step, and the content security policy allows no inline script or style.
+`vendor/` has uPlot as its authors published it (see `vendor/README.md`).
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ DOCS = (_route("/docs", "This description as a page"),)
 
 
 class StatusPage:
-    """`/`, or `/docs`, and what they load."""
+    """Exporter of `/` and the files it loads; or of `/docs`."""
 
     def __init__(self, first: str = _INDEX, routes: Sequence[Route] = PAGE) -> None:
         self.routes = routes
@@ -51,25 +51,25 @@ class StatusPage:
         self._files = dict(_read(files("streamwatch.edge.web.page").joinpath("files")))
 
     def media_type(self, accept: str, asked: Mapping[str, str]) -> str:
-        """Media type by the file's name."""
+        """Return the media type by the file's suffix."""
         del accept
         return _TYPES.get(asked.get("file", self._first).rpartition(".")[2], "application/octet-stream")
 
     def render(
         self, report: Report | None, live: Sequence[Family], media_type: str, asked: Mapping[str, str]
     ) -> bytes | None:
-        """The file; None for one that is not part of the page."""
+        """Return the file; None for one that is not part of the page."""
         del report, live, media_type
         return self._files.get(asked.get("file", self._first))
 
 
 def docs_page() -> StatusPage:
-    """`/docs`: the OpenAPI document, as a page."""
+    """Make the exporter of `/docs`, which shows the OpenAPI document."""
     return StatusPage(_DOCS, DOCS)
 
 
 def _read(folder: Traversable, prefix: str = "") -> list[tuple[str, bytes]]:
-    """Every file below, by its path: only these are ever served."""
+    """List (path, content) of all files in a folder and below; no others are ever served."""
     found: list[tuple[str, bytes]] = []
     for item in folder.iterdir():
         name = f"{prefix}{item.name}"

@@ -1,6 +1,5 @@
-"""Faces of a report, one file each: Prometheus text, JSON of several kinds, a page for people.
+"""Exporters of reports, by subject: Prometheus text, JSON documents, the stream of events.
 
-Every exporter has the same shape: the `routes` it answers, the `query` parameters it understands, its own
-`headers`, whether it is `public`, `media_type` (what the asker gets) and `render` (report → bytes, or None
-where there is no such thing).
+An exporter has `routes`, `render` (report → bytes, or None for 404) and, if its answers have several media
+types, `media_type`: see `Exporter` and `ChoosesMediaType` in `ports`.
 """

@@ -1,4 +1,4 @@
-"""What is computed, by which formula and from whom, as `streamwatch catalogue --json` prints it.
+"""Route of the catalogue of measures and detectors, as `streamwatch catalogue --json` prints it.
 
 `GET /api/v1/catalogue`::
 
@@ -20,7 +20,7 @@ from streamwatch.edge.web.ports import Route
 
 
 class CatalogueExporter:
-    """`/api/v1/catalogue`."""
+    """Exporter of `/api/v1/catalogue`."""
 
     routes: Sequence[Route] = (
         Route("/api/v1/catalogue", "What is computed, by which formula and from whom", "Listed", "models"),

@@ -1,4 +1,4 @@
-"""Two models on the same ids: the verdict on each challenger, and what is known of both.
+"""Routes of comparisons of two models on the same ids, and of models that predict in folds.
 
 `GET /api/v1/comparisons`::
 
@@ -13,11 +13,11 @@
                                                 "champion_right_alone": 20, "challenger_right_alone": 90,
                                                 "effective_sample_size": 1200}}}]}
 
-By champion, the challenger that leads most first. Positive numbers speak for the challenger. Where labels are
-late, verdict, evidence and lead are by cohorts of prediction time once enough of them are judged (`basis`),
-and those in the order of labels are under `labels`; until then they are `provisional`. Q and McNemar's
-statistic describe: watched all the time they pass any level in the end, which the verdict does not. Undefined
-values are absent. `forgetting` is the one that the page shows first.
+Sorted by champion, then by lead, the largest first. Positive numbers favour the challenger. Where labels are
+late, verdict, evidence and lead are by cohorts of prediction time (`basis`) once enough cohorts are judged,
+and those in the order of labels are under `labels`; until then the verdict is `provisional`. Q and McNemar's
+statistic are descriptive: if watched continuously they exceed any level sooner or later, which the verdict
+does not. Undefined values are absent. `forgetting` is the one that the page shows first.
 """
 
 from __future__ import annotations
@@ -49,11 +49,11 @@ _JUDGED = (
     *("verdict_earliest_timestamp_seconds", "verdict_latest_timestamp_seconds"),
     *("lead", "lead_lower", "lead_upper", "lead_dispersion", "evidence"),
 )
-"""Fields that a verdict has in the order of labels and by cohorts alike."""
+"""Fields that verdicts in the order of labels and by cohorts both have."""
 
 
 class ComparisonsExporter:
-    """`/api/v1/comparisons`."""
+    """Exporter of `/api/v1/comparisons`."""
 
     routes: Sequence[Route] = (
         Route(
@@ -73,7 +73,7 @@ class ComparisonsExporter:
 
 
 class ComparisonVerdictExporter:
-    """`/api/v1/comparisons/{champion}/{challenger}/verdict`: one comparison, to decide on a promotion.
+    """Exporter of `/api/v1/comparisons/{champion}/{challenger}/verdict`, for decisions on a promotion.
 
     Names are percent-encoded; 404 for two models that are not compared.
     """
@@ -90,7 +90,7 @@ class ComparisonVerdictExporter:
     def render(
         self, report: Report | None, live: Sequence[Family], media_type: str, asked: Mapping[str, str]
     ) -> bytes | None:
-        """Render the comparison; None where there is none."""
+        """Render the comparison; None where the two are not compared."""
         del live, media_type
         if report is None:
             return None
@@ -104,7 +104,7 @@ class ComparisonVerdictExporter:
 
 
 def comparisons_of(families: Iterable[Family]) -> list[dict[str, object]]:
-    """Every comparison that a report has series of, as documents: by champion, the largest lead first."""
+    """Make the documents of all comparisons in a report, sorted by champion, the largest lead first."""
     found: dict[tuple[str, str], dict[str, object]] = {}
     for family in families:
         if family.name not in COMPARISON_NAMES:
@@ -139,7 +139,7 @@ def comparisons_of(families: Iterable[Family]) -> list[dict[str, object]]:
 
 
 def _judge(document: dict[str, Any], cohorts: dict[str, Any]) -> None:
-    """Give the verdict by cohorts where there is one, and else the one in the order of labels."""
+    """Put the verdict by cohorts into a document, if there is one, and move the other under `labels`."""
     document["verdict"] = VERDICTS[int(document.get("verdict", 0))]
     document["basis"] = "labels"
     if "headline" not in cohorts:
@@ -158,14 +158,14 @@ def _judge(document: dict[str, Any], cohorts: dict[str, Any]) -> None:
 
 
 def shown_forgetting(families: Iterable[Family]) -> str | None:
-    """The forgetting that is shown first: one that fades, if there is one."""
+    """Return the forgetting that is shown first: a fading one, if there is one; None without any."""
     errors = next((f for f in families if f.name == "comparison_champion_error_ratio"), None)
     return main_forgetting(errors)
 
 
 def _order(document: Mapping[str, object]) -> tuple[str, float, str]:
     lead = document.get("lead")
-    least = -lead if isinstance(lead, int | float) else 2.0  # those without a lead after all others
+    least = -lead if isinstance(lead, int | float) else 2.0  # comparisons without a lead are last
     return str(document["champion"]), least, str(document["challenger"])
 
 
@@ -179,13 +179,13 @@ def _order(document: Mapping[str, object]) -> tuple[str, float, str]:
 # 2, "difference": 0.02, "sign": {"wins": 2, "losses": 0, "p": 0.5}, "wilcoxon": {"positive": 3.0,
 # "negative": 0.0, "p": 0.5}}], "ranks": null, "left_out": 0}
 #
-# `ranks` has Friedman's test, Nemenyi's critical difference and its `diagram` (SVG) over three or more
-# models. p-values are exact and two-sided and hold for one look; undefined values are absent. Under a
-# forgetting that is not one of `mechanisms` no model has an accuracy.
+# `ranks` has Friedman's test, Nemenyi's critical difference and its `diagram` (SVG), for three or more
+# models. p-values are exact, two-sided, and valid for a single look; undefined values are absent. Under a
+# forgetting that is none of `mechanisms`, no model has an accuracy.
 
 
 class FoldsExporter:
-    """`/api/v1/folds`: tests over folds."""
+    """Exporter of `/api/v1/folds`: tests over folds."""
 
     routes: Sequence[Route] = (
         Route(
@@ -208,7 +208,7 @@ class FoldsExporter:
         self, report: Report | None, live: Sequence[Family], media_type: str, asked: Mapping[str, str]
     ) -> bytes:
         """Render every comparison under one forgetting; accuracies are absent if it is not configured."""
-        # scipy.stats takes long to load, and few ask.
+        # Imported here, because scipy.stats takes long to load and the route is rarely used.
         from streamwatch.core.estimators.folds.report import compared  # noqa: PLC0415
 
         del live, media_type
@@ -229,7 +229,7 @@ class FoldsExporter:
 
 
 def _folds(report: Report | None) -> dict[str, Mapping[str, Mapping[str, float]]]:
-    """Accuracy by model, mechanism and fold."""
+    """Return accuracies by model, mechanism and fold."""
     details: Mapping[str, Mapping[str, Any]] = {} if report is None else report.details
     return {
         model: cast("Mapping[str, Mapping[str, float]]", shown["folds"])

@@ -1,4 +1,4 @@
-"""The recent past of every model, kept in memory for the status page's charts; a restart forgets it.
+"""Routes of the past: recent points kept in memory for charts, and stretches of time kept in the state.
 
 `GET /api/v1/models/{model}/history?since=1759999990`::
 
@@ -8,14 +8,14 @@
                 "detector_statistic": {"adwin": [0.0, 0.1]}, "outcomes_total": [1180, 1200]}}
 
 Series nest as in `/api/v1/models`; `null` where a value was undefined. Bounds, baselines and the kappa family
-are kept under `forgetting` only; share and recall of each true class (`class_truth_ratio`, `recall_ratio`)
-under `monitors.per_class`, of the first `MAX_CLASSES` class names that come. Values are rounded to 7 digits.
-`since` leaves out points up to that time.
+are kept only under `forgetting`; share and recall of true classes (`class_truth_ratio`, `recall_ratio`) only
+with `monitors.per_class`, of the first `MAX_CLASSES` class names. Values are rounded to 7 digits. `since`
+excludes points up to that time. A restart forgets this past.
 
-What is kept: points of three spacings, at most 200 of each: every report (a second), every 15 s, every 3
-minutes: the last 3 minutes, 50 minutes and 10 hours. All of it together holds at most `MAX_VALUES` numbers of
-4 bytes (32 MB), so that with many models the past of each is shorter: about 600 points for up to some 700
-models, 40 for 10,000. Longer memory is what Prometheus is for.
+Points are kept at three spacings, at most 200 of each: every report (a second), every 15 s, and every 3
+minutes, for the last 3 minutes, 50 minutes and 10 hours. Together they hold at most `MAX_VALUES` numbers of 4
+bytes (32 MB), so that with many models the past is shorter: about 600 points for up to some 700 models, 40
+for 10,000. For a longer past, use Prometheus.
 """
 
 from __future__ import annotations
@@ -43,14 +43,14 @@ Column: TypeAlias = tuple[str, ...]
 """A metric and the values of its labels other than the model."""
 
 TIER_SECONDS = (0.9, 15.0, 180.0)
-"""Least time between two points of a tier; reports a second apart are all kept in the first."""
+"""Least time between two points of each tier; the first keeps all reports, a second apart."""
 TIER_POINTS = 200
 MAX_VALUES = 8_000_000
 LINE_SECONDS = 6 * 3_600
 LINE_POINTS = 40
-"""What the page draws of a model in its list."""
+"""Time and number of points of a model's line in the page's list."""
 MAX_CLASSES = 8
-"""Class names whose shares are kept, of all models together: each costs two numbers a model and point."""
+"""Class names, over all models, whose shares are kept; each takes two numbers per model and point."""
 
 _EVERY_FORGETTING = {"accuracy_ratio"}
 _MAIN_FORGETTING = {"kappa", "kappa_majority", "kappa_persistent", "kappa_plus"}
@@ -68,12 +68,12 @@ _PLAIN = {"outcomes_total", "pending_predictions", "drift_weighted_accuracy_rati
 
 @dataclass(frozen=True, slots=True)
 class Frame:
-    """All models at one report."""
+    """Values of all models at one report."""
 
     published_ms: int
     rows: Mapping[str, int]
     values: NDArray[np.float32]
-    """Model x column; NaN where undefined. Frames of before a column was known have fewer columns."""
+    """float32 (models, columns); NaN where undefined. Frames made before a column was first used lack it."""
 
 
 SINCE = Query(
@@ -85,7 +85,7 @@ SINCE = Query(
 
 
 class HistoryExporter:
-    """Observes reports and answers for one model at a time; both in the rendering thread."""
+    """Exporter of a model's recent past; observes reports, in the rendering thread."""
 
     routes: Sequence[Route] = (
         Route(
@@ -104,7 +104,7 @@ class HistoryExporter:
         self._classes: dict[str, None] = {}
 
     def observe(self, report: Report) -> None:
-        """Keep the report where a tier is due."""
+        """Keep the report in the tiers that are due."""
         due = [tier for tier in self._tiers if tier.is_due(report.published_ms)]
         if due:
             frame = self._frame(report)
@@ -113,13 +113,13 @@ class HistoryExporter:
 
     @property
     def kept_values(self) -> int:
-        """Numbers held now, counted once for every tier that holds them."""
+        """Number of values held, counted in each tier that holds them."""
         return sum(tier.kept_values for tier in self._tiers)
 
     def render(
         self, report: Report | None, live: Sequence[Family], media_type: str, asked: Mapping[str, str]
     ) -> bytes | None:
-        """The model's past; None for a model of which nothing is remembered."""
+        """Render the model's recent past; None for a model without one."""
         del report, live, media_type
         since_ms = round(float(asked.get("since", 0)) * 1000)
         merged = self._merged()
@@ -145,9 +145,9 @@ class HistoryExporter:
         )
 
     def lines(self, models: Mapping[str, str]) -> Lines:
-        """Accuracy and both baselines of some models over the last hours, at the ends of equal stretches.
+        """Return accuracy and both baselines of models over the last hours, at the ends of equal stretches.
 
-        `models` names, for each, the baseline that is its no change.
+        `models` is model → the baseline that is its no change.
         """
         merged = self._merged()
         if not merged:
@@ -176,7 +176,7 @@ class HistoryExporter:
         return Lines([frame.published_ms / 1000 for frame in frames], cast("dict[str, Line]", found))
 
     def _merged(self) -> list[Frame]:
-        """Points of all tiers in order of time, each once."""
+        """Return the frames of all tiers in order of time, each once."""
         return [
             frame
             for _, frame in sorted({f.published_ms: f for tier in self._tiers for f in tier.frames}.items())
@@ -185,7 +185,7 @@ class HistoryExporter:
     def _frame(self, report: Report) -> Frame:
         families = {family.name: family for family in report.families}
         self._forgetting = main_forgetting(families.get("accuracy_ratio"))
-        # Every model that is shown, also one without an outcome, or of which all records were left out.
+        # Every model of the report, also one without an outcome or with invalid records only.
         of_models = (family for family in report.families if family.labels == ("model",))
         names = dict.fromkeys(values[0] for family in of_models for values, _ in family.samples)
         rows = {name: row for row, name in enumerate(names)}
@@ -205,7 +205,7 @@ class HistoryExporter:
         return Frame(report.published_ms, rows, values)
 
     def _of_classes(self, family: Family, rows: Mapping[str, int]) -> Iterable[tuple[int, int, float]]:
-        """(row, column, value) of the classes whose shares are kept."""
+        """Yield (row, column, value) of the classes whose shares are kept."""
         of_class, of_model = family.labels.index("class"), family.labels.index("model")
         samples: Iterable[Sample] = family.samples
         if isinstance(family.samples, ClassSamples) and len(self._classes) >= MAX_CLASSES:
@@ -224,7 +224,7 @@ class HistoryExporter:
 
 
 def _at(frame: Frame, model: str, column: int | None) -> float | None:
-    """The value of a model, with the digits of a picture; None where it is undefined."""
+    """Return a model's value, rounded for a picture; None where it is undefined."""
     row = frame.rows.get(model)
     if row is None or column is None or column >= frame.values.shape[1]:
         return None
@@ -233,7 +233,7 @@ def _at(frame: Frame, model: str, column: int | None) -> float | None:
 
 
 class Tier:
-    """Frames no closer than a spacing, bounded in number and in values."""
+    """Frames with a least spacing in time, limited in number and in values."""
 
     def __init__(self, spacing_seconds: float, max_values: int, max_frames: int) -> None:
         self._spacing_ms = spacing_seconds * 1000
@@ -243,11 +243,11 @@ class Tier:
         self.kept_values = 0
 
     def is_due(self, now_ms: int) -> bool:
-        """Tell whether the spacing has passed; a clock that was set back starts anew."""
+        """Tell whether the spacing has passed since the last frame, or the clock was set back."""
         return not self.frames or not 0 <= now_ms - self.frames[-1].published_ms < self._spacing_ms
 
     def keep(self, frame: Frame) -> None:
-        """Add a frame, and let go of the oldest that are too many."""
+        """Add a frame, and drop the oldest beyond the limits."""
         self.frames.append(frame)
         self.kept_values += frame.values.size
         while len(self.frames) > 1 and (
@@ -257,7 +257,7 @@ class Tier:
 
 
 def _wanted(family: Family, forgetting: str | None) -> Iterable[tuple[str, Column, float]]:
-    """(model, column, value) of what the charts show of a family."""
+    """Yield (model, column, value) of a family's samples that the charts show."""
     name = family.name
     label, among = _NAMED.get(name, ("", set[str]()))
     is_exported = name in _EVERY_FORGETTING | _MAIN_FORGETTING | _PER_DETECTOR | _PLAIN or label
@@ -280,7 +280,7 @@ def _wanted(family: Family, forgetting: str | None) -> Iterable[tuple[str, Colum
 
 
 def _short(value: float) -> float | None:
-    """Seven digits are what four bytes hold."""
+    """Round a value to the 7 digits that 4 bytes hold; None for NaN."""
     if not math.isfinite(value):
         return None
     return float(f"{value:.7g}")
@@ -300,11 +300,11 @@ def _short(value: float) -> float | None:
 MAX_COMPARED_VALUES = 2_000_000
 _CHARTED = ("q", "lead")
 _BETWEEN = "\x1f"
-"""Between champion and challenger in the name of a row: no model's name has a control character."""
+"""Separator of champion and challenger in the name of a row; no model's name has control characters."""
 
 
 class ComparisonHistoryExporter:
-    """Observes reports and answers for one champion at a time; both in the rendering thread."""
+    """Exporter of the recent past of a champion's comparisons; observes reports, in the rendering thread."""
 
     routes: Sequence[Route] = (
         Route(
@@ -321,7 +321,7 @@ class ComparisonHistoryExporter:
         self._forgetting: str | None = None
 
     def observe(self, report: Report) -> None:
-        """Keep the report where a tier is due and something is compared."""
+        """Keep the report in the tiers that are due, if it has comparisons."""
         due = [tier for tier in self._tiers if tier.is_due(report.published_ms)]
         if not due or (compared := comparisons_of(report.families)) == []:
             return
@@ -334,7 +334,7 @@ class ComparisonHistoryExporter:
     def render(
         self, report: Report | None, live: Sequence[Family], media_type: str, asked: Mapping[str, str]
     ) -> bytes | None:
-        """The past of a champion's comparisons; None for a model that nothing is compared with."""
+        """Render the past of a champion's comparisons; None for a model without any."""
         del report, live, media_type
         since_ms = round(float(asked.get("since", 0)) * 1000)
         merged = sorted({f.published_ms: f for tier in self._tiers for f in tier.frames}.items())
@@ -365,7 +365,7 @@ class ComparisonHistoryExporter:
 
 
 def _value(document: Mapping[str, object], name: str, forgetting: str | None) -> float:
-    """Q or the lead of a comparison; NaN where undefined."""
+    """Return Q or the lead of a comparison; NaN where undefined."""
     found = document.get(name)
     measures = document["measures"]
     if name == "q" and isinstance(measures, dict):
@@ -379,7 +379,7 @@ def _kept(frame: Frame, champion: str, challenger: str, column: int) -> float | 
     return float(f"{value:.7g}") if math.isfinite(value) else None
 
 
-# The past of one model as it is kept in the state, coarser as it ages; a restart forgets none of it.
+# The past of one model as it is kept in the state, coarser with age; it survives restarts.
 #
 # `GET /api/v1/models/{model}/past`::
 #
@@ -387,16 +387,16 @@ def _kept(frame: Frame, champion: str, challenger: str, column: int) -> float | 
 # "outcomes": [1200, 300, 17], "hits": [1092, 270, 15], "accuracy": [0.91, 0.9, 0.8823529], "persistent":
 # [0.85, 0.85, 0.8235294]}
 #
-# One entry for each stretch of time in which the model had outcomes (event time), the oldest first, none
-# overlapping another: hours of the last `days` (`monitors.history_days`), ten minutes of the last two days,
-# minutes of the last four hours, counted back from the model's latest outcome. `hits` are the outcomes
-# whose class was predicted. `accuracy` and `persistent` (no change: the previous label) are those of the
-# stretch alone, nothing is faded; `persistent` is null for models that predict in several folds. Outcomes
-# dated more than an hour after the report are left out.
+# There is one entry for each stretch of event time in which the model had outcomes, the oldest first, without
+# overlap: hours of the last `days` (`monitors.history_days`), ten minutes of the last two days, minutes of
+# the last four hours, counted back from the model's latest outcome. `hits` is the number of outcomes whose
+# class was predicted. `accuracy` and `persistent` (no change: the previous label) are of the stretch alone,
+# without fading; `persistent` is null for models that predict in several folds. Outcomes dated more than an
+# hour after the report are left out.
 
 
 class PastExporter:
-    """`/api/v1/models/{model}/past`: counts of the last report, by stretches of time."""
+    """Exporter of `/api/v1/models/{model}/past`: counts of the last report, by stretches of time."""
 
     routes: Sequence[Route] = (
         Route(
@@ -410,7 +410,7 @@ class PastExporter:
     def render(
         self, report: Report | None, live: Sequence[Family], media_type: str, asked: Mapping[str, str]
     ) -> bytes | None:
-        """The model's past, empty where none is kept; None for a model nobody has seen."""
+        """Render the model's past, empty where none is kept; None for an unknown model."""
         del live, media_type
         if report is None:
             return None
@@ -438,7 +438,7 @@ class PastExporter:
 
 
 def seamless(kept: Stretches, days: int, until_s: int) -> Stretches:
-    """Choose the finest stretch that there is of every time, by start; none that starts after `until_s`."""
+    """Choose the finest stretch kept of every time, without those that start after `until_s`."""
     kept = kept[kept["start_s"] <= until_s]
     if not len(kept):
         return kept
@@ -447,7 +447,7 @@ def seamless(kept: Stretches, days: int, until_s: int) -> Stretches:
     until_s = end_s + HOUR_S
     lengths = tiers(days)
     for index, (seconds, slots) in enumerate(lengths):
-        # A tier begins where a stretch of the next one does, lest an hour be shown in part.
+        # A tier begins where a stretch of the next coarser one does, so that none is shown in part.
         coarser = lengths[index + 1][0] if index + 1 < len(lengths) else seconds
         first_s = (end_s // seconds - slots + 1) * seconds
         from_s = -(-first_s // coarser) * coarser

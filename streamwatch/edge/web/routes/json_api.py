@@ -1,4 +1,4 @@
-"""The numbers of `/metrics` as JSON, by model.
+"""Routes of all numbers as JSON, by model; and of health and alarms.
 
 `GET /api/v1/models`::
 
@@ -11,21 +11,21 @@
                       "details": {"classes": ["down", "up"]}}},
      "stream": {"predictions_accepted_total": 1300, "kafka_up": 1}}
 
-Metric names are those of Prometheus without the prefix. A metric with labels beside `model` nests by their
-values, labels in alphabetical order. `stream` holds what belongs to no model. Undefined values are absent;
-infinities are the strings `+Inf` and `-Inf`. Bucket counts are cumulative. Before the first report
+Metric names are those of Prometheus without the prefix. A metric with labels other than `model` is nested by
+their values, labels in alphabetical order. `stream` has the metrics without a model. Undefined values are
+absent; infinities are the strings `+Inf` and `-Inf`. Bucket counts are cumulative. Before the first report
 `published_timestamp_seconds` is null and there are no models.
 
 `GET /api/v1/models/{model}`: `published_timestamp_seconds`, `model`, and that model's `metrics` and
-`details`; 404 for a model nobody has seen. Models named `.` and `..` are asked for as `%252E` and
-`%252E%252E`. Here alone `details` has the model's `confusion` matrix, where one
-is kept (models with at most `monitors.shadow_max_classes` classes)::
+`details`; 404 for an unknown model. Models named `.` and `..` are requested as `%252E` and `%252E%252E`. Only
+here `details` has the model's `confusion` matrix, if one is kept (for models with at most
+`monitors.shadow_max_classes` classes)::
 
     {"forgetting": "fading:0.999", "classes": ["down", "up"], "counts": [[310.2, 40.9], [25.0, 498.7]]}
 
-with one row of `counts` per true class, one number per predicted class, in outcomes, and its `recovery`: the
-drift under way and the last that ended, if there was any. `details` of a model that predicts in folds has
-`folds`: the accuracy of each by forgetting and fold.
+with one row of `counts` per true class and one number of outcomes per predicted class; and its `recovery`:
+the drift under way, and the last that ended, if any. `details` of a model that predicts in folds has `folds`:
+accuracies by forgetting and fold.
 """
 
 from __future__ import annotations
@@ -58,7 +58,7 @@ Tree: TypeAlias = "dict[str, Tree | float | str]"
 
 
 class JsonExporter:
-    """`/api/v1/models`: the numbers of the last report by model, and the live facts."""
+    """Exporter of `/api/v1/models`: the numbers of the last report by model, and live facts."""
 
     routes: Sequence[Route] = (
         Route("/api/v1/models", "Every number of every model", "Models", "models"),
@@ -73,7 +73,7 @@ class JsonExporter:
     def render(
         self, report: Report | None, live: Sequence[Family], media_type: str, asked: Mapping[str, str]
     ) -> bytes | bytearray | None:
-        """One model if `asked` names it, else all; None for an unknown model."""
+        """Render one model if `asked` names it, else all; None for an unknown model."""
         del media_type
         families = () if report is None else report.families
         wanted = asked.get("model")
@@ -91,8 +91,8 @@ class JsonExporter:
             return ModelDocument(models[model] | of_classes.get(model, {}), cast("Details", shown))
 
         if wanted is None:
-            # Encoded model by model: one call for all would not let the event loop run until its end, and a
-            # model with many classes is large as long as it is no text.
+            # Encoded model by model: a single call would block the event loop until its end, and would need
+            # all models in memory before they are text.
             body = bytearray(b'{"published_timestamp_seconds":' + encode(published) + b',"models":{')
             for at, model in enumerate(models):
                 body += (b"," if at else b"") + encode(model) + b":" + encode(document(model))
@@ -105,14 +105,15 @@ class JsonExporter:
 
 
 def shown_details(details: Mapping[str, object], *, whole: bool) -> Mapping[str, object]:
-    """Leave out what is returned of one model alone: with many models it is most of the document."""
+    """Return details; unless `whole`, without the large ones that only the route of one model has."""
     return details if whole else {name: value for name, value in details.items() if name not in _OF_ONE}
 
 
 def by_model(families: Iterable[Family], only: str | None = None) -> tuple[dict[str, Tree], Tree]:
-    """Metrics of every model (or of one), and those of none, nested by label values.
+    """Nest samples by label values; return the tree of each model (or of `only` one), and of no model.
 
-    The first of families with equal names wins. Comparisons of two models are left out (`comparisons`).
+    Of families with equal names, the first counts. Comparisons of two models are left out (see
+    `comparisons`).
     """
     models: dict[str, Tree] = {}
     stream: Tree = {}
@@ -144,7 +145,7 @@ def by_model(families: Iterable[Family], only: str | None = None) -> tuple[dict[
 
 
 def names_of(families: Iterable[Family]) -> set[str]:
-    """Models that a report has series of."""
+    """Return the models that families have samples of."""
     return {
         values[family.labels.index("model")]
         for family in families
@@ -161,23 +162,23 @@ def _leaf(family: Family, value: float | Histogram) -> Tree | float | str:
     return {"count": value.counts[-1], "sum": value.total, "buckets": buckets}
 
 
-# How the daemon itself is: ready or why not, and every number that belongs to no model.
+# Health of the daemon: whether it is ready, and every number without a model.
 #
 # `GET /api/v1/health`::
 #
 # {"ready": false, "reasons": ["Kafka cannot be reached"], "published_timestamp_seconds": 1760000000.5,
 # "stream": {"kafka_up": 0, "caught_up": 0, "consumer_lag_records": {"0": {"labels": 12}}, …}}
 #
-# `stream` is that of `/api/v1/models`. Always 200; `/readyz` is the one with a status for probes.
+# `stream` is that of `/api/v1/models`. The status is always 200; `/readyz` has one for probes.
 
 
 class HealthExporter:
-    """`/api/v1/health`.
+    """Exporter of `/api/v1/health`.
 
     Parameters
     ----------
     unready
-        Why the daemon is not ready, in words; asked in the rendering thread.
+        Returns the reasons why the daemon is not ready; called in the rendering thread.
     """
 
     routes: Sequence[Route] = (Route("/api/v1/health", "How the daemon itself is", "Health", "daemon"),)
@@ -188,7 +189,7 @@ class HealthExporter:
     def render(
         self, report: Report | None, live: Sequence[Family], media_type: str, asked: Mapping[str, str]
     ) -> bytes:
-        """Readiness and the numbers of no model."""
+        """Render readiness, and the numbers without a model."""
         del media_type, asked
         families = chain(live, () if report is None else report.families)
         _, stream = by_model(family for family in families if "model" not in family.labels)
@@ -207,24 +208,25 @@ class HealthExporter:
 #
 # `before` and `after` are mean losses (the share of errors) on either side of the change as the detector
 # splits it; `timestamp_seconds` is the event time of outcome number `outcome` of the model. Values that are
-# undefined or infinite are absent. A change of verdict has no mean losses, but
+# undefined or infinite are absent. A change of verdict has, instead of mean losses,
 #
 # "judgement": {"opponent": "persistent", "verdict": "worse", "since_outcome": 2301,
 # "since_timestamp_seconds": 1759999000.0, "quick_labels_only": false, "basis": "labels", "status": "",
 # "utility": "accuracy"}
 #
 # By cohorts of prediction time (`basis` is `cohorts`), `since_timestamp_seconds` is a prediction time,
-# `since_outcome` is about, and `status` is `early`, `confirmed`, `retracted` or empty. Such a verdict is
-# worse than `opponent`, better than both no change and the majority, or open.
+# `since_outcome` is approximate, and `status` is `early`, `confirmed`, `retracted` or empty. Such a verdict
+# is worse than `opponent`, better than both no change and the majority, or open.
 #
-# A detector's alarm may say since when *predictions* err otherwise, as labels come later:
+# A detector's alarm may have the time since when *predictions* have another error, which precedes their
+# labels:
 #
 # "predictions": {"since_timestamp_seconds": 1759980000.0, "earliest_timestamp_seconds": 1759978000.0,
 # "latest_timestamp_seconds": 1759982000.0, "before": 0.02, "after": 0.31}
 #
-# That of a detector in prediction time (`monitors.detector_clocks`) has `predicted_timestamp_seconds`, when
-# the prediction was made at whose outcome it alarmed; `outcome` and `timestamp_seconds` say when that was
-# noticed.
+# An alarm of a detector in prediction time (`monitors.detector_clocks`) has `predicted_timestamp_seconds`,
+# the time of the prediction at whose outcome it alarmed; `outcome` and `timestamp_seconds` tell when that was
+# detected.
 
 
 DEFAULT_LIMIT = 100
@@ -232,7 +234,7 @@ VERDICTS: Mapping[int, Verdict] = {1: "better", -1: "worse", 0: "open"}
 
 
 class AlarmsExporter:
-    """`/api/v1/alarms`: those the daemon still remembers, whether or not somebody was notified."""
+    """Exporter of `/api/v1/alarms`: the alarms that the daemon remembers, notified or not."""
 
     routes: Sequence[Route] = (
         Route(
@@ -255,7 +257,7 @@ class AlarmsExporter:
     def render(
         self, report: Report | None, live: Sequence[Family], media_type: str, asked: Mapping[str, str]
     ) -> bytes:
-        """At most `limit` alarms, of one model if `asked` names it."""
+        """Render at most `limit` alarms, of one model if `asked` names it."""
         del live, media_type
         model = asked.get("model")
         newest_first = reversed(report.alarms) if report else iter(())
@@ -266,7 +268,7 @@ class AlarmsExporter:
 
 
 def alarm_document(alarm: Alarm) -> AlarmDocument:
-    """An alarm as it is sent; values that are undefined or infinite are absent."""
+    """Make the document of an alarm; undefined and infinite values are absent."""
     of_detector = alarm.judgement is None
     return AlarmDocument(
         model=alarm.model,
@@ -286,7 +288,7 @@ def alarm_document(alarm: Alarm) -> AlarmDocument:
 
 
 def judgement_document(judgement: Judgement) -> JudgementDocument:
-    """A verdict as it is sent."""
+    """Make the document of a verdict."""
     return JudgementDocument(
         judgement.opponent,
         VERDICTS[judgement.verdict],

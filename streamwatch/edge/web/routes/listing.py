@@ -1,4 +1,4 @@
-"""The models as the status page lists them: found by name, sorted, in groups or pages, with their past hours.
+"""Route of the status page's list of models: filtered, sorted, in pages or groups.
 
 `GET /api/v1/list?sort=attention&filter=fraud&first=0&rows=50&lines=1`::
 
@@ -9,12 +9,12 @@
      "lines": {"timestamps": [1759980000.0, …],
                "models": {"fraud-v3": {"accuracy": [0.91, …], "no_change": [0.85, …], "majority": [0.6, …]}}}}
 
-`names` is the order; rows are those of `/api/v1/overview`. Without `details=1` they have only what the page
-shows at first, rounded, as a page asks for them again and again. `lines=1` adds accuracy and both baselines
-under `forgetting` over the last hours, as the daemon has kept them since it started. With `group=1` there are
-no rows but `groups`: models by the beginning of their names, up to the first of `- _ . / : #` or a space.
-`prefix` asks for the models of one group, `model` for one model, `label=team=payments` for those with that
-label (`models.rules` of the settings); `filter` finds texts in names and in labels written so.
+`names` is the order; rows are those of `/api/v1/overview`. Without `details=1` they have only the fields that
+the page shows at first, rounded, as the page requests them often. `lines=1` adds accuracy and both baselines
+under `forgetting` over the last hours, as kept since the daemon started. With `group=1` there are `groups`
+instead of rows: models by the beginning of their names, up to the first of `- _ . / : #` or a space. `prefix`
+selects the models of one group, `model` one model, `label=team=payments` those with that label
+(`models.rules` of the settings); `filter` finds texts in names, and in labels of that notation.
 """
 
 from __future__ import annotations
@@ -35,9 +35,9 @@ from streamwatch.edge.web.ports import NAME, Query, Route
 from streamwatch.edge.web.routes.overview import TROUBLES, Row, no_change_of, overview
 
 PAGE: Final = 50
-"""Rows of an answer unless more are asked for."""
+"""Rows of an answer by default."""
 WARNED: Final = 5
-"""Models whose warnings are listed beside the rows."""
+"""Models whose warnings are listed besides the rows, at most."""
 SORTS: Final[Mapping[str, str]] = {
     "attention": "trouble",
     "model": "",
@@ -52,7 +52,7 @@ SORTS: Final[Mapping[str, str]] = {
     "pending": "pending",
     "outcomes": "outcomes",
 }
-"""What models may be sorted by, and the field of their rows that it is."""
+"""Value of `sort` → the field of rows to sort by; empty for the name."""
 _BRIEF: Final = {
     "verdict": 0,
     "verdict_since_timestamp_seconds": 0,
@@ -82,11 +82,11 @@ _BRIEF: Final = {
     "evaluation_since_timestamp_seconds": 0,
     "evaluation_began_anew": 0,
 }
-"""Fields of a row without details, and the digits after the point that their numbers keep."""
+"""Field of a brief row → the decimals that its numbers keep."""
 _BEGINNING: Final = re.compile(r"[^-_./:# ]*[-_./:# ]?")
 
 LinesOf: TypeAlias = "Callable[[Mapping[str, str]], Lines]"
-"""The recent past of some models, each with the baseline that is its no change."""
+"""Function of model → the baseline that is its no change; returns lines of the last hours."""
 
 
 def _choice(name: str, choices: Sequence[str], default: str, about: str) -> Query:
@@ -96,12 +96,12 @@ def _choice(name: str, choices: Sequence[str], default: str, about: str) -> Quer
 
 
 class ListingExporter:
-    """`/api/v1/list`.
+    """Exporter of `/api/v1/list`.
 
     Parameters
     ----------
     lines
-        Recent past of models; asked in the rendering thread.
+        Returns lines of models; called in the rendering thread.
     """
 
     routes: Sequence[Route] = (
@@ -163,7 +163,7 @@ class ListingExporter:
     def render(
         self, report: Report | None, live: Sequence[Family], media_type: str, asked: Mapping[str, str]
     ) -> bytes:
-        """Rows of the page asked for, in their order."""
+        """Render the rows that the query selects, or groups."""
         del live, media_type
         if report is not self._report:
             self._report, self._seen = report, overview(report)
@@ -175,7 +175,7 @@ class ListingExporter:
         rows_shown = int(asked.get("rows", PAGE))
         first = min(int(asked.get("first", 0)), max(0, len(names) - 1) // rows_shown * rows_shown)
         names = names[first : first + rows_shown]
-        # Lines are of unweighted outcomes, which say something else where labels are sampled.
+        # Lines are from unweighted outcomes, which differ from the estimates where labels are sampled.
         drawn = [name for name in names if "labels_sampled_ratio" not in rows[name]]
         shown = {name: rows[name] if asked.get("details") == "1" else brief(rows[name]) for name in names}
         return encode(
@@ -197,7 +197,7 @@ class ListingExporter:
 
 
 def brief(row: Row) -> Row:
-    """Keep what is shown of a row at first, with as many digits as can be seen."""
+    """Reduce a row to the fields that the page shows at first, rounded."""
     return {
         name: value if isinstance(value, str | bool) else round(value, digits) if digits else round(value)
         for name, digits in _BRIEF.items()
@@ -206,14 +206,14 @@ def brief(row: Row) -> Row:
 
 
 def beginning_of(name: str) -> str:
-    """The beginning of a name by which models are grouped, with the sign that ends it."""
+    """Return the beginning of a name by which models are grouped, with its separator."""
     found = _BEGINNING.match(name)
     return found.group() if found and found.group() else name
 
 
 @lru_cache(maxsize=20_000)
 def name_key(name: str) -> tuple[object, ...]:
-    """Sort key by which model-9 comes before model-10, whatever the case of letters."""
+    """Make a sort key that puts model-9 before model-10 and ignores case."""
     parts = re.split(r"([0-9]+)", name.casefold())
     return tuple((0, int(part), "") if part.isdecimal() else (1, 0, part) for part in parts if part), name
 
@@ -231,7 +231,7 @@ def _is_asked_for(name: str, row: Row, asked: Mapping[str, str]) -> bool:
 
 
 def _sorted(rows: Mapping[str, Row], names: list[str], asked: Mapping[str, str]) -> list[str]:
-    """Names in the order asked for; those without a value after all others, equal ones by name."""
+    """Sort names as the query says; rows without a value are last, equal ones are sorted by name."""
     by_name = sorted(names, key=name_key)
     down = asked.get("order") == "descending"
     field = SORTS[asked.get("sort", "attention")]
@@ -264,7 +264,7 @@ def _warned(rows: Mapping[str, Row]) -> list[Warned]:
 
 
 def _groups(rows: Mapping[str, Row], found: Sequence[str]) -> list[Group]:
-    """Groups, those most in need of attention first."""
+    """Make the groups, sorted by the most urgent trouble in each."""
     troubles: dict[str, Counter[str]] = {}
     for name in found:
         troubles.setdefault(beginning_of(name), Counter())[str(rows[name]["trouble"])] += 1

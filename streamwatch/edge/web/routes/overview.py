@@ -1,4 +1,4 @@
-"""All models at a glance: one short row each, the same numbers as `/api/v1/models` under one forgetting.
+"""Route of the overview: a short row for each model, with numbers of `/api/v1/models` under one forgetting.
 
 `GET /api/v1/overview`::
 
@@ -19,26 +19,25 @@
                       "first_horizon_ends_timestamp_seconds": 1761200000.0, "labels_assumed_as": "legit"}},
      "alarms": [{"model": "m", "detector": "adwin", "ordinal": 2, …}]}
 
-`verdict` is by cohorts of prediction time where `monitors.cohort_verdicts` keeps these and one is there
-(`headline`); `verdict_opponent` (`persistent_at_prediction` or `majority`), `verdict_status` (`early` or
-`confirmed`) and `verdict_age_seconds`, the age at which predictions are judged, are there then.
-`no_change` is the accuracy of the opponent that the verdict means: by cohorts the last label known when the
-prediction was made, in the order of labels the previous label (`no_change_of`).
-`verdict_delays_moved_of` (`errors`, `hits`, or both) is there where an early verdict counts on delays
-that have moved.
-`verdict_provisional` (1) says that there is none yet: the verdict is the one in the order of labels.
-`labels_sampled_ratio` is there where labels are asked for with a known probability: accuracy, verdict and
-lead are then from labels weighted by it (`headline`), and there is no baseline.
+`verdict` is by cohorts of prediction time if `monitors.cohort_verdicts` is set and there is one
+(`headline_of`). The row then has `verdict_opponent` (`persistent_at_prediction` or `majority`),
+`verdict_status` (`early` or `confirmed`) and `verdict_age_seconds`, the age at which predictions are judged;
+`verdict_delays_moved_of` (`errors`, `hits`, or both) if label delays have changed on which an early verdict
+relies. `verdict_provisional` (1) means that there is no verdict by cohorts yet, and `verdict` is the one in
+the order of labels. `no_change` is the accuracy of the opponent of the verdict: by cohorts the last label
+known when the prediction was made, in the order of labels the previous label (`no_change_of`).
+`labels_sampled_ratio` is present where labels are requested with a known probability: accuracy, verdict and
+lead are then from labels weighted by it (`sampled_headline_of`), and there is no baseline.
 
-`trouble` is the first that holds of worse, incident, warning, open and better: the order in which models need
-a look (`trouble`). `joined` is the share of predictions that have met their label so far. `warning` says what
-is silently wrong, `warning_page` which page of the documentation says what to do about it, `waiting` why a
-model that predicts has no outcome yet. `verdict_before` is the verdict before the last change of it that is
-among the recent alarms. `first_horizon_ends_timestamp_seconds` is there until the first prediction is one
-horizon old, or observed delays show that hardly any label takes longer: until then only quick labels are in.
-`labels_assumed_as` is there where predictions without a label count as a class (`join.on_expiry`).
-`evaluation_since_timestamp_seconds` is there once a setting was changed that decides how outcomes of the
-model are made. Undefined values are absent. `alarms` are the latest, newest first.
+`trouble` is the first that applies of worse, incident, warning, open and better, the order in which models
+need attention (`trouble_of`). `joined` is the share of predictions that are matched with a label so far.
+`warning` names an error that no number shows, `warning_page` the page of the documentation with the remedy,
+`waiting` the reason why a model that predicts has no outcome yet. `verdict_before` is the verdict before its
+last change, if that is among the recent alarms. `first_horizon_ends_timestamp_seconds` is present until the
+first prediction is one horizon old, or observed delays show that hardly any label takes longer: until then,
+only quick labels are in. `labels_assumed_as` is present where predictions without a label count as a class
+(`join.on_expiry`), `evaluation_since_timestamp_seconds` once a setting was changed that decides how outcomes
+are made. Undefined values are absent. `alarms` are the latest, newest first.
 """
 
 from __future__ import annotations
@@ -58,12 +57,13 @@ from streamwatch.edge.web.ports import Route
 from streamwatch.edge.web.quantiles import quantile
 from streamwatch.edge.web.routes.json_api import VERDICTS, alarm_document
 
-# Headline of a model: its verdict against no change and against the majority, by cohorts of predictions.
+# Headline of a model: its verdict against no change and against the majority.
 #
-# A verdict in the order of labels is false where hits and errors are labelled at different speed and the
-# traffic changes. So the first thing the page says of a model is the verdict by cohorts of prediction time,
-# as soon as there is one; until then, it is the verdict in the order of labels, marked as provisional. Which
-# of both verdicts by cohorts it is, `core.estimators.registers.cohorts.headline` says.
+# A verdict in the order of labels may be false where labels of hits and of errors have different delays and
+# the traffic changes. So the headline is the verdict by cohorts of prediction time as soon as there is one;
+# until then it is the verdict in the order of labels, marked as provisional.
+# `core.estimators.registers.cohorts.headline` decides which of the verdicts by cohorts, against either
+# opponent, it is.
 
 
 Fields = dict[str, "float | str"]
@@ -77,7 +77,7 @@ REPLACED = (
     "lead_lower",
     "lead_upper",
 )
-"""Fields of a row that are about the verdict in the order of labels, and not shown beside this one."""
+"""Fields of the verdict in the order of labels, which are removed from a row with a verdict by cohorts."""
 
 UNWEIGHTED = (
     *("accuracy", "lower", "upper", "effective_sample_size", "no_change", "majority", "kappa_plus"),
@@ -85,16 +85,16 @@ UNWEIGHTED = (
     *("verdict_utility", "verdict_age_seconds", *REPLACED),
     *("verdict_before", "verdict_changed_timestamp_seconds"),
 )
-"""Fields of a row from unweighted outcomes, which are not shown where labels are sampled."""
+"""Fields from unweighted outcomes, which are removed from a row where labels are sampled."""
 
 
 def headline_of(details: Mapping[str, object]) -> Fields:
-    """Find the fields of a row that the headline by cohorts sets.
+    """Return the fields of a row that the headline sets.
 
-    Where it is the verdict in the order of labels, they are `verdict_utility` alone, and
-    `verdict_provisional` while the one by cohorts is still to come. `verdict_opponent` is the one against
-    whom the model is worse, or else the one over whom its lead is smaller. `lead` and its bounds are those
-    over this opponent; undefined ones are absent.
+    For a verdict in the order of labels these are only `verdict_utility`, and `verdict_provisional` while a
+    verdict by cohorts is still to come. `verdict_opponent` is the opponent that the model is worse than, or
+    else the one over which its lead is smaller. `lead` and its bounds are over this opponent; undefined ones
+    are absent.
     """
     headline = details.get("headline")
     utility = details.get("utility")
@@ -118,10 +118,10 @@ def headline_of(details: Mapping[str, object]) -> Fields:
 
 
 def sampled_headline_of(details: Mapping[str, object]) -> Fields:
-    """Find the fields of a row that estimates from sampled labels set; empty without such labels.
+    """Return the fields of a row that estimates from sampled labels set; empty without such labels.
 
-    `verdict` is open while a lead has no interval. `labels_sampled_ratio` is the mean probability,
-    `labels_sampled_arrived_ratio` is there where labels that were asked for are missing, and
+    `verdict` is open while a lead has no interval. `labels_sampled_ratio` is the mean probability of a
+    request; `labels_sampled_arrived_ratio` is present where requested labels are missing, and
     `labels_sampled_without_ratio` where some predictions carry no probability.
     """
     found = details.get("sampled_labels")
@@ -154,22 +154,23 @@ def sampled_headline_of(details: Mapping[str, object]) -> Fields:
 
 
 def _named_numbers(found: object, names: Mapping[str, str]) -> Fields:
-    """Find the numbers that are there, under the names of a row."""
+    """Return the numbers among `names` that are present, under their names in a row."""
     values = ((name, detail_at(found, source)) for source, name in names.items())
     return {name: value for name, value in values if isinstance(value, float)}
 
 
-# Signs that a model needs a look, beside its verdict: open incidents, changes of it, warnings, caveats.
+# Signs besides the verdict that a model needs attention: open incidents, changes of verdict, warnings,
+# caveats.
 
 
 TROUBLES: tuple[Trouble, ...] = ("worse", "incident", "warning", "open", "better")
-"""From what needs a look first to what needs none."""
+"""Kinds of trouble, the most urgent first."""
 SILENCE_SECONDS: Final = 3_600.0
-"""Labels that are silent for less have not stopped; as in the alert rule LabelsStopped."""
+"""Least time without labels after which they count as stopped, as in the alert rule LabelsStopped."""
 
 
 def trouble_of(row: Mapping[str, float | str]) -> Trouble:
-    """Find what about a row of the overview needs a look first."""
+    """Return the most urgent trouble of a row."""
     if row.get("verdict") == "worse":
         return "worse"
     if row.get("incidents"):
@@ -180,11 +181,11 @@ def trouble_of(row: Mapping[str, float | str]) -> Trouble:
 
 
 RUNBOOKS: Final = "deploy/runbooks/"
-"""Where pages of the documentation on alerts are."""
+"""Folder of the documentation's pages on alerts."""
 
 
 def warnings_of(details: Mapping[str, object]) -> list[tuple[str, str]]:
-    """Say what is silently wrong with a model: in words, and the page of the documentation about it."""
+    """List errors of a model that no number shows, as (warning, page of the documentation)."""
     warnings: list[tuple[str, str]] = []
     predicted = detail_at(details, "classes_disjoint", "predicted_class")
     true = detail_at(details, "classes_disjoint", "true")
@@ -230,17 +231,17 @@ CAVEATS: Final = (
     "evaluation_outcomes_before",
     "evaluation_began_anew",
 )
-"""Names of caveats, in `details` and in a row."""
+"""Fields of caveats, the same in `details` and in a row."""
 
 
 def caveats_of(details: Mapping[str, object]) -> dict[str, float | str]:
-    """Caveats beside the verdict, under the same names as in `details`."""
+    """Return the caveats in a model's details."""
     found = ((name, details.get(name)) for name in CAVEATS)
     return {name: value for name, value in found if isinstance(value, float | int | str)}
 
 
 def incidents_of(details: Mapping[str, object]) -> dict[str, float | str]:
-    """Count open incidents, and give the severity and the beginning of the latest; empty without any."""
+    """Return the number of open incidents, and severity and beginning of the latest; empty without any."""
     incidents = details.get("open_incidents")
     if not isinstance(incidents, list | tuple) or not incidents:
         return {}
@@ -256,7 +257,7 @@ def incidents_of(details: Mapping[str, object]) -> dict[str, float | str]:
 
 
 def labels_of(details: Mapping[str, object]) -> dict[str, float | str]:
-    """Labels that settings give to the model, as a text in a row; empty without any."""
+    """Return the field with the model's labels from settings; empty without any."""
     labels = details.get("labels")
     if not isinstance(labels, Mapping):
         return {}
@@ -265,7 +266,7 @@ def labels_of(details: Mapping[str, object]) -> dict[str, float | str]:
 
 
 def verdict_changes(alarms: Sequence[Alarm]) -> dict[str, dict[str, float | str]]:
-    """Find the headline that models had before the last change of it, among recent alarms."""
+    """Find, for each model, its verdict before the last change among recent alarms."""
     found: dict[str, dict[str, float | str]] = {}
     for alarm in alarms:
         if alarm.judgement is not None and alarm.judgement.is_headline and alarm.before != alarm.after:
@@ -279,7 +280,7 @@ def verdict_changes(alarms: Sequence[Alarm]) -> dict[str, dict[str, float | str]
 def labels_stopped(
     predicted: Family | None, labelled: Family | None, delays: Family | None
 ) -> dict[str, str]:
-    """Say of which models predictions go on and labels do not, in words, by model.
+    """Return a warning for each model whose predictions continue while its labels have stopped.
 
     Parameters
     ----------
@@ -320,7 +321,7 @@ ALARMS_SHOWN = 50
 
 LOWER = "hoeffding"
 UPPER = "hoeffding_upper"
-"""The bounds that assume least: any losses in [0, 1], as long as they are independent."""
+"""Bounds with the weakest assumptions: independent losses in [0, 1], of any distribution."""
 
 RULE = (
     "better or worse: currently, than no change, which predicts the previous label, by the utility that "
@@ -358,7 +359,7 @@ _JOINED, _ACCEPTED = "model_predictions_joined_total", "model_predictions_total"
 _INVALID = "model_records_invalid_total"
 _LAST_PREDICTION, _LAST_LABEL = "last_prediction_timestamp_seconds", "last_label_timestamp_seconds"
 _BESIDE = {_JOINED, _ACCEPTED, _INVALID}
-"""Families that are not read sample by sample."""
+"""Families that `_read` does not handle."""
 _READ = {
     _LAST_PREDICTION,
     _LAST_LABEL,
@@ -380,7 +381,7 @@ class Overview:
 
 
 class OverviewExporter:
-    """`/api/v1/overview`: what the status page shows first."""
+    """Exporter of `/api/v1/overview`."""
 
     routes: Sequence[Route] = (
         Route("/api/v1/overview", "One short row for every model, and the latest alarms", "Overview"),
@@ -389,13 +390,13 @@ class OverviewExporter:
     def render(
         self, report: Report | None, live: Sequence[Family], media_type: str, asked: Mapping[str, str]
     ) -> bytes:
-        """Every model's row."""
+        """Render every model's row."""
         del live, media_type, asked
         return encode(document(overview(report), report))
 
 
 def document(seen: Overview, report: Report | None) -> documents.Overview:
-    """The whole picture as it is sent."""
+    """Make the document of an overview, with the latest alarms."""
     return documents.Overview(
         None if seen.published_ms is None else seen.published_ms / 1000,
         seen.forgetting,
@@ -406,7 +407,7 @@ def document(seen: Overview, report: Report | None) -> documents.Overview:
 
 
 def overview(report: Report | None) -> Overview:
-    """One row for each model that has any number."""
+    """Make a row for each model that a report has numbers of."""
     if report is None:
         return Overview(None, None, {})
     families = {family.name: family for family in report.families if family.name in _READ | _BESIDE}
@@ -430,7 +431,7 @@ def overview(report: Report | None) -> Overview:
 
 
 def _add_signs(rows: dict[str, Row], report: Report, families: Mapping[str, Family]) -> None:
-    """Put what is no number of a family into the rows: warnings, caveats, incidents, changes of verdict."""
+    """Add warnings, caveats, incidents and changes of verdict to the rows."""
     stopped = labels_stopped(
         families.get(_LAST_PREDICTION), families.get(_LAST_LABEL), families.get("label_delay_seconds")
     )
@@ -459,7 +460,7 @@ def _add_signs(rows: dict[str, Row], report: Report, families: Mapping[str, Fami
 
 
 def _replace_headline(row: Row, headline: Fields) -> None:
-    """Put a verdict by cohorts, with the no change that it is about, instead of the one by labels."""
+    """Replace the verdict in the order of labels, and its no change, by those of a headline by cohorts."""
     if "verdict" in headline:
         for name in (*REPLACED, "no_change"):
             row.pop(name, None)
@@ -469,12 +470,12 @@ def _replace_headline(row: Row, headline: Fields) -> None:
 
 
 def no_change_of(row: Row) -> str:
-    """Name the baseline that is called no change beside a row's verdict."""
+    """Return the baseline that is no change for a row's verdict."""
     return _AT_PREDICTION if "verdict_opponent" in row else "persistent"
 
 
 def main_forgetting(accuracy: Family | None) -> str | None:
-    """The fading one if there is one: the recent past, without the jumps of a window."""
+    """Return the forgetting shown first: a fading one if any, as windows cause jumps; None without any."""
     if accuracy is None:
         return None
     at = accuracy.labels.index("forgetting")
@@ -483,7 +484,7 @@ def main_forgetting(accuracy: Family | None) -> str | None:
 
 
 def _join(joined: Family | None, accepted: Family | None, rows: dict[str, Row]) -> None:
-    """Put the share of predictions that met their label into the rows, and who waits for the first label."""
+    """Add to rows the share of predictions matched with a label, and which models wait for a first one."""
     if joined is None or accepted is None:
         return
     totals = {values[0]: value for values, value in accepted.samples if not isinstance(value, Histogram)}
@@ -496,7 +497,7 @@ def _join(joined: Family | None, accepted: Family | None, rows: dict[str, Row]) 
 
 
 def _read(family: Family, forgetting: str | None, rows: dict[str, Row]) -> None:
-    """Put a family's samples where they belong in the rows; other forgettings are left out."""
+    """Add a family's samples to the rows; those of other forgettings are left out."""
     at = {label: index for index, label in enumerate(family.labels)}
     of_model, of_forgetting = at["model"], at.get("forgetting")
     which = at.get("bound", at.get("baseline", at.get("opponent")))

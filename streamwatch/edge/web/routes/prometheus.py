@@ -1,8 +1,8 @@
-"""A report as Prometheus text 0.0.4 or OpenMetrics 1.0, whichever the scraper asks for.
+"""Route of metrics, as Prometheus text 0.0.4 or OpenMetrics 1.0, as the scraper requests.
 
-Rendering costs what changes: the text before a value (name and labels) is made once per series and kept while
-the series lives, and the samples of one report are rendered once for all scrapers and both formats.
-prometheus-client chooses the format and is the oracle of the tests; its own renderer makes every line anew.
+The text before a value (name and labels) is made once per series and kept while the series exists, and a
+report is rendered once for all scrapers and both formats. prometheus-client chooses the format, and is the
+oracle of the tests; its own renderer makes every line anew.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ _ENCODER: Final = msgspec.json.Encoder()
 
 @dataclass(slots=True)
 class _Prefixes:
-    """Text before each value, by label values; of one family."""
+    """Texts before the values of one family, by label values."""
 
     labels: tuple[str, ...]
     bounds: tuple[float, ...]
@@ -55,10 +55,10 @@ class _Prefixes:
     columns: dict[object, tuple[object, Sequence[str]]] = field(
         default_factory=dict[object, "tuple[object, Sequence[str]]"]
     )
-    """Texts of whole columns by the identity of what names them, which is kept so that it stays unique."""
+    """`id` of the object that names a column → (that object, kept so that its id stays unique, texts)."""
 
     def forget_vanished(self, family: Family) -> None:
-        """Keep no text of a series that is gone."""
+        """Drop the texts of series that are not in the family."""
         if len(self.scalars) + len(self.histograms) <= len(family.samples):
             return
         alive = {values for values, _ in family.samples}
@@ -67,18 +67,18 @@ class _Prefixes:
 
 
 class PrometheusExporter:
-    """`/metrics`: every series of the last report, and the live facts.
+    """Exporter of `/metrics`: every series of the last report, and live facts.
 
-    A live family replaces a family of the same name in the report. Renders from one thread at a time.
+    A live family replaces a family of the same name in the report. Used by one thread at a time.
 
     Parameters
     ----------
     budget
-        Chooses the series that fit; the others are counted in `series_dropped`.
+        Chooses the series that fit its limit; the others are counted in `series_dropped`.
     changed
-        Called in the rendering thread when other series are left out than before, or a tenth more or less.
+        Called in the rendering thread when other series are dropped than before, or a tenth more or less.
     standard
-        Chooses the series of a report that are shown; None shows all.
+        Chooses the series of a report to export; None: all.
     """
 
     routes: Sequence[Route] = (
@@ -106,18 +106,18 @@ class PrometheusExporter:
         self._reported: Mapping[Part, int] = {}
 
     def media_type(self, accept: str, asked: Mapping[str, str]) -> str:
-        """Format for an `Accept` header, as prometheus-client chooses it; text 0.0.4 when in doubt."""
+        """Return the format for an `Accept` header, by prometheus-client; text 0.0.4 if invalid."""
         del asked
         try:
             _, chosen = choose_encoder(accept)
-        except TypeError:  # a version that is no number, such as `version=latest`
+        except TypeError:  # raised for a version that is no number, such as `version=latest`
             return PLAIN_0_0_4
         return OPENMETRICS_1_0 if chosen.startswith("application/openmetrics-text") else PLAIN_0_0_4
 
     def render(
         self, report: Report | None, live: Sequence[Family], media_type: str, asked: Mapping[str, str]
     ) -> bytes:
-        """Exposition of the live families and the report; a text that ends with its last line's newline."""
+        """Render live families and the report in the format of `media_type`."""
         del asked
         openmetrics = media_type.startswith("application/openmetrics-text")
         most = self._budget.max_series - len(PARTS)
@@ -136,7 +136,7 @@ class PrometheusExporter:
         return "".join(parts).encode()
 
     def _cut_of(self, report: Report | None, live: Sequence[Family], room: int) -> Cut:
-        """What of a report is shown beside live families, which replace those of their names."""
+        """Choose the series of a report that fit `room`; live families replace those of their names."""
         if report is None:
             return _NOTHING
         live_names = frozenset(each.name for each in live)
@@ -180,14 +180,14 @@ class PrometheusExporter:
 
 
 def _differ(before: Mapping[Part, int], now: Mapping[Part, int]) -> bool:
-    """Tell whether something else is left out than before, or a tenth more or less of it."""
+    """Tell whether other parts are dropped than before, or a tenth more or less of one."""
     if before.keys() != now.keys():
         return True
     return any(abs(now[part] - count) > 0.1 * count for part, count in before.items())
 
 
 def _column_lines(family: Family, prefixes: _Prefixes, columns: Columns) -> str:
-    """Lines of samples in columns, and of the others among them."""
+    """Render the samples in columns, and other samples between them."""
     lines: list[str] = []
     known, prefixes.columns = prefixes.columns, {}
     others = [part for part in columns.parts if isinstance(part, list)]
@@ -213,7 +213,7 @@ def _column_lines(family: Family, prefixes: _Prefixes, columns: Columns) -> str:
 
 
 def _class_lines(family: Family, prefixes: _Prefixes, samples: ClassSamples) -> str:
-    """Lines of the classes of all models."""
+    """Render the samples of classes of all models."""
     texts: list[str] = []
     parts: list[NDArray[np.float64]] = []
     known, prefixes.columns = prefixes.columns, {}
@@ -231,7 +231,7 @@ def _class_lines(family: Family, prefixes: _Prefixes, samples: ClassSamples) -> 
 
 
 def _joined(texts: Sequence[str], values: NDArray[np.float64]) -> str:
-    """Lines of texts and defined values."""
+    """Join texts and values to lines, without those whose value is NaN."""
     defined = ~np.isnan(values)
     if not defined.all():
         texts, values = list(compress(texts, defined.tolist())), values[defined]
@@ -239,7 +239,7 @@ def _joined(texts: Sequence[str], values: NDArray[np.float64]) -> str:
 
 
 def _numbers(values: NDArray[np.float64]) -> Sequence[str]:
-    """Texts of defined values, as `_number` gives them but for the form of exponents."""
+    """Write values other than NaN as `_number` does, except for the form of exponents."""
     if not len(values):
         return ()
     if not np.isfinite(values).all():
@@ -255,7 +255,7 @@ def _sample_lines(family: Family, prefixes: _Prefixes, samples: Sequence[Sample]
             lines.append(_histogram_lines(family, prefixes, values, value))
             continue
         number = _number(value)
-        if number != "NaN":  # undefined is no sample
+        if number != "NaN":  # an undefined value is no sample
             try:
                 lines.append(f"{scalars[values]}{number}\n")
             except KeyError:
@@ -292,16 +292,16 @@ def _pairs(labels: Iterable[tuple[str, str]]) -> str:
 
 
 def _escaped(value: str) -> str:
-    """A label value: lone surrogates are spelt out, so that one bad name cannot fail a scrape."""
+    """Escape a label value; lone surrogates become escapes, so that such a name does not fail a scrape."""
     text = value.encode("utf-8", "backslashreplace").decode()
     return text.replace("\\", r"\\").replace("\n", r"\n").replace('"', r"\"")
 
 
 def _number(value: float) -> str:
-    """The shortest text that reads back as the same number; whole numbers without `.0`."""
+    """Write the shortest text that reads back as the same number; whole numbers have no `.0`."""
     if value.__class__ is int:
         return str(value)
-    text = float.__repr__(float(value))  # numpy's own floats have a wordy repr
+    text = float.__repr__(float(value))  # the repr of NumPy's floats names their type
     last = text[-1]
     if last == "0" and text[-2] == ".":
         return text[:-2]

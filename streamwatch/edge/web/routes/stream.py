@@ -1,4 +1,4 @@
-"""News of every report for pages that are open: server-sent events, rendered once for all who listen.
+"""Stream of server-sent events that tell open pages of every report, rendered once for all listeners.
 
 `GET /api/v1/stream` sends `event: report` at once, and after every report::
 
@@ -6,9 +6,8 @@
     id: 1760000001500
     data: {"published_timestamp_seconds": 1760000001.5, "models": 12, "alarms": [{…}]}
 
-`alarms` are those raised since the last event, newest first; none for a newcomer. The id is the report's time
-in milliseconds. Numbers are not sent: a listener asks for those that it shows. Nothing depends on
-`Last-Event-ID`.
+`alarms` are those raised since the last event, newest first; none for a new listener. The id is the report's
+time in ms. Numbers are not sent: a page requests those that it shows. `Last-Event-ID` is ignored.
 """
 
 from __future__ import annotations
@@ -24,7 +23,7 @@ from streamwatch.edge.web.routes.json_api import alarm_document, names_of
 
 
 class NewsStream:
-    """Messages to new and to earlier listeners; used by one thread at a time."""
+    """`Stream` of news; used by one thread at a time."""
 
     route = Route(
         "/api/v1/stream",
@@ -42,7 +41,7 @@ class NewsStream:
         self._models = 0
 
     def events(self, report: Report | None, *, whole: bool) -> tuple[bytes, bytes]:
-        """The news without alarms (if wanted), and those since the last call."""
+        """Render the events for new listeners (without alarms, empty unless `whole`) and for earlier ones."""
         changes = b""
         if report is not None and report is not self._report:
             self._models = len(names_of(report.families))
@@ -59,7 +58,7 @@ class NewsStream:
 
 
 def _news(before: Report | None, after: Report) -> list[Alarm]:
-    """Alarms that the report before did not have, newest first; both remember only so many."""
+    """Return the alarms that the previous report did not have, newest first."""
     earlier = set(before.alarms[-1:]) if before else set[Alarm]()
     found: list[Alarm] = []
     for alarm in reversed(after.alarms):

@@ -1,4 +1,4 @@
-"""Models that are worse than no change or the majority, as a list of which few are expected to be false.
+"""Route of the list of models that are worse than no change or the majority, with few false ones.
 
 `GET /api/v1/worse?share=0.05`::
 
@@ -7,9 +7,9 @@
                 "since_timestamp_seconds": 1759000000.0, "earliest_timestamp_seconds": 1758990000.0,
                 "latest_timestamp_seconds": 1759010000.0}]}
 
-The largest e-value first, and since when the verdict holds where it is worse;
-`core.estimators.registers.fleet` says what is promised. Without `share` it is .05. Models that are
-judged by cohorts count, be there a headline yet or not.
+Sorted by e-value, the largest first. The time since when the verdict holds is present if the verdict is
+`worse` now. `core.estimators.registers.fleet` states what the list guarantees. `share` is .05 by default. All
+models that are judged by cohorts count, also without a headline.
 """
 
 from __future__ import annotations
@@ -25,11 +25,11 @@ from streamwatch.edge.web.ports import Query, Route
 
 Cohorts = Mapping[str, Mapping[str, Any]]
 _BEGAN: Final = ("since_timestamp_seconds", "earliest_timestamp_seconds", "latest_timestamp_seconds")
-"""Since when a verdict holds, with its interval of 80 %."""
+"""Fields with the time since when a verdict holds, and its 80 % interval."""
 
 
 class WorseExporter:
-    """`/api/v1/worse`."""
+    """Exporter of `/api/v1/worse`."""
 
     routes: Sequence[Route] = (
         Route(
@@ -56,7 +56,7 @@ class WorseExporter:
     def render(
         self, report: Report | None, live: Sequence[Family], media_type: str, asked: Mapping[str, str]
     ) -> bytes:
-        """List the pairs that are worse."""
+        """Render the list of worse pairs."""
         del live, media_type
         share = float(asked.get("share", SHARE))
         judged = opponents_of({} if report is None else report.details)
@@ -75,14 +75,14 @@ class WorseExporter:
 
 
 def _worse(pair: Listed, cohorts: Mapping[str, Any]) -> WorseModel:
-    """A listed pair with its verdict, and since when it holds if that is worse."""
+    """Make the document of a listed pair, with its verdict now, and since when it holds if it is worse."""
     verdict = cohorts.get("verdict", "open")
     began = {name: cohorts[name] for name in _BEGAN if verdict == "worse" and name in cohorts}
     return WorseModel(*pair, verdict, **began)
 
 
 def opponents_of(details: Mapping[str, Mapping[str, object]]) -> Mapping[str, Cohorts]:
-    """Verdicts by opponent of each model that is judged by cohorts."""
+    """Return model → opponent → verdict, of the models that are judged by cohorts."""
     return {
         model: cast("Cohorts", cohorts["opponents"])
         for model, of_model in details.items()

@@ -18,7 +18,7 @@ from google.protobuf import descriptor_pb2, descriptor_pool, message_factory
 from streamwatch.assembly.topics import build_topics
 from streamwatch.core.events import Event, Invalid, Label, NullRecord, Prediction
 from streamwatch.edge.decoders.schemas.schema import Schema, SchemaRequest, SchemaUnusable, ValueReader
-from streamwatch.edge.keys import digest_id
+from streamwatch.edge.keys import digest_ids
 from streamwatch.settings import Settings
 from tests.edge.decoders.fetched import fetched
 from tests.edge.decoders.records import AT_MS, FakeRecord
@@ -131,7 +131,9 @@ def test_avro_of_confluent_s_serializer_with_a_key_that_is_a_record(registry: Re
     topic = {"name": "scored", "format": "avro", "key_format": "avro", "mapping": mapping}
     topics = {"predictions": [topic], "labels": "truths"}
     (event,) = decoded(registry, topics, "scored", [record])
-    assert event == Prediction(digest_id(str(2**40)), "m", "fraud", AT_MS, 1_700_000_000_000, {"fraud": 0.9})
+    assert event == Prediction(
+        *digest_ids([str(2**40)]), "m", "fraud", AT_MS, 1_700_000_000_000, {"fraud": 0.9}
+    )
 
 
 @pytest.mark.parametrize(("schema", "content", "id_"), [("string", "tx-1", "tx-1"), ("long", -7, "-7")])
@@ -144,7 +146,7 @@ def test_a_key_that_is_one_content_is_its_text(
     topics = {"predictions": "scored", "labels": [topic]}
     nothing = FakeRecord(None, key=record.key)
     assert decoded(registry, topics, "truths", [record])[0] == Label(
-        digest_id(id_), "legit", AT_MS, None, None
+        *digest_ids([id_]), "legit", AT_MS, None, None
     )
     assert isinstance(decoded(registry, topics, "truths", [nothing])[0], NullRecord)
 
@@ -164,7 +166,7 @@ def test_protocol_buffers_of_confluent_s_serializer_with_message_indexes(
     topic = {"name": "truths", "format": "protobuf", "key_format": "protobuf", "mapping": {"id": "key.id"}}
     topics = {"predictions": "scored", "labels": [topic]}
     (event,) = decoded(registry, topics, "truths", [record])
-    assert event == Label(digest_id("tx-1"), "fraud", AT_MS, None, None)
+    assert event == Label(*digest_ids(["tx-1"]), "fraud", AT_MS, None, None)
 
 
 def test_json_schema_of_confluent_s_serializer(registry: Registry) -> None:
@@ -179,7 +181,7 @@ def test_json_schema_of_confluent_s_serializer(registry: Registry) -> None:
     }
     topics = {"predictions": "scored", "labels": [topic]}
     (event,) = decoded(registry, topics, "truths", [record])
-    assert event == Label(digest_id("ä"), "fraud", AT_MS, None, None)
+    assert event == Label(*digest_ids(["ä"]), "fraud", AT_MS, None, None)
 
 
 def test_schemas_named_in_headers_as_confluent_s_serializer_writes_them(registry: Registry) -> None:
@@ -196,7 +198,7 @@ def test_schemas_named_in_headers_as_confluent_s_serializer_writes_them(registry
     topics = {"predictions": [topic], "labels": "truths"}
     (event,) = decoded(registry, topics, "scored", [FakeRecord(value, key=key, headers=tuple(headers))])
     assert isinstance(event, Prediction)
-    assert (event.id, event.predicted_class) == (digest_id("5"), "legit")
+    assert (event.id, event.predicted_class) == (*digest_ids(["5"]), "legit")
 
 
 def test_fields_of_a_key_in_plain_json_need_no_format(registry: Registry) -> None:
@@ -206,7 +208,7 @@ def test_fields_of_a_key_in_plain_json_need_no_format(registry: Registry) -> Non
     without = FakeRecord(b'{"label": "legit"}', key=b"12")
     no_key = FakeRecord(b'{"label": "legit"}')
     found = decoded(registry, topics, "truths", [good, without, no_key])
-    assert found[0] == Label(digest_id("12"), "legit", AT_MS, "m", None)
+    assert found[0] == Label(*digest_ids(["12"]), "legit", AT_MS, "m", None)
     assert [each.reason for each in found[1:] if isinstance(each, Invalid)] == ["missing_id"] * 2
 
 

@@ -80,7 +80,7 @@ def test_few_marks_reach_far_back_however_many_there_were() -> None:
 
 def test_a_fingerprint_is_of_the_last_record_evaluated_and_survives_being_stored() -> None:
     prints = Fingerprints()
-    prints.belong(EVENTS, "id")
+    prints.set_topic_id(EVENTS, "id")
     prints.delivered(EVENTS, record(1, b"w"))
     first = prints.all()[EVENTS]
     assert first == Fingerprint("id", (mark_of(record(1, b"w")),))
@@ -104,7 +104,7 @@ def test_a_record_that_was_too_large_leaves_no_mark_which_another_limit_would_ma
 
 def test_a_log_found_to_be_another_one_is_not_released_before_its_position_is() -> None:
     prints = Fingerprints()
-    prints.belong(EVENTS, "old")
+    prints.set_topic_id(EVENTS, "old")
     prints.delivered(EVENTS, record(7))
     prints.renew(EVENTS, "new")
     prints.renew(EVENTS, "newer")

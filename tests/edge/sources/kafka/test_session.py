@@ -44,7 +44,7 @@ async def test_the_wait_grows_while_connecting_succeeds_and_fetching_fails(monke
         session.drop(session.connection, TimeoutError("nothing came"))
         async with asyncio.timeout(30):
             while session.connection is None:
-                await session.connected_soon()
+                await session.wait_connected()
         lost = heard[-2] if not isinstance(heard[-1], KafkaLost) else heard[-1]
         assert isinstance(lost, KafkaLost)
         return lost.retry_in_seconds

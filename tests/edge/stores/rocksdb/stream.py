@@ -8,7 +8,7 @@ import msgspec
 
 from streamwatch.core.pipeline.pipeline import Pipeline
 from streamwatch.core.ports import CommitBatch
-from streamwatch.edge.keys import bytes_of_keys, digest_id
+from streamwatch.edge.keys import bytes_of_keys, digest_ids
 from streamwatch.edge.stores.rocksdb import RocksSpec, RocksStore
 from tests.core.join.join_stream import Stream
 
@@ -16,7 +16,7 @@ from tests.core.join.join_stream import Stream
 def digested(events):
     """The same events with digests for ids."""
     return [
-        msgspec.structs.replace(event, id=digest_id(event.id)) if getattr(event, "id", None) else event
+        msgspec.structs.replace(event, id=digest_ids([event.id])[0]) if getattr(event, "id", None) else event
         for event in events
     ]
 

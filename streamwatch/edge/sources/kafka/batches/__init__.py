@@ -1,1 +1,1 @@
-"""From the bytes a broker sends to rows of records: batches, codecs, faults, older formats."""
+"""Bytes that a broker sends → rows of records: batches, codecs, faults, older formats."""

@@ -1,11 +1,11 @@
-"""Batches in what a broker answers: where each begins and ends, and whether it is what was written.
+"""Batches in a broker's answer: where each begins and ends, and whether it is intact.
 
-| what is wrong                                  | found by                                               |
+| damage to                                      | detected by                                            |
 |------------------------------------------------|--------------------------------------------------------|
 | anything from the attributes on                | CRC-32C                                                |
 | length                                         | bounds, else CRC                                       |
-| magic byte                                     | only 0, 1 and 2 are known; between them by CRC         |
-| offset of the batch (no checksum covers it)    | order: batches rise, and none ends behind the log      |
+| magic byte                                     | values other than 0, 1, 2; among these by CRC          |
+| offset of the batch (no checksum covers it)    | order: offsets rise, and none is beyond the log's end  |
 | leader epoch (no checksum covers it)           | not used                                               |
 """
 
@@ -22,26 +22,26 @@ from streamwatch.core.records import KEY, KEY_BYTES
 from streamwatch.edge.sources.kafka.batches.scan import new_rows, scan
 
 HEAD: Final = struct.Struct(">qiibIhiqqqhii")
-"""Offset, length, leader epoch, magic, CRC, attributes, last offset delta, first and newest timestamp,
-producer id and epoch, first sequence number, records."""
+"""Header of a batch of format v2: offset, length, leader epoch, magic, CRC, attributes, last offset delta,
+first and newest timestamp, producer id and epoch, first sequence number, number of records."""
 LOG_OVERHEAD: Final = 12
-"""Bytes of offset and length, which `length` does not count."""
+"""Bytes of the fields offset and length, which `length` does not count."""
 CHECKED_FROM: Final = 21
-"""The first byte that the CRC of a batch of format v2 is over."""
+"""Position in a batch of format v2 of the first byte that its CRC covers."""
 LEGACY_HEAD: Final = struct.Struct(">qiIbb")
-"""Offset, length, CRC, magic, attributes of a message of format v0 or v1."""
+"""Header of a message of format v0 or v1: offset, length, CRC, magic, attributes."""
 LEGACY_CHECKED_FROM: Final = 16
 LEGACY_LEAST: Final = 14
-"""The shortest length of a message: CRC, magic, attributes, two lengths."""
+"""Least `length` of a message: CRC, magic, attributes, two lengths."""
 
-_crc32c: Any = calc_crc32c
-"""Takes any buffer."""
+crc32c: Any = calc_crc32c
+"""CRC-32C of any buffer; typed for bytes only."""
 
 CODEC, APPEND_TIME, TRANSACTIONAL, CONTROL = 0x07, 0x08, 0x10, 0x20
 
 
 class Batch(NamedTuple):
-    """The header of a sound batch, and where its records are."""
+    """Header of an intact batch, and the position of its records."""
 
     magic: int
     base_offset: int
@@ -53,43 +53,43 @@ class Batch(NamedTuple):
     records: int
     """Number of records in the header."""
     body: int
-    """Where its records (v0, v1: its message) begin in the answer."""
+    """Position in the answer of its records (v0, v1: of its message)."""
     end: int
 
     @property
     def next_offset(self) -> int:
-        """Offset after its last record, even if that was compacted away."""
+        """Offset after its last record, also if compaction removed that record."""
         return self.base_offset + self.last_delta + 1
 
     @property
     def codec(self) -> int:
-        """Number of the codec; 0 for none."""
+        """Number of its compression codec; 0 for none."""
         return self.attributes & CODEC
 
 
 class Broken(NamedTuple):
-    """Bytes that are no batch."""
+    """Bytes that are no intact batch."""
 
     reason: str
     next_offset: int
-    """Offset after it as far as its header can be believed; -1 if not at all."""
+    """Offset after it by its header; -1 if the header cannot be trusted."""
 
 
 def batch_at(  # noqa: PLR0911 - one for each line of the table
     data: memoryview, at: int, least: int, most: int
 ) -> Batch | Broken | None:
-    """The batch that begins at `at`; None if the answer ends before it does, as the last one in it may.
+    """Return the batch that begins at `at`; None if the answer ends within it, as it may in the last one.
 
     Parameters
     ----------
     data
         A broker's answer for one partition.
     at
-        Where the batch begins.
+        Position of the batch.
     least
-        Its last offset is at least this: what was asked for, or the offset after the batch before.
+        Least value of its last offset: the offset that was requested, or the one after the previous batch.
     most
-        High watermark, behind which there are no batches; -1 if it is not known.
+        High watermark, beyond which there are no batches; -1 if unknown.
     """
     if len(data) - at < LOG_OVERHEAD + LEGACY_LEAST:
         return None
@@ -114,10 +114,10 @@ def batch_at(  # noqa: PLR0911 - one for each line of the table
 
 
 def next_batch(data: memoryview, at: int, least: int, most: int) -> Batch | Broken | None:
-    """As `batch_at`, and broken too if a sound batch behind it shows that its offset is wrong.
+    """Return the batch at `at`, as `batch_at` does; also Broken if the next batch contradicts its offset.
 
-    Only offsets after a gap are doubted: a log that was compacted has gaps, and a batch whose head was
-    damaged may claim one.
+    Only an offset after a gap is checked: compacted logs have gaps, and a batch with a damaged header may
+    seem to follow one.
     """
     batch = batch_at(data, at, least, most)
     if isinstance(batch, Batch) and batch.base_offset > least and batch.magic == 2:
@@ -128,9 +128,10 @@ def next_batch(data: memoryview, at: int, least: int, most: int) -> Batch | Brok
 
 
 def offset_after(broken: Broken, data: memoryview, at: int, position: int, most: int) -> int:
-    """Offset at which reading can go on behind bytes that are no batch; -1 if that is not known.
+    """Return the offset at which reading can continue after bytes that are no batch; -1 if unknown.
 
-    That of the sound batch which follows, unless the head names one between `position` and it.
+    It is the offset of the intact batch that follows, unless the broken header names one between `position`
+    and it.
     """
     claimed = broken.next_offset if position < broken.next_offset else -1
     if claimed > most >= 0:
@@ -144,7 +145,7 @@ def offset_after(broken: Broken, data: memoryview, at: int, position: int, most:
 def _batch(data: memoryview, at: int, end: int) -> Batch | Broken:
     head = HEAD.unpack_from(data, at)
     base, _, _, magic, crc, attributes, last_delta, first_ms, max_ms, producer, _, _, count = head
-    if _crc32c(data[at + CHECKED_FROM : end]) != crc:
+    if crc32c(data[at + CHECKED_FROM : end]) != crc:
         return Broken("checksum", base + last_delta + 1 if base >= 0 and last_delta >= 0 else -1)
     if last_delta < 0 or count < 0:
         return Broken(f"{count} records up to offset delta {last_delta}", -1)
@@ -160,9 +161,9 @@ def _message(data: memoryview, at: int, end: int) -> Batch | Broken:
 
 
 def following(data: memoryview, at: int, most: int) -> int | None:
-    """Offset of the sound batch that follows the one at `at` by its length; None if none is there to see.
+    """Return the offset of the intact batch that follows the one at `at` by its length; None without one.
 
-    Checksums do not cover offsets, so one beyond `most`, the high watermark, is not believed.
+    Checksums do not cover offsets, so an offset beyond `most`, the high watermark, is not trusted.
     """
     if len(data) - at < LOG_OVERHEAD:
         return None
@@ -173,19 +174,19 @@ def following(data: memoryview, at: int, most: int) -> int | None:
     return found.base_offset if isinstance(found, Batch) else None
 
 
-# Transactions that were aborted: whose batches are passed over, and until when.
+# Aborted transactions, whose batches are skipped.
 
 
 _ABORT = b"\x00\x00"
 
 
 class AbortedTransactions:
-    """Aborted transactions that a broker names in one answer.
+    """Aborted transactions in one answer.
 
     Parameters
     ----------
     named
-        (producer id, first offset) of each; None if there are none.
+        (producer id, first offset) of each aborted transaction, from the broker; None if there are none.
     """
 
     def __init__(self, named: Iterable[tuple[int, int]] | None) -> None:
@@ -194,24 +195,24 @@ class AbortedTransactions:
 
     @property
     def coming(self) -> bool:
-        """Return whether transactions begin that were not met yet."""
+        """Tell whether aborted transactions begin in later batches."""
         return bool(self._coming)
 
     def covers(self, batch: Batch) -> bool:
-        """Return whether this batch, met after all before it, belongs to an aborted transaction."""
+        """Tell whether a batch belongs to an aborted transaction; call it for batches in their order."""
         while self._coming and self._coming[-1][1] <= batch.base_offset:
             self._producers.add(self._coming.pop()[0])
         return bool(batch.attributes & TRANSACTIONAL) and batch.producer_id in self._producers
 
     def end_at(self, batch: Batch, data: Any) -> None:
-        """End the transaction of a control batch's producer if the batch holds the marker of an abort.
+        """End the aborted transaction of a control batch's producer, if the batch is an abort marker.
 
         Parameters
         ----------
         batch
-            Its header.
+            Header of the control batch.
         data
-            Its records: bytes-like.
+            Bytes of its records.
         """
         rows = new_rows(1)
         found, *_ = scan(data, 0, 1, 0, batch.last_delta, -1, 0, -1, rows)
@@ -221,43 +222,44 @@ class AbortedTransactions:
                 self._producers.discard(batch.producer_id)
 
 
-# Where a log can be read again, after damaged bytes of unknown length.
+# Search for the offset from which a log can be read again, after damage of unknown length.
 #
-# Brokers find a batch by an index with an entry every few kilobytes, then batch by batch: beyond the next
-# entry they find what follows the damage. Where that begins is searched by doubling, then by halving. A
-# batch may be reached from its last offset only, where the index points to it: `asked` then lies behind
-# `position`.
+# Brokers find a batch by an index with an entry every few kilobytes, then batch by batch: from offsets beyond
+# the next entry they find the batches after the damage. The first such offset is searched by doubling, then
+# halving the step. A batch may be found only by its last offset, to which the index points: `asked` then is
+# greater than `position`.
 
 
 Look: TypeAlias = int | Literal["unreadable", "end"]
-"""What fetching from an offset brings: the offset at which a sound batch begins; an error, or bytes that are
-no batch; nothing, at the end of the log."""
+"""Result of fetching from an offset: the offset of an intact batch; `unreadable` for an error, or bytes that
+are no batch; `end` for nothing, at the end of the log."""
 
 
 class ResumePositions(NamedTuple):
-    """Positions at which reading goes on."""
+    """Offsets from which reading continues."""
 
     position: int
     """Offset of the first record that can be read."""
     asked: int
-    """Offset by which a broker finds it."""
+    """Offset to request, by which a broker finds that record."""
 
 
 async def next_readable(
     look: Callable[[int], Awaitable[Look]], damaged: int, end: int, *, to_the_end: bool = True
 ) -> ResumePositions | None:
-    """Find where reading goes on after `damaged`; None if it cannot yet.
+    """Find the offsets from which reading continues after damage; None if it cannot continue yet.
 
     Parameters
     ----------
     look
-        Tries an offset; raises what a lost connection raises.
+        Fetches from an offset; raises the errors of a lost connection.
     damaged
-        Cannot be read.
+        Offset that cannot be read.
     end
-        Where the log ends.
+        Offset at which the log ends.
     to_the_end
-        Reading goes on there if nothing before can be read and that can; else it waits for a sound batch.
+        Whether reading may continue at `end` if nothing before can be read; if not, it waits for an intact
+        batch.
     """
     bad, step = damaged, 1
     found: ResumePositions | None = None
@@ -288,26 +290,26 @@ def _from(seen: Look, asked: int, damaged: int) -> ResumePositions:
     return ResumePositions(max(seen, damaged) if isinstance(seen, int) else asked, asked)
 
 
-# Offsets of a partition that cannot be read, and why.
+# Unreadable offsets of a partition, and the cause.
 
 
 Cause: TypeAlias = Literal["corrupt_batch", "oversized_batch"]
 
 
 class Damage(NamedTuple):
-    """Offsets that cannot be read."""
+    """A range of offsets that cannot be read."""
 
     cause: Cause
     first: int
     next_offset: int
-    """Where reading can go on; -1 if that is not known."""
+    """Offset at which reading can continue; -1 if unknown."""
     reason: str
     certain: bool
-    """The checksum is right, so fetching again would bring the same."""
+    """Whether the checksum fits, so that fetching again would bring the same bytes."""
     asked: int = -1
-    """Later offset by which brokers find `next_offset`; -1 for that itself."""
+    """Later offset by which brokers find `next_offset`; -1: `next_offset` itself."""
 
     @property
     def records(self) -> int:
-        """Offsets passed over, each a record unless compacted away."""
+        """Number of offsets skipped; each is a record unless compaction removed it."""
         return max(0, self.next_offset - self.first)

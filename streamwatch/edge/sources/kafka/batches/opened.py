@@ -1,4 +1,4 @@
-"""A batch whose records are at hand: as they came, or decompressed."""
+"""Batches with accessible records, decompressed if need be."""
 
 from __future__ import annotations
 
@@ -24,34 +24,34 @@ from streamwatch.edge.sources.kafka.batches.record import (
 )
 from streamwatch.edge.sources.kafka.batches.scanner import Scanner
 
-# Decompression of record batches that never writes more than it was allowed to.
+# Decompression of record batches to a bounded size.
 #
-# Every codec writes into memory of a fixed size (snappy after its claim was compared with that size); pages
-# that are not written to cost nothing. What a batch claims to hold is never allocated.
+# Every codec writes into an array of the allowed size, whose unused pages cost nothing (snappy after the size
+# it claims was compared with that). The size that a batch claims is never allocated.
 
 
 Bytes: TypeAlias = np.ndarray[Any, np.dtype[np.uint8]]
 
 GZIP, SNAPPY, LZ4, ZSTD = 1, 2, 3, 4
 NAMES: Final = {GZIP: "gzip", SNAPPY: "snappy", LZ4: "lz4", ZSTD: "zstd"}
-"""Codecs by the number that stands in the attributes of a batch."""
+"""Names of codecs by their number in the attributes of a batch."""
 
 _MEMBERS = 16
-"""Gzip members in one batch: producers write one, and each of thousands would be set up anew."""
+"""Gzip members of one batch at most: producers write one, and setting up each takes time."""
 _STEP_BYTES = 1 << 16
-"""Of gzip, read and written at a time."""
+"""Bytes of gzip read and written at a time."""
 _XERIAL = b"\x82SNAPPY\x00"
 _XERIAL_HEAD_BYTES = 16
 _FULL = "write whole buffer"
-"""Part of the codec package's message when memory does not suffice; there is no exception class for that."""
+"""Part of the codec package's message when the output does not fit, for which it has no exception class."""
 
 
 class Oversized(Exception):  # noqa: N818 - it names what is the case
-    """The batch holds more than allowed."""
+    """The batch decompresses to more than allowed."""
 
 
 class Undecompressable(Exception):  # noqa: N818 - it names what is the case
-    """The batch is not in the format of its codec, ends early, or names a codec that does not exist."""
+    """The batch is not in the format of its codec, is cut off, or names an unknown codec."""
 
 
 class CodecMissing(Exception):  # noqa: N818 - it names what is the case
@@ -72,9 +72,9 @@ def decompress(codec: int, data: memoryview, most: int) -> Bytes:
     codec
         1 gzip, 2 snappy, 3 lz4, 4 zstd.
     data
-        Everything after the header of the batch.
+        Bytes after the header of the batch.
     most
-        Bytes allowed.
+        Decompressed bytes allowed.
 
     Returns
     -------
@@ -83,9 +83,9 @@ def decompress(codec: int, data: memoryview, most: int) -> Bytes:
     Raises
     ------
     Oversized
-        There is more.
+        There are more than `most` bytes.
     Undecompressable
-        Not what the codec writes.
+        The data are not in the format of the codec.
     CodecMissing
         The codec needs a package that is not installed.
     """
@@ -114,9 +114,9 @@ def _gzip(data: memoryview, most: int) -> Bytes:
 
 
 def _gzip_member(data: memoryview, at: int, room: Bytes, length: int) -> tuple[int, int]:
-    """Decompress the member that begins at `at` to `room[length:]`; where both end.
+    """Decompress the member that begins at `at` to `room[length:]`; return the ends of input and output.
 
-    In small steps: zlib lets other threads run, but puts its answer together while none may.
+    The steps are small, because zlib holds the interpreter lock while it assembles a step's output.
     """
     member = zlib.decompressobj(wbits=31)
     waiting: bytes | memoryview = b""
@@ -139,14 +139,14 @@ def _gzip_member(data: memoryview, at: int, room: Bytes, length: int) -> tuple[i
 
 
 def _framed(name: str, data: memoryview, most: int) -> Bytes:
-    """Decompress lz4 or zstd: frames that carry their length, one after another."""
+    """Decompress the frames of lz4 or zstd, which may be several."""
     into = getattr(_package(name), name).decompress_into
     room = np.empty(most, np.uint8)
     return _frozen(room[: _written(into, data, room)])
 
 
 def _snappy(data: memoryview, most: int) -> Bytes:
-    """One block, or the framing of the Java library: lengths (big-endian) and blocks after a header."""
+    """Decompress one block, or the Java library's framing: a header, then big-endian lengths and blocks."""
     snappy = _package("snappy").snappy
     blocks = [data]
     if bytes(data[: len(_XERIAL)]) == _XERIAL:
@@ -183,10 +183,10 @@ def _claimed(snappy: Any, block: memoryview) -> int:
 
 
 def _written(into: Callable[[memoryview, Bytes], int], data: memoryview, room: Bytes) -> int:
-    """Bytes that were written to `room`."""
+    """Run a codec; return the number of bytes that it wrote to `room`."""
     try:
         return into(data, room)
-    except Exception as error:  # noqa: BLE001 - whatever it finds wrong with the data; it differs by codec
+    except Exception as error:  # noqa: BLE001 - the type of exception for invalid data differs by codec
         if _FULL in str(error):
             raise Oversized from None
         raise Undecompressable(str(error)) from None
@@ -212,7 +212,6 @@ def _package(codec: str) -> Any:
     return package
 
 
-Octets: TypeAlias = np.ndarray[Any, np.dtype[np.uint8]]
 Rows: TypeAlias = np.ndarray[Any, np.dtype[np.int64]]
 
 
@@ -221,37 +220,37 @@ class Contradictory(Exception):  # noqa: N818 - it names what is the case
 
 
 class OpenBatch:
-    """A batch that is being read.
+    """A batch with decompressed records, read a part at a time.
 
     Parameters
     ----------
     batch
-        Its head.
+        Its header.
     data
-        Bytes of its records, in plain.
+        Decompressed bytes of its records.
     messages
-        Those of a batch of format v0 or v1; None for one of v2.
+        Records of a batch of format v0 or v1; None for a batch of v2.
     """
 
-    def __init__(self, batch: Batch, data: Octets, messages: list[KafkaRecord] | None = None) -> None:
+    def __init__(self, batch: Batch, data: Bytes, messages: list[KafkaRecord] | None = None) -> None:
         self.batch = batch
         self.data = data
         self.messages = messages
-        """Yet to be taken."""
+        """Records of a batch of format v0 or v1 that are not yet taken."""
         self.at = 0
-        """Bytes of `data` that were read."""
+        """Number of bytes of `data` read so far."""
         self.delta = -1
-        """Offset, from the first of the batch, of the last record that was read."""
+        """Offset delta of the last record read; -1 before the first."""
         self.found = 0
-        """Records that were read."""
+        """Number of records read so far."""
 
     @property
     def record_bytes(self) -> int:
-        """Bytes of a record, about; at least one."""
+        """Average bytes of a record, at least 1."""
         return len(self.data) // max(1, self.batch.records) + 1
 
     def scan(self, scanner: Scanner, room: int) -> tuple[Rows, bool]:
-        """Read up to `room` records from `at` on; their rows, and whether there is one that does not fit."""
+        """Read up to `room` records; return their rows, and whether the next record is broken."""
         batch = self.batch
         append_ms = max(batch.max_ms, 0) if batch.attributes & APPEND_TIME else -1
         found, self.at, self.delta, broken = scanner.scan(
@@ -286,7 +285,7 @@ class OpenBatch:
 
 
 def open_plain(partition: Partition, batch: Batch, answer: memoryview) -> OpenBatch:
-    """Open a batch that is not compressed; `answer` is what it stands in."""
+    """Open an uncompressed batch, which is in `answer`."""
     data = np.frombuffer(answer[batch.body : batch.end], np.uint8)
     return OpenBatch(batch, data, [message_of(partition, batch, answer)] if batch.magic < 2 else None)
 
@@ -297,11 +296,11 @@ def open_compressed(partition: Partition, batch: Batch, answer: memoryview, most
     Raises
     ------
     Oversized
-        It has more.
+        It decompresses to more.
     Undecompressable
-        Its bytes are none of its codec.
+        Its bytes are not in the format of its codec.
     Contradictory
-        Of a batch of format v0 or v1: it has no content, or messages that do not fit it.
+        A batch of format v0 or v1 has no content, or messages that contradict its header.
     CodecMissing
         The package of its codec is not installed.
     """

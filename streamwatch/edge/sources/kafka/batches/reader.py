@@ -1,6 +1,6 @@
-"""What a broker answered for one partition, read a few records at a time; no content of it raises.
+"""Reads a broker's answer for one partition, some records at a time; invalid contents never raise.
 
-What cannot be read is passed over and named: a record by its `fault`, a batch as `Damage`.
+A record that cannot be read has a `fault`; a batch that cannot be read is reported as `Damage`.
 """
 
 from __future__ import annotations
@@ -45,33 +45,33 @@ AT_ONCE_BYTES: Final = 1 << 20
 """A batch that decompresses to more than this is decompressed in a thread."""
 AT_ONCE_COMPRESSED: Final = 1 << 18
 TAKEN_BYTES: Final = 1 << 22
-"""Bytes of records that one `take` gives, about: they are copied, a millisecond or two for each MiB."""
+"""Approximate bytes of records that one `take` returns; copying takes a millisecond or two for each MiB."""
 
 UNLIMITED: Final = 1 << 31
-"""Bytes of a record: no batch has more."""
+"""Limit on the bytes of a record that none exceeds."""
 
 
 class PartitionReader:
-    """Reads one answer from `position` on.
+    """Reads one answer, from an offset on.
 
     Parameters
     ----------
     partition
         Partition that was fetched.
     data
-        Batches, the last of which may be cut off.
+        The answer: batches, of which the last may be cut off.
     position
         Offset from which it was fetched.
     high_watermark
-        High watermark in the answer; -1 if it is not known.
+        High watermark in the answer; -1 if unknown.
     aborted
         (producer id, first offset) of aborted transactions.
     scanner
         Scanner of batches, which no other thread may use during a call.
     max_batch_bytes
-        A batch that decompresses to more is passed over.
+        Limit on the decompressed bytes of a batch; a larger one is reported as damage.
     max_record_bytes
-        A record with more in key, value and headers is passed over.
+        Limit on the bytes of key, value and headers of a record; a larger one has a fault and no content.
     """
 
     def __init__(  # noqa: PLR0913, PLR0917 - what an answer is, and the limits on it
@@ -88,11 +88,11 @@ class PartitionReader:
         self.position = position
         """Offset of the next record to be taken."""
         self.damage: Damage | None = None
-        """Damage of the next batch, after which nothing is read; None without any."""
+        """Damage of the next batch, at which reading of this answer ends; None without any."""
         self.heavy = False
         """Whether the next batch has to be decompressed by `unpack`, in a thread, before it can be taken."""
         self.done = False
-        """Whether everything was taken."""
+        """Whether all records were taken."""
         self._partition = partition
         self._data = memoryview(data)
         self._bytes = np.frombuffer(data, np.uint8)
@@ -109,18 +109,18 @@ class PartitionReader:
 
     @property
     def held_bytes(self) -> int:
-        """Decompressed bytes that have not been taken yet."""
+        """Bytes of the decompressed batch that is in memory; 0 without one."""
         return 0 if self._open is None or not self._open.batch.codec else self._open.data.nbytes
 
     def take(self, room: int) -> KafkaRecords:
-        """Up to `room` records from `position` on, one at least if there is one.
+        """Return up to `room` records from `position` on, and at least one if there is one.
 
-        Fewer than that: they are large, or see `done`, `heavy` and `damage`.
+        Fewer are returned where they are large, or where `done`, `heavy` or `damage` is set.
 
         Raises
         ------
         CodecMissing
-            They are compressed with a codec whose package is not installed.
+            Records are compressed with a codec whose package is not installed.
         """
         pieces: list[Piece] = []
         left_bytes = TAKEN_BYTES
@@ -145,24 +145,24 @@ class PartitionReader:
         return found if found is not None else gathered(self._partition, pieces)
 
     def unpack(self) -> None:
-        """Decompress the batch that stands next, whatever size is allowed.
+        """Decompress the next batch, up to `max_batch_bytes`.
 
         Raises
         ------
         CodecMissing
-            As from `take`.
+            The package of its codec is not installed.
         """
         if self._batch is not None:
             self._decompress(self._batch, self._max_batch_bytes)
         self.heavy = False
 
     def release(self) -> None:
-        """Give back the memory of a batch that is large; it is decompressed again when it is wanted."""
+        """Free the memory of a large decompressed batch; it becomes `heavy`, and is decompressed again."""
         if self.held_bytes > AT_ONCE_BYTES:
             self._open, self.heavy = None, True
 
     def _plain(self, room: int) -> Piece | None:
-        """Take the batches that stand next as far as they are plain; None if the first is not."""
+        """Read the next batches in one compiled pass, as long as they are plain; None if the first is not."""
         scanner, start = self._scanner, self._at
         if scanner.plain is None or self._aborted.coming or self.position != self._least:
             return None
@@ -227,7 +227,7 @@ class PartitionReader:
             return [piece_of(records)]
         batch, first = opened.batch, opened.at
         rows, broken = opened.scan(self._scanner, room)
-        if len(rows) and rows[0, OFFSET] < self.position:  # asked for from within the batch
+        if len(rows) and rows[0, OFFSET] < self.position:  # reading began within the batch
             rows = rows[rows[:, OFFSET] >= self.position]
         if len(rows):
             self.position = int(rows[-1, OFFSET]) + 1
@@ -242,13 +242,13 @@ class PartitionReader:
         return pieces
 
     def _pass(self, batch: Batch) -> None:
-        """Drop this batch, of which everything was taken, or nothing is to be taken."""
+        """Continue after this batch, all of whose records were taken or are to be skipped."""
         self._open = self._batch = None
         self.position = self._least = max(self.position, batch.next_offset)
         self._at = batch.end
 
     def _end(self) -> None:
-        """End the answer: no whole batch is left. If it had none at all, the length of the first is wrong."""
+        """End the answer, as no complete batch is left; an answer without any is damaged."""
         if self._at == 0 and len(self._data):
             self.damage = Damage("corrupt_batch", self.position, -1, "no batch is whole", certain=False)
         self.done = self.damage is None

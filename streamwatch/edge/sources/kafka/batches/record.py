@@ -1,4 +1,4 @@
-"""A record as it is read, and why it cannot be if it cannot."""
+"""Records as they are read, with the fault of one that cannot be read; and messages of older formats."""
 
 from __future__ import annotations
 
@@ -44,22 +44,22 @@ FAULTS: Final = {
     TOO_MANY_HEADERS: "too_many_headers",
     RECORD_TOO_LARGE: TOO_LARGE,
 }
-"""Reasons by what stands in the column FAULT of a scanned row; a header's name may be faulty besides."""
+"""Value of the column FAULT → reason; `header_encoding` is found only when a record object is made."""
 _CODES: Final = {reason: code for code, reason in FAULTS.items()}
 _LONGER: Final = 4
-"""Times that an answer may be as long as what is read of it where it is."""
+"""Ratio of an answer's length to that of its records, up to which records refer to the answer's memory."""
 _PADDING: Final = np.zeros(PADDING, np.uint8)
 _NO_ROWS: Final = np.zeros((0, COLUMNS), np.int64)
 
 
 class KafkaRecord(msgspec.Struct, frozen=True, gc=False):
-    """Implements `core.ports.Record`.
+    """A record of Kafka; implements `core.ports.Record`.
 
     Attributes
     ----------
     fault
-        Why the content cannot be read, as a reason of `records_invalid_total`; then key and value are None,
-        and there are no headers. None for an ordinary record.
+        Reason, as in `records_invalid_total`, why the content cannot be read; then key and value are None,
+        and there are no headers. None for a readable record.
     timestamp_type
         1 where the broker set the timestamp (LogAppendTime), else 0.
     """
@@ -76,7 +76,7 @@ class KafkaRecord(msgspec.Struct, frozen=True, gc=False):
 
 
 class KafkaRecords(FetchedRecords):
-    """Records of one partition over the bytes that they were fetched in."""
+    """Records of one partition, as rows of positions in the bytes that were fetched."""
 
     __slots__ = ("partition",)
 
@@ -85,15 +85,15 @@ class KafkaRecords(FetchedRecords):
         self.partition = partition
 
     def part(self, rows: NDArray[np.int64]) -> KafkaRecords:
-        """Take some of the rows, over the same data."""
+        """Return some of the records, by their rows, over the same data."""
         return KafkaRecords(self.partition, self.data, rows)
 
     def over(self, data: NDArray[np.uint8], rows: NDArray[np.int64]) -> KafkaRecords:
-        """The same partition's records over other data."""
+        """Return records of the same partition, by rows over other data."""
         return KafkaRecords(self.partition, data, rows)
 
     def record(self, row: int) -> KafkaRecord:
-        """Make an object of one record; what it holds is copied."""
+        """Make the object of one record, with copied contents."""
         topic, number = self.partition
         columns: list[int] = self.rows[row].tolist()
         offset, timestamp, key_at, key_bytes, value_at, value_bytes, headers_at, headers, fault, kind = (
@@ -112,11 +112,11 @@ class KafkaRecords(FetchedRecords):
 
 
 Piece: TypeAlias = tuple[NDArray[np.int64], NDArray[np.uint8], int]
-"""Rows, bytes that they point into, and the position of the first of these."""
+"""(rows, bytes that they refer to, the position that rows have for the first of these bytes)."""
 
 
 def gathered(partition: Partition, pieces: Sequence[Piece]) -> KafkaRecords:
-    """Join rows over a copy of their bytes; their positions are updated in place."""
+    """Concatenate pieces over one copy of their bytes; updates positions in the rows in place."""
     if not pieces:
         return KafkaRecords(partition, _PADDING, _NO_ROWS)
     start = 0
@@ -131,9 +131,10 @@ def gathered(partition: Partition, pieces: Sequence[Piece]) -> KafkaRecords:
 
 
 def in_place(partition: Partition, pieces: Sequence[Piece], answer: NDArray[np.uint8]) -> KafkaRecords | None:
-    """Put rows together as `gathered` does, over the answer they were found in, `PADDING` zeros included.
+    """Concatenate pieces without copying bytes: `answer`, with its `PADDING` zeros, becomes their data.
 
-    None where some stand elsewhere, or the answer, which is in memory as long as they are, is much longer.
+    None where some bytes are elsewhere, or the answer, which would stay in memory, is more than `_LONGER`
+    times as long as the pieces.
     """
     if not pieces or len(answer) > _LONGER * sum(len(data) for _, data, _ in pieces):
         return None
@@ -158,7 +159,7 @@ def _addresses(data: NDArray[np.uint8]) -> tuple[int, int]:
 
 
 def piece_of(records: Sequence[KafkaRecord]) -> Piece:
-    """Write records without headers as rows over bytes of their own."""
+    """Make a piece of records that have no headers, with a copy of their contents."""
     rows = np.zeros((len(records), COLUMNS), np.int64)
     written = bytearray()
     for row, record in zip(rows, records, strict=True):
@@ -171,14 +172,14 @@ def piece_of(records: Sequence[KafkaRecord]) -> Piece:
 
 
 def too_large(record: KafkaRecord) -> KafkaRecord:
-    """Leave out the content of a record that has more bytes than allowed."""
+    """Copy a record without its content, with the fault that it has more bytes than allowed."""
     topic, partition, offset, timestamp = record.topic, record.partition, record.offset, record.timestamp
     kind = record.timestamp_type
     return KafkaRecord(topic, partition, offset, timestamp, fault=TOO_LARGE, timestamp_type=kind)
 
 
 def _headers(view: memoryview, at: int, count: int) -> tuple[tuple[str, bytes | None], ...]:
-    """Names and values of headers whose structure was scanned."""
+    """Return the names and values of headers whose structure was scanned."""
     found: list[tuple[str, bytes | None]] = []
     for _ in range(count):
         length, at = _varint(view, at)
@@ -191,7 +192,7 @@ def _headers(view: memoryview, at: int, count: int) -> tuple[tuple[str, bytes | 
 
 
 def _size(view: memoryview, row: Sequence[int]) -> int:
-    """Bytes of key, value and headers of a scanned record."""
+    """Return the bytes of key, value and headers of a scanned record."""
     size = max(row[KEY_BYTES], 0) + max(row[VALUE_BYTES], 0)
     at = row[HEADERS]
     for _ in range(2 * row[HEADER_COUNT]):
@@ -202,16 +203,16 @@ def _size(view: memoryview, row: Sequence[int]) -> int:
 
 
 def divided(rows: NDArray[np.int64], data: NDArray[np.uint8], first: int, end: int, most: int) -> list[Piece]:
-    """Divide scanned rows so that the bytes of no record with more than `most` are kept; such are faulty.
+    """Split scanned rows into pieces without the bytes of records over a limit, which get a fault.
 
     Parameters
     ----------
     rows
-        As `scan` wrote them, positions in `data`; they change in place.
+        Rows as `scan` wrote them, with positions in `data`; changed in place.
     data, first, end
-        Where they were found: at `data[first:end]`.
+        The records' bytes are `data[first:end]`.
     most
-        Bytes of key, value and headers together.
+        Limit on the bytes of key, value and headers together.
     """
     if end - first <= most:
         return [(rows, data[first:end], first)] if len(rows) else []
@@ -249,8 +250,8 @@ def _varint(view: memoryview, at: int) -> tuple[int, int]:
 
 # Messages of formats v0 and v1, which logs written before Kafka 0.11 may still hold.
 #
-# A message that is compressed holds a set of messages. Theirs are the offsets in v0; in v1 they count from
-# 0, and the last of them stands at the offset of the message around them.
+# A compressed message contains a set of messages. In v0 these have their own offsets; in v1 they are numbered
+# from 0, and the last of them has the offset of the outer message.
 
 
 BAD_MESSAGE = "record_structure"
@@ -260,13 +261,13 @@ class Content(NamedTuple):
     """Content of one message."""
 
     timestamp: int
-    """-1 in v0, which has none."""
+    """Timestamp in ms; -1 in v0, which has none."""
     key: bytes | None
     value: memoryview | None
 
 
 def content_of(batch: Batch, data: memoryview) -> Content | None:
-    """The content of one message; None if its lengths do not fit it."""
+    """Parse one message; None if its lengths do not fit."""
     at, timestamp = batch.body, -1
     if batch.magic == 1:
         if batch.end - at < 8:
@@ -288,7 +289,7 @@ def content_of(batch: Batch, data: memoryview) -> Content | None:
 
 
 def message_of(partition: Partition, batch: Batch, data: memoryview) -> KafkaRecord:
-    """The record that an uncompressed message is."""
+    """Make the record of an uncompressed message."""
     content = content_of(batch, data)
     if content is None:
         return KafkaRecord(*partition, batch.base_offset, -1, fault=BAD_MESSAGE)
@@ -301,18 +302,18 @@ def message_of(partition: Partition, batch: Batch, data: memoryview) -> KafkaRec
 def messages_within(
     partition: Partition, outer: Batch, data: memoryview, outer_ms: int
 ) -> Sequence[KafkaRecord]:
-    """Return the records that a compressed message holds, as far as their lengths can be read.
+    """Return the records in a compressed message, up to the first with an invalid length.
 
     Parameters
     ----------
     partition
-        Where the message was read.
+        Partition of the message.
     outer
-        The message around them.
+        Header of the compressed message.
     data
-        Its value, decompressed.
+        Its decompressed value.
     outer_ms
-        Its timestamp, which is theirs where the broker set it.
+        Its timestamp, which all records get where the broker set it.
     """
     inner: list[tuple[int, KafkaRecord]] = []
     at = 0

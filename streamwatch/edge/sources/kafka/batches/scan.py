@@ -1,6 +1,6 @@
-"""Record batches of format v2: one pass from bytes to rows of positions, bounds checked, no content decoded.
+"""Scans the records of a batch of format v2: one pass from bytes to rows of positions, with checked bounds.
 
-The function is plain Python that numba can compile; both give the same rows.
+`scan` is plain Python that Numba can compile; both give the same rows.
 """
 
 from __future__ import annotations
@@ -25,17 +25,17 @@ from streamwatch.core.records import (
 )
 
 SOUND, BAD_STRUCTURE, TOO_MANY_HEADERS, RECORD_TOO_LARGE = range(4)
-"""Values of the column FAULT; APPENDED, which is the same for a whole batch, is written by others."""
+"""Values of the column FAULT. `scan` does not write the column APPENDED: it is the same for a whole batch."""
 
 MAX_HEADERS = 1_000
-"""Headers of one record: each costs a hundred bytes of memory, and two in the batch."""
+"""Headers of one record at most: each takes two bytes in the batch, but a hundred in memory."""
 
 Scanned: TypeAlias = tuple[int, int, int, bool]
-"""Rows found; where the next record begins; offset delta of the last one; whether nothing sound is there."""
+"""(rows written; position of the next record; offset delta of the last one; whether the next is broken)."""
 
 
 def new_rows(room: int) -> np.ndarray[Any, np.dtype[np.int64]]:
-    """Room for this many records, shape (room, COLUMNS)."""
+    """Allocate rows for a number of records, shape (room, COLUMNS)."""
     return np.zeros((room, COLUMNS), np.int64)
 
 
@@ -50,36 +50,36 @@ def scan(  # noqa: C901, PLR0912, PLR0913, PLR0915, PLR0917 - compiled: scalars,
     append_ms: int,
     rows: Any,
 ) -> Scanned:
-    """Write one row for each record from `at` on, until the data end or `room` rows are full.
+    """Write one row for each record from `at` on, until the data end or `room` rows are written.
 
-    A record whose frame holds and whose content does not is a row with a `FAULT`; the one after it is read.
-    Where no frame holds, or offsets do not rise within the batch, the rest of the batch cannot be read.
+    A record with a valid length and invalid contents is a row with a `FAULT`. At an invalid length, or an
+    offset that does not rise within the batch, the scan ends, as the rest of the batch cannot be read.
 
     Parameters
     ----------
     data
         Records of one batch, decompressed: bytes, or (compiled) a read-only uint8 array of shape (n,).
     at
-        Where the first record begins.
+        Position of the first record.
     room
         Rows to write at most.
     base_offset, last_delta
-        Offset of the batch, and how far its last record's lies after that.
+        Offset of the batch, and offset delta of its last record.
     delta
-        Offset delta of the record before; -1 at the start of a batch.
+        Offset delta of the previous record; -1 at the start of a batch.
     first_ms
-        Timestamp that those of the records are relative to; a sum beyond 64 bits becomes -1.
+        Base of the records' relative timestamps; a sum beyond 64 bits becomes -1.
     append_ms
         Timestamp of all records where the broker set it; else -1.
     rows
         int64, shape (≥ room, COLUMNS); written to.
     """
-    # The loop of a varint is here once; `step` is the field that it reads.
+    # All varints are read by one loop; `step` is the field that is read.
     found = 0
     end = len(data)
     while found < room and at < end:
         start = at
-        stop = end  # the frame, once its length is known
+        stop = end  # end of the record, once its length is known
         step = 0  # 0 length, 1 timestamp, 2 offset, 3 key, 4 value, 5 count, 6 header name, 7 header value
         left = 0
         framed = has_offset = False
@@ -168,7 +168,7 @@ def scan(  # noqa: C901, PLR0912, PLR0913, PLR0915, PLR0917 - compiled: scalars,
 
 @cache
 def compiled_scan() -> Callable[..., Scanned]:
-    """`scan`, compiled (seconds), or taken from the cache of compiled functions (tenths of a second)."""
+    """Compile `scan` (takes seconds), or load it from the cache of compiled functions."""
     from streamwatch.core.jit import entry  # noqa: PLC0415 - nobody else waits for numba
 
     compiled = entry(scan)
@@ -176,11 +176,11 @@ def compiled_scan() -> Callable[..., Scanned]:
     return compiled
 
 
-# Bytes with zeros behind them, so that records can be read where they are.
+# Bytes followed by zeros, so that compiled readers can use them without another copy.
 
 
 def padded_copy(content: memoryview) -> memoryview:
-    """Copy bytes: a read-only view over an array that has `PADDING` zeros more."""
+    """Copy bytes to an array with `PADDING` more zeros; return a read-only view without these."""
     size = len(content)
     own = np.empty(size + PADDING, np.uint8)
     own[:size] = content
@@ -189,7 +189,7 @@ def padded_copy(content: memoryview) -> memoryview:
 
 
 def with_padding(data: bytes | memoryview) -> NDArray[np.uint8] | None:
-    """The array that `padded_copy` made, zeros included; None of any other bytes."""
+    """Return the array that `padded_copy` made, with its zeros; None for any other bytes."""
     if not isinstance(data, memoryview):
         return None
     whole: object = data.obj

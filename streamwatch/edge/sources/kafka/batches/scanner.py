@@ -1,4 +1,4 @@
-"""Functions that read batches, and the rows they write to."""
+"""Compiled functions that read batches, and the rows that they write to."""
 
 from __future__ import annotations
 
@@ -8,24 +8,25 @@ from typing import Any, TypeAlias
 
 from streamwatch.edge.sources.kafka.batches.scan import Scanned, new_rows
 
-# Several batches in one pass, where all is as it mostly is; what is not is left to the reader's own steps.
+# Several plain batches are read in one pass; the others are left to the reader, batch by batch.
 #
-# A batch of a hundred records is little more than its header to the interpreter: its steps cost more than
-# all of the records. Whoever calls this goes on batch by batch where it stops, so nothing is decided twice.
+# For a batch of a hundred records, the interpreter's steps per batch cost more than scanning its records. The
+# pass stops at the first batch that is not plain, and the reader continues there.
 
 
 Passed: TypeAlias = tuple[int, int, int]
-"""Rows found; where the next batch begins; offset that it begins with."""
+"""(rows written; position of the next batch; its expected offset)."""
 
 PlainBatches: TypeAlias = Callable[..., Passed]
-"""(data, at, room, least, most, largest, rows): see `whole_batches`."""
+"""Function of (data, at, room, least, most, largest, rows): see `whole_batches`."""
 
 
 @cache
 def compiled_plain_batches() -> PlainBatches | None:
-    """`whole_batches`, compiled or from the cache of compiled functions; None without the instruction.
+    """Compile `whole_batches`, or load it from the cache; None without a CRC-32C instruction.
 
-    On processors other than x86-64 with SSE 4.2 the client's library computes checksums, batch by batch.
+    On processors other than x86-64 with SSE 4.2, batches are read one by one, and the client's library
+    computes their checksums.
     """
     from streamwatch.edge.sources.kafka.batches import whole_batches as checksum  # noqa: PLC0415 - nobody else waits for numba
 
@@ -41,7 +42,7 @@ def compiled_plain_batches() -> PlainBatches | None:
 
 
 class Scanner:
-    """A scan function, one for several batches that are plain, where there is one, and rows they write to."""
+    """A scan function for one batch, one for several plain batches (or None), and the rows they write to."""
 
     def __init__(self, scan: Callable[..., Scanned], room: int, plain: PlainBatches | None = None) -> None:
         self.scan = scan

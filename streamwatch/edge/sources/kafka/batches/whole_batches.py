@@ -1,4 +1,4 @@
-"""Compiled pass over plain batches of format v2; imports numba, by way of `checksum`."""
+"""Compiled pass over plain batches of format v2."""
 
 # pyright: reportMissingParameterType=false, reportPrivateImportUsage=false, reportUnknownParameterType=false
 from __future__ import annotations
@@ -26,7 +26,7 @@ from streamwatch.edge.sources.kafka.batches.frames import (
 )
 from streamwatch.edge.sources.kafka.batches.scan import scan
 
-# CRC-32C by the processor's own instruction, for functions compiled by `core.jit`.
+# CRC-32C by the processor's instruction, for functions compiled by `core.jit`.
 
 
 # (numba and llvmlite are untyped)
@@ -37,27 +37,27 @@ intrinsic = cast("Callable[[Callable[..., Any]], Callable[..., Any]]", _untyped_
 
 @cache
 def has_instruction() -> bool:
-    """Return whether code is compiled for a processor that has the instruction."""
+    """Tell whether code is compiled for a processor with the CRC-32C instruction."""
     triple, _, features = cast("Any", cpu_target).target_context.codegen().magic_tuple()
     return str(triple).startswith("x86_64") and "+sse4.2" in str(features).split(",")
 
 
 @intrinsic
 def crc_of_word(typing_context: Any, crc: Any, word: Any) -> Any:  # noqa: ARG001  (its type is fixed)
-    """Take 8 bytes into a checksum: uint64, uint64 → uint64."""
+    """Update a checksum with 8 bytes: uint64, uint64 → uint64."""
     del typing_context
     return types.uint64(types.uint64, types.uint64), _instruction("llvm.x86.sse42.crc32.64.64", 64)
 
 
 @intrinsic
 def crc_of_byte(typing_context: Any, crc: Any, byte: Any) -> Any:  # noqa: ARG001  (its type is fixed)
-    """Take one byte into a checksum: uint64, uint64 (below 256) → uint64."""
+    """Update a checksum with one byte: uint64, uint64 (below 256) → uint64."""
     del typing_context
     return types.uint64(types.uint64, types.uint64), _instruction("llvm.x86.sse42.crc32.64.8", 8)
 
 
 def _instruction(name: str, bits: int) -> Callable[..., Any]:
-    """Call an intrinsic of LLVM that takes a checksum of 64 bits and so many bits of data."""
+    """Make the code that calls an LLVM intrinsic of a 64-bit checksum and `bits` bits of data."""
 
     def generate(_context: Any, builder: Any, _signature: Any, arguments: Any) -> Any:
         wide = ir.IntType(64)
@@ -79,19 +79,19 @@ _scan: Any = inner(scan)
 
 @hot
 def long_at(data: Any, at: Any) -> Any:
-    """Eight bytes as a signed number, the highest first."""
+    """Read eight bytes as a signed big-endian number."""
     return np.int64(swapped(word_at(data, at)))
 
 
 @hot
 def int_at(data: Any, at: Any) -> Any:
-    """Four bytes as a signed number, the highest first; eight can be read."""
+    """Read four bytes as a signed big-endian number; four more bytes must follow."""
     return np.int64(np.int32(swapped(word_at(data, at)) >> np.uint64(32)))
 
 
 @hot
 def checksum_of(data: Any, at: Any, end: Any) -> Any:
-    """CRC-32C of some bytes."""
+    """Return the CRC-32C of bytes."""
     crc = _ALL_ONES
     while end - at >= 8:
         crc = crc_of_word(crc, word_at(data, at))
@@ -104,32 +104,32 @@ def checksum_of(data: Any, at: Any, end: Any) -> Any:
 
 @entry
 def whole_batches(data: Any, at: Any, room: Any, least: Any, most: Any, largest: Any, rows: Any) -> Any:
-    """Write a row for each record of the batches from `at` on, as `scan` does, while these are plain.
+    """Write a row for each record of the batches from `at` on, as `scan` does, up to one that is not plain.
 
-    They are whole, of format v2, sound by their checksum and their records, follow each other without a gap,
-    are not compressed, of no transaction, and all of their records have a row.
+    A plain batch is complete, of format v2, intact by its checksum and its records, without a gap before it,
+    not compressed, not in a transaction, and has room for all of its rows.
 
     Parameters
     ----------
     data
-        What a broker answered: uint8, read-only.
+        A broker's answer: uint8, read-only.
     at
-        Where a batch begins.
+        Position of the first batch.
     room
         Rows to write at most.
     least
-        Offset that it begins with.
+        Expected offset of the first batch.
     most
-        High watermark; -1 if it is not known.
+        High watermark; -1 if unknown.
     largest
-        Bytes of records in a batch, at most.
+        Bytes of a batch's records at most.
     rows
-        int64, shape (≥ room, COLUMNS); written to. Positions count from the `at` that was given.
+        int64, shape (≥ room, COLUMNS); overwritten. Positions are relative to the given `at`.
 
     Returns
     -------
     tuple[int, int, int]
-        Rows found; where the next batch begins; the offset that it should begin with.
+        Rows written; position of the next batch; its expected offset.
     """
     start = at
     found = 0
@@ -138,7 +138,7 @@ def whole_batches(data: Any, at: Any, room: Any, least: Any, most: Any, largest:
         end = at + LOG_OVERHEAD + length
         if length < _HEAD_BYTES - LOG_OVERHEAD or end > data.shape[0] or data[at + _MAGIC] != 2:
             break
-        attributes = data[at + _ATTRIBUTES + 1]  # the other byte is not in use
+        attributes = data[at + _ATTRIBUTES + 1]  # the first byte is unused
         base, last_delta = long_at(data, at), int_at(data, at + _LAST_DELTA)
         count = np.int64(np.int32(_word_before(data, at + _COUNT)))
         after = base + last_delta + 1
@@ -168,5 +168,5 @@ def whole_batches(data: Any, at: Any, room: Any, least: Any, most: Any, largest:
 
 @hot
 def _word_before(data: Any, at: Any) -> Any:
-    """Four bytes as an unsigned number, the highest first; the four before them can be read."""
+    """Read four bytes as an unsigned big-endian number; four more bytes must precede them."""
     return swapped(word_at(data, at - 4)) & _ALL_ONES

@@ -11,7 +11,7 @@ const keyOf = (alarm) => `${alarm.model}\n${alarm.detector}\n${alarm.ordinal}\n$
 const BY = { accuracy: "", balanced: " by balanced accuracy", costs: " by costs" };
 const JUDGED = { better: "better than", worse: "worse than", open: "no longer shown better or worse than" };
 
-// Where it stands: the outcome in the order of labels, or how sure a verdict by cohorts is.
+// The outcome of an alarm in the order of labels, or the status of a verdict by cohorts.
 function standing({ basis, status, since_outcome: outcome }) {
   if (basis !== "cohorts") return `, outcome ${outcome.toLocaleString("en")}`;
   return status ? `, ${status}` : "";
@@ -27,10 +27,10 @@ const change = (alarm) =>
     ? `${JUDGED[alarm.judgement.verdict]} ${against(alarm.judgement)}${BY[alarm.judgement.utility]} since ${both(alarm.judgement.since_timestamp_seconds)}${limits(alarm.judgement)}`
     : `error ${percent(alarm.before)} → ${percent(alarm.after)}${inPredictionTime(alarm.predicted_timestamp_seconds)}${amongPredictions(alarm.predictions)}`;
 
-// Found in the order of predictions: at which of them.
+// Of an alarm in the order of predictions: when the prediction was made at which it fell.
 const inPredictionTime = (predicted) => (predicted === undefined ? "" : ` at the prediction made ${both(predicted)}`);
 
-// Labels come later: since when predictions err otherwise.
+// Time since when predictions have another error, which precedes their labels.
 const amongPredictions = (change) =>
   change === undefined ? "" : `; predictions err ${change.after > change.before ? "more" : "less"} since about ${both(change.since_timestamp_seconds)}`;
 
@@ -43,7 +43,7 @@ export class Alarms {
     this.fresh = new Set();
   }
 
-  // All that are remembered, at every connection; what somebody who watched has missed is announced.
+  // Loads all remembered alarms, at every connection; those missed since the last one are announced.
   catchUp(alarms) {
     const known = new Set(state.alarms.map(keyOf));
     state.alarms = alarms;

@@ -1,4 +1,4 @@
-// What a model's page says first: its verdict in words, since when, what that rests on, and what to do.
+// First part of a model's page: its verdict in words, since when, the figures for it, and what to do.
 
 import { caveatsOf } from "./caveats.js";
 import { element, mark, say } from "./dom.js";
@@ -37,7 +37,7 @@ function leadOf(row, sampled) {
   return ` Mean lead over ${whom} since the verdict last changed: ${signed(row.lead)}${between}${between && " (valid however often you look, if losses do not depend on earlier ones)"}.`;
 }
 
-// Why a model that predicts has no outcome: what is known of it, and what to look at.
+// Why a model that predicts has no outcome yet, and what to look at.
 function reasonOf(row, details) {
   const { labels_accepted_total: labels, labels_joined_total: joined } = state.health?.stream ?? {};
   const ends = details.first_horizon_ends_timestamp_seconds;
@@ -57,7 +57,7 @@ const NOTHING = {
   waiting: "Wait for the first label; if labels should be there, look at the topics and at the ids on both sides.",
 };
 
-// How long an open verdict would take, where that is known.
+// Time that an open verdict would take, where that is known.
 function foreseen(details) {
   const after = Object.values(details.cohorts?.opponents ?? {}).map((one) => one.five_points_shown_after_seconds).filter((seconds) => seconds !== undefined);
   return after.length ? ` A lead of 5 points, either way, would show after about ${duration(Math.max(...after))}.` : "";
@@ -72,7 +72,7 @@ function todo(row, details) {
   return [(NOTHING[stateOf(row)] ?? "") + (stateOf(row) === "open" ? foreseen(details) : "")];
 }
 
-// As `about 3 a month`: the words that notifications use.
+// A rate in the words of notifications, such as `about 3 a month`.
 function frequency(monthly) {
   for (const [number, unit] of [[monthly / 30, "day"], [monthly, "month"], [(monthly * 365) / 30, "year"]]) {
     if (number >= 0.95) return `about ${Math.round(number).toLocaleString("en")} a ${unit}`;
@@ -125,7 +125,7 @@ export class Answer {
     this.lists(row, details);
   }
 
-  // Lists with links in them are written anew only where they say something else.
+  // Lists with links are replaced only when their text has changed.
   lists(row, details) {
     const incidents = (details.open_incidents ?? []).map(incident);
     const rendered = JSON.stringify([incidents, foreseen(details), stateOf(row), row.warning_page, row.verdict_opponent, row.incidents]);

@@ -1,4 +1,4 @@
-// Requests with the token, and the stream of events read by hand: EventSource cannot send a header.
+// Requests with the token; the stream of events is read by fetch, as EventSource cannot send a header.
 
 const TOKEN = "streamwatch-token";
 const SILENCE_MS = 40_000; // the server says something every 15 s
@@ -15,7 +15,7 @@ function headers() {
 const HEADERS = 1_000; // of a request and its answer, about
 let bytes = 0;
 
-// Bytes over the line so far, but for those of the stream.
+// Bytes received so far, without those of the stream.
 export const spent = () => bytes;
 
 async function ask(path, signal) {
@@ -30,7 +30,7 @@ async function ask(path, signal) {
   return answer;
 }
 
-// A model as part of a path. Browsers take "." and ".." out of paths, "%2E" included: those arrive escaped once more.
+// A model's name as a part of a path. Browsers remove "." and "..", also as "%2E", so these are escaped twice.
 export const segment = (model) =>
   /^\.{1,2}$/.test(model) ? model.replaceAll(".", "%252E") : encodeURIComponent(model);
 

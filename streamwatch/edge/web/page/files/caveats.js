@@ -1,8 +1,8 @@
-// What to know beside a verdict, in two words and in a sentence.
+// Caveats of a verdict, each in two words and in a sentence.
 
 import { count, moment, percent } from "./format.js";
 
-// How many labels are in, and of what, where only quick ones are.
+// Number and classes of the labels so far, where only quick ones are in.
 function labelsIn({ first_horizon_labelled: labelled, first_horizon_predictions: predictions, first_horizon_only_label: only }) {
   if (labelled === undefined) return "";
   return ` (${count(labelled)} of ${count(predictions)}${only === undefined ? "" : `, all “${only}”`})`;

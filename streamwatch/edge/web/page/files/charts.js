@@ -1,5 +1,5 @@
-// Line charts over time with a legend that shows the values under the cursor, alarms as vertical marks, and a
-// sentence for those who do not see them. uPlot draws.
+// Line charts over time, drawn by uPlot, with a legend of the values under the cursor, alarms as vertical marks, and
+// a sentence for screen readers.
 
 /* global uPlot */
 import { element, say } from "./dom.js";
@@ -10,7 +10,7 @@ export const COLOURS = ["line-3", "line-2", "line-4", "line-5", "line-6"];
 const daily = new Intl.DateTimeFormat("en-GB", { day: "numeric", month: "short" });
 const hourly = new Intl.DateTimeFormat("en-GB", { hour: "2-digit", minute: "2-digit" });
 
-// What a custom property is in the theme at hand: a canvas does not know light-dark().
+// Value of a custom property in the current theme, because a canvas does not support light-dark().
 export function colour(name) {
   const probe = element("span", { class: "probe" });
   probe.style.color = `var(--${name})`;

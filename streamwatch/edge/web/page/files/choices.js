@@ -1,4 +1,4 @@
-// Which models are listed, and how: kept in the address, asked of the server.
+// Filter, order and page of the list of models: stored in the address, sent to the server.
 
 import { byId, element } from "./dom.js";
 
@@ -23,7 +23,7 @@ export class Choices {
     this.read("");
   }
 
-  // What the address says after "#/?"; anything else than a choice there is the default.
+  // Reads the part of the address after "#/?"; invalid choices become the defaults.
   read(query) {
     const given = new URLSearchParams(query);
     this.sort = SORTS.find(([key]) => key === given.get("sort")) ? given.get("sort") : "attention";
@@ -45,7 +45,7 @@ export class Choices {
     return Boolean(SORTS.find(([name]) => name === key)[2]);
   }
 
-  // The address that `read` understands; what is by default is left out.
+  // Writes the address that `read` reads, without defaults.
   address(other = {}) {
     const chosen = {
       sort: this.sort,
@@ -60,7 +60,7 @@ export class Choices {
     return given.size ? `#/?${given}` : "#/";
   }
 
-  // What the server is asked.
+  // Query for the server.
   path({ lines, details }) {
     const asked = { sort: this.sort, order: this.down ? "descending" : "ascending", first: String(this.page * PAGE), rows: String(PAGE) };
     if (this.filter) asked.filter = this.filter;

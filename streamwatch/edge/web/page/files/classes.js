@@ -1,4 +1,4 @@
-// Shares and recalls of the true classes over time, side by side: which of the two changed?
+// Charts of the shares and the recalls of true classes over time, which show which of them changed.
 
 import { Chart, COLOURS } from "./charts.js";
 import { percent, wholePercent } from "./format.js";
@@ -8,7 +8,7 @@ const KINDS = [
   ["recall_ratio", "Recall of each class", "Share of the class that the model recognised, faded. If the recalls move while the shares stay, the model no longer fits."],
 ];
 
-// Classes of which this model has a value: the server answers for those of all models.
+// Classes of which this model has a value; the server returns those of all models.
 export const classesOf = (past, metric = KINDS[0][0]) => past.names(metric).filter((name) => past.column(metric, name).some((value) => value !== null));
 
 export function classCharts(past, sync, alarms) {

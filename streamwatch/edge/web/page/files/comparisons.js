@@ -1,4 +1,4 @@
-// Models on the same ids: each champion above its challengers, who was right alone, and Q over time.
+// Comparisons of models on the same ids: challengers by champion, outcomes that only one predicted, and Q over time.
 
 import { get, segment } from "./api.js";
 import { Chart } from "./charts.js";
@@ -65,7 +65,7 @@ export class Comparisons {
     }
   }
 
-  // Nothing is remembered before the first report that has the comparison.
+  // There is no past before the first report with the comparison.
   async past(champion) {
     try {
       return await get(`api/v1/comparisons/${segment(champion)}/history`, this.leave.signal);
@@ -183,7 +183,7 @@ function challengers(own, forgetting) {
   return panel("Challengers, by lead", HEADINGS, rows);
 }
 
-// How often the model of a row was right where that of a column was wrong, on ids that both predicted.
+// Table of how often the model of a row was right and that of a column wrong, on ids that both predicted.
 function discordance(champion, own, comparisons) {
   const names = [champion, ...own.map(({ challenger }) => challenger)].slice(0, MATRIX);
   const alone = new Map();

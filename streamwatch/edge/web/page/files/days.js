@@ -37,7 +37,7 @@ export class Days {
     });
   }
 
-  // Each stretch at its middle.
+  // Draws each stretch at its middle.
   draw(chart, alarms) {
     const { starts, seconds, accuracy, persistent } = this.past;
     chart.update(starts.map((start, at) => start + seconds[at] / 2), [accuracy, persistent], alarms);

@@ -1,4 +1,4 @@
-// One switch for everything that only those want to see who know what it means; remembered.
+// The switch that shows expert details; its position is stored.
 
 import { byId, mark } from "./dom.js";
 

@@ -7,16 +7,16 @@ import { askToken } from "./login.js";
 const REF = /^#\/components\/(\w+)\/(\w+)$/;
 let whole;
 
-// A reference and what stands there; anything else is itself.
+// Resolves a reference; anything else is returned as it is.
 function resolved(part) {
   const named = REF.exec(part?.$ref ?? "");
   return named ? { ...whole.components[named[1]][named[2]], ...part, $ref: undefined, named: named[2] } : part;
 }
 
-// Text in which backticks enclose what is written as code.
+// Text with code between backticks → nodes.
 const prose = (text) => text.split("`").map((part, at) => (at % 2 ? element("code", {}, part) : part));
 
-// A type in a few words, with a link where a schema has a name.
+// A schema's type in a few words, with a link to a named schema.
 function typeOf(schema) {
   const named = REF.exec(schema.$ref ?? "");
   if (named) return element("a", { href: `#schema-${named[2]}` }, named[2]);

@@ -1,4 +1,4 @@
-// Elements without markup in strings: nothing of a name is ever parsed.
+// Makes elements without parsing markup, so that names are never parsed.
 
 const SVG = "http://www.w3.org/2000/svg";
 
@@ -20,7 +20,7 @@ function filled(node, attributes, children) {
   return node;
 }
 
-// Writing what is there already would still cost a layout.
+// Sets a text only if it differs, as writing the same one costs a layout.
 export function say(node, text) {
   if (node.textContent !== text) node.textContent = text;
 }
@@ -30,7 +30,7 @@ export function mark(node, name, value) {
   else if (node.getAttribute(name) !== String(value)) node.setAttribute(name, value);
 }
 
-// Puts children in this order, moving as few as possible; keeps the focus where it was.
+// Arranges children in the given order with few moves; removes others; keeps the focus.
 export function arrange(parent, children) {
   const focused = document.activeElement;
   let at = parent.firstElementChild;

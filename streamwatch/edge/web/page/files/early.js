@@ -1,4 +1,4 @@
-// What predictions say before their labels come: whether they have changed, and what their scores make expect.
+// Early hints: whether predictions have changed, and the accuracy expected by their scores, before labels come.
 
 import { element } from "./dom.js";
 import { both, count, percent } from "./format.js";

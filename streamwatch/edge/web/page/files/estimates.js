@@ -1,4 +1,4 @@
-// Estimates of a model as the catalogue lists them: measures, bounds and baselines under every forgetting.
+// Table of a model's measures, bounds and baselines of the catalogue, under every forgetting.
 
 import { get } from "./api.js";
 import { element } from "./dom.js";
@@ -7,7 +7,7 @@ import { table } from "./tables.js";
 
 let listed;
 
-// The same for all models, and asked for once; again where that has failed.
+// The catalogue, which is the same for all models; requested once, and again after a failure.
 export async function catalogue() {
   listed ??= await get("api/v1/catalogue");
   return listed;
@@ -21,7 +21,7 @@ function formatOf(name) {
   return name.startsWith("effective_sample_size") ? count : ratio;
 }
 
-// A row for each, a column for each forgetting, and what it is in words.
+// A row for each estimate: its name, a value under each forgetting, and its description.
 export function estimates({ measures, bounds, baselines }, metrics) {
   const forgettings = Object.keys(metrics.accuracy_ratio ?? {});
   const row = (line, name, values, format) => [name, ...forgettings.map((of) => format(values?.[of])), element("span", { class: "words" }, line.help)];
@@ -34,7 +34,7 @@ export function estimates({ measures, bounds, baselines }, metrics) {
   return table("Estimates", ["measure", ...forgettings, "what it is"], forgettings.length ? rows : [], "wide");
 }
 
-// Heading and value of each measure of a class, which is there under one forgetting.
+// Heading and value of each measure per class, which is kept under one forgetting.
 export function classColumns({ per_class: measures }) {
   return measures.map((line) => ({
     heading: heading(line),

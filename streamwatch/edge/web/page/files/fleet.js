@@ -1,4 +1,4 @@
-// Models that are worse by the fleet's rule: of many models, a list of which few are expected to be false.
+// List of the worse models of the fleet, of which few are expected to be false.
 
 import { get, segment } from "./api.js";
 import { byId, element } from "./dom.js";
@@ -9,7 +9,7 @@ const EVERY_MS = 60_000; // by a clock and not when something happens, as the pr
 const SHOWN = 20;
 const OPPONENTS = { persistent_at_prediction: "no change", majority: "the majority" };
 
-// Since when, of a pair whose verdict is still worse; of another, that it is no longer held.
+// Time since when a pair's verdict is worse; of a pair with another verdict now, that it no longer holds.
 function since({ verdict, since_timestamp_seconds: began, earliest_timestamp_seconds: earliest, latest_timestamp_seconds: latest }) {
   if (verdict !== "worse") return `verdict now: ${verdict === "better" ? "better" : "no clear difference"}`;
   if (began === undefined) return "";

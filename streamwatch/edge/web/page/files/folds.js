@@ -1,4 +1,4 @@
-// Models that predict in folds: how much their folds differ, and whether the models do.
+// Models that predict in folds: spread over their folds, and tests of differences between models.
 
 import { get } from "./api.js";
 import { byId, element, mark, say } from "./dom.js";
@@ -26,7 +26,7 @@ export class Folds {
     this.busy = false;
   }
 
-  // After every report and choice; one at a time, and once more if something happened meanwhile.
+  // Refreshes after every report and choice; one request at a time, and another if anything changed meanwhile.
   async refresh() {
     this.again = this.busy;
     if (this.busy || this.leave.signal.aborted) return;

@@ -1,4 +1,4 @@
-// Numbers and times as people read them. Undefined is a dash.
+// Formats of numbers and times for people; a dash for undefined ones.
 
 export const DASH = "–";
 const whole = new Intl.NumberFormat("en", { maximumFractionDigits: 0 });
@@ -41,13 +41,13 @@ export function bytes(value) {
   return `${(value / 1e3).toFixed(0)}\u202fkB`;
 }
 
-// A record may carry any timestamp, also one that is no date.
+// Tells whether a timestamp is a date, as records may carry any number.
 const dated = (seconds) => defined(seconds) && Math.abs(seconds) < 8.64e12;
 
 export const time = (seconds) => (dated(seconds) ? clock.format(seconds * 1000) : DASH);
 export const moment = (seconds) => (dated(seconds) ? `${full.format(seconds * 1000)}${beside(seconds)}` : `${short(seconds)} s`);
 
-// The same time in UTC, in brackets; with the day where that is another one; nothing where local time is UTC.
+// A local time in UTC, in brackets, with the day if that differs; empty where local time is UTC.
 function beside(seconds) {
   const at = seconds * 1000;
   if (new Date(at).getTimezoneOffset() === 0) return "";
@@ -55,16 +55,16 @@ function beside(seconds) {
   return ` (${utc === day.format(at) ? "" : `${utc}, `}${utcClock.format(at)} UTC)`;
 }
 
-// Local time with UTC beside it, for sentences; elsewhere UTC is the title of what shows local time.
+// Local time followed by UTC, for sentences; elsewhere UTC is the element's title.
 export const both = (seconds) => `${when(seconds)}${dated(seconds) ? beside(seconds) || " UTC" : ""}`;
 export const bothClocks = (seconds) => `${time(seconds)}${dated(seconds) ? beside(seconds) || " UTC" : ""}`;
 
 export const iso = (seconds) => (dated(seconds) ? new Date(seconds * 1000).toISOString() : null);
 
-// Of this browser, as all times on the page are: "UTC", "CET", "GMT+5:30".
+// Time zone of this browser, in which the page shows times: "UTC", "CET", "GMT+5:30".
 export const zone = () => new Intl.DateTimeFormat("en-GB", { timeZoneName: "short" }).formatToParts().find(({ type }) => type === "timeZoneName").value;
 
-// What all times on a page are in.
+// Note on the time zones of a page.
 export const zones = () => (new Date().getTimezoneOffset() === 0 ? "UTC" : `${zone()}, UTC beside them`);
 
 export function when(seconds) {

@@ -1,4 +1,4 @@
-// Models whose names begin alike, as one line: how many there are, and how many need a look.
+// A row for the models whose names begin alike: their number, and how many need attention.
 
 import { element } from "./dom.js";
 import { count } from "./format.js";

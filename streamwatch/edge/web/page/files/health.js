@@ -1,4 +1,4 @@
-// How the daemon itself is: chips on top, the facts beside the models.
+// Health of the daemon: chips on top, and a table of facts.
 
 import { arrange, byId, element, mark, say } from "./dom.js";
 import { ago, bytes, count, moment, percent } from "./format.js";
@@ -7,10 +7,10 @@ import { state } from "./state.js";
 
 const total = (tree) => (typeof tree === "number" ? tree : Object.values(tree ?? {}).reduce((sum, below) => sum + total(below), 0));
 
-// As in the alert rule PredictionsRepeated.
+// Threshold of the alert rule PredictionsRepeated.
 const MANY = 0.01;
 
-// What this replica does of what several share; null where there are none.
+// Role of this replica; null where there is only one.
 const PARTS = {
   catching_up: ["standby, catching up", "fair"],
   standby: ["standby: another replica publishes and notifies", "good"],
@@ -24,16 +24,16 @@ function part(stream) {
   return found ? PARTS[found[0]] : null;
 }
 
-// Before the state is open nothing is known of it, and nobody has asked Kafka.
+// Tells whether the state is open; before that, nothing is known of it, and Kafka is not asked.
 const opened = ({ ready, stream }) => ready || stream.commits_total !== undefined;
 
-// What share of the predictions repeat an id and a model: only one of each counts.
+// Share of predictions that repeat an id and a model, of which only one counts.
 function repeated(stream) {
   const again = total(stream.predictions_duplicate_total) + total(stream.predictions_conflict_total);
   return again ? again / (again + total(stream.predictions_accepted_total)) : 0;
 }
 
-// [text, good | fair | bad, page that says what to do]
+// Returns [text, good | fair | bad, page with the remedy] for each chip.
 function chips(health) {
   const { ready, reasons, stream } = health;
   const lag = total(stream.consumer_lag_records);
@@ -49,7 +49,7 @@ function chips(health) {
   ].filter((chip) => chip !== null);
 }
 
-// Which topic, what share of it, and why most of them.
+// Topic with invalid records, their share, and the most frequent reason.
 function invalidByTopic(stream) {
   const topics = {};
   for (const [reason, counts] of Object.entries(stream.records_invalid_total ?? {})) {
@@ -62,7 +62,7 @@ function invalidByTopic(stream) {
   });
 }
 
-// What share of a topic's predictions met a label, and of its labels a prediction.
+// Shares of a topic's predictions that were matched with a label, and of its labels with a prediction.
 function joinByTopic(stream) {
   const results = stream.topic_label_results_total?.joined;
   const sides = [
@@ -105,7 +105,7 @@ function facts(health) {
 
 const kept = { chips: [], facts: new Map(), wrong: "" };
 
-// What is wrong with the daemon itself, each with what to do.
+// Lists the daemon's problems, each with its remedy.
 function tellWrong(shown) {
   const wrong = shown.filter(([, , page]) => page !== undefined);
   const rendered = JSON.stringify(wrong);

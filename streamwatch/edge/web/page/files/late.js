@@ -1,4 +1,4 @@
-// What late labels leave out: accuracy by the time of the prediction, delays by kind, and the latest change.
+// Late labels: accuracy by prediction time, delays by kind, and the latest change.
 
 import { element } from "./dom.js";
 import { both, count, DASH, duration, percent, signed } from "./format.js";
@@ -27,7 +27,7 @@ function accuracies({ horizon_seconds: horizon, settled, delay_corrected: correc
   ];
 }
 
-// About six ages, the last of them the horizon.
+// Table of the shares labelled at about six ages, the last of them the horizon.
 function delays(labelled) {
   if (labelled === undefined) return [];
   const { age_seconds: ages, errors, hits } = labelled;
@@ -41,14 +41,14 @@ function changed(change) {
   return [element("p", {}, `Predictions made since about ${both(since)} err ${after > before ? "more" : "less"}: ${percent(before)} → ${percent(after)} (between ${both(earliest)} and ${both(latest)}).`)];
 }
 
-// What is corrected for late labels, and early verdicts, assume that delays keep their law.
+// Warning where delays have changed, as corrections and early verdicts assume that they do not.
 function moved(found, horizon) {
   const kinds = Object.entries(found ?? {}).map(([kind, { before_seconds: before, after_seconds: after }]) => `those of ${kind} ${duration(after)} instead of ${duration(before)}`);
   if (!kinds.length) return [];
   return [element("p", {}, `Delays have moved: ${kinds.join(", ")} (typical delay of predictions made ${duration(horizon / 2)} to ${duration(horizon)} ago, and of those before them). Until predictions with the new delays are settled, the corrected accuracy and early verdicts may be wrong.`)];
 }
 
-// Of all predictions, those that still wait among them; about six ages, and the last that is known.
+// Table of the shares of all predictions labelled at about six ages, and at the last known one.
 export function labelled(found) {
   if (found === undefined || !found.age_seconds.length) return [];
   const { age_seconds: ages, labelled: all, labelled_hits: hits, labelled_errors: errors, classes } = found;

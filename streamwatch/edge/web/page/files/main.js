@@ -1,4 +1,4 @@
-// Follows the news, draws at most once a frame, and goes to the view the address names.
+// Follows the stream of news, draws at most once a frame, and shows the view that the address names.
 
 import { Alarms } from "./alarms.js";
 import { events, get, Unauthorized } from "./api.js";
@@ -44,12 +44,12 @@ function draw() {
   });
 }
 
-// There is a new report, or something else is to be shown; a tab in the background asks for nothing.
+// Refreshes the view after a report or a choice; a tab in the background requests nothing.
 function renew() {
   if (!document.hidden) pace.poke();
 }
 
-// Also for who looks at the tab only.
+// Title of the tab, which also shows lost connections and worse models.
 function title() {
   const worse = state.counts?.worse;
   const what = model ? `${model.name} · streamwatch` : worse ? `(${worse}) streamwatch` : "streamwatch";
@@ -120,7 +120,7 @@ async function watchHealth() {
       state.health = await get("api/v1/health");
       draw();
     } catch {
-      // follow() shows that the connection is lost, and asks for the token
+      // follow() reports a lost connection, and asks for the token
     }
     await pause(state.health?.ready && state.counts?.models > 0 ? HEALTH_MS : UNREADY_MS);
   }

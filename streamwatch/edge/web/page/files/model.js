@@ -1,4 +1,4 @@
-// One model: the answer and its accuracy first; charts and every estimate in sections that fold.
+// A model's page: its verdict and accuracy first, then charts and all estimates in foldable sections.
 
 import { alarmItem, meaning } from "./alarms.js";
 import { Answer } from "./answer.js";
@@ -74,7 +74,7 @@ export class Model {
     say(this.fold, this.folded ? "Open all sections" : "Fold all sections");
   }
 
-  // After a report; `Pace` sees to it that there is one at a time.
+  // Refreshes after a report; `Pace` allows one refresh at a time.
   async refresh() {
     try {
       const [{ rows }, document, measures] = await Promise.all([
@@ -230,7 +230,7 @@ export class Model {
     sections.estimates.fill([estimates(measures, metrics), drift(metrics, details)], "measures, bounds and baselines under every forgetting");
   }
 
-  // Colours are the canvas's own: draw anew in another theme.
+  // Redraws in another theme, as a canvas keeps its colours.
   repaint() {
     if (!this.shape) return;
     this.shape = undefined;

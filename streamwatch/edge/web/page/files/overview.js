@@ -1,4 +1,4 @@
-// The models at a glance: what is listed is asked for, row by row is written only what changed.
+// The list of models: requests what is listed, and updates only the cells that changed.
 
 import { get } from "./api.js";
 import { Choices, PAGE } from "./choices.js";
@@ -55,7 +55,7 @@ export class Overview {
     this.changed();
   }
 
-  // Whether a row is new on the page; where labels are sampled there is no line.
+  // Tells whether a listed model lacks its line; models with sampled labels have none.
   lacksLine({ names, rows }) {
     const unweighted = new Map(Object.entries(rows).filter(([, row]) => row.labels_sampled_ratio === undefined));
     return names.some((name) => unweighted.has(name) && !this.lines.models.has(name));
@@ -90,7 +90,7 @@ export class Overview {
     byId("groups").replaceChildren(...groups.map((group) => groupItem(group, this.choices.address({ group: "", prefix: group.prefix, page: "1" }))));
   }
 
-  // Mistakes that look like results: each in words, with what to do, the first few of them.
+  // Shows the first few warnings, each with its remedy.
   warn() {
     const { warned, counts } = this.found;
     const rendered = JSON.stringify([warned, counts.warnings]);
@@ -133,7 +133,7 @@ export class Overview {
     say(empty, nothing ? waitingFor() : `No model's name contains “${this.choices.filter}”.`);
   }
 
-  // Where somebody comes back from.
+  // Focuses the model from whose page the user returned.
   focus(name) {
     (this.rows.get(name)?.node.querySelector("a") ?? byId("content")).focus();
   }

@@ -1,4 +1,4 @@
-// Asks again after every report, and spends at most so many bytes a second on it, the first answers left out.
+// Repeats a request after every report, within a limit of bytes a second that does not count the first answers.
 
 import { spent } from "./api.js";
 
@@ -7,20 +7,20 @@ const SHORTEST_MS = 800;
 const LONGEST_MS = 12_000;
 
 export class Pace {
-  // ask: fetches and draws; what fails is tried again after the next report
+  // ask: function that fetches and draws; if it fails, it is called again after the next report
   constructor(ask) {
     this.ask = ask;
     this.free = 0;
     this.ended = false;
   }
 
-  // There may be news.
+  // Asks again, as there may be a new report.
   poke() {
     this.wanted = true;
     this.next();
   }
 
-  // Somebody chose something else to be shown.
+  // Asks again at once, as the user chose something else.
   hurry() {
     this.hurried = true;
     this.free = 0;
@@ -54,7 +54,7 @@ export class Pace {
     try {
       await this.ask();
     } catch {
-      // the stream of news shows that the connection is lost, and asks for the token
+      // the stream of news reports a lost connection, and asks for the token
     } finally {
       this.busy = false;
       const worth = this.loaded ? (1_000 * (spent() - before)) / BYTES_PER_SECOND : 0;

@@ -1,4 +1,4 @@
-// One model's history: fetched once, then only what is new; anew now and then, as the server thins it out.
+// One model's history: fetched once, then only new points; refetched at times, as the server thins it out.
 
 import { get, segment } from "./api.js";
 
@@ -36,7 +36,7 @@ export class Past {
     return this;
   }
 
-  // The report at hand, as what is kept need not hold it: charts and tables then show the same.
+  // Adds the current report, which the history may lack, so that charts and tables agree.
   end(at, metrics) {
     this.last = this.times.length === 0 || at > this.times.at(-1) ? { at, metrics } : null;
   }
@@ -52,12 +52,12 @@ export class Past {
     return [...kept, (typeof value === "object" ? value?.[this.forgetting] : value) ?? null];
   }
 
-  // Values of the label that comes after a metric's name.
+  // Values of a metric's first label.
   names(metric) {
     return [...this.columns.keys()].map((key) => key.split("\n")).filter(([name]) => name === metric).map(([, label]) => label);
   }
 
-  // When a counter rose: that is when an alarm was published.
+  // Times at which a counter rose, which are those of published alarms.
   rises(...path) {
     const column = this.column(...path);
     const times = this.moments();

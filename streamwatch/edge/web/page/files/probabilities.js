@@ -1,4 +1,4 @@
-// What the scores of a model are worth: losses, are they what they say (reliability), would another threshold do better?
+// Quality of a model's scores: losses, reliability, and precision and recall by threshold.
 
 import { drawn, element } from "./dom.js";
 import { count, percent, ratio } from "./format.js";

@@ -1,4 +1,4 @@
-// What to do about what is wrong: in a sentence, on a page of the documentation, and by a command.
+// Remedies of problems: a sentence, a page of the documentation, and a command.
 
 import { element } from "./dom.js";
 
@@ -23,10 +23,10 @@ export const runbook = (name) => `${RUNBOOKS}${name}.md`;
 
 const nameOf = (page) => page.slice(page.lastIndexOf("/") + 1, -3);
 
-// The command that looks at the whole daemon.
+// The command that examines the whole daemon.
 export const doctor = () => element("span", { class: "remedy" }, "What else is wrong, and why: ", element("code", {}, `streamwatch doctor --url ${location.origin}`));
 
-// The sentence of a page of the documentation, and the page.
+// Remedy of a problem: the sentence of its page in the documentation, and a link.
 export function remedy(page) {
   const sentence = SENTENCES[nameOf(page)];
   const kind = page.startsWith(RUNBOOKS) ? "Runbook" : "Documentation";

@@ -1,4 +1,4 @@
-// A model in the list: its name, its verdict, its accuracy over the last hours, and when it was last heard of.
+// A row of the list of models: name, verdict, accuracy over the last hours, and time of the last record.
 
 import { caveatsOf } from "./caveats.js";
 import { element, mark, say } from "./dom.js";
@@ -6,7 +6,7 @@ import { ago, count, duration, moment, percent, ratio, when } from "./format.js"
 import { Sparkline } from "./sparkline.js";
 import { changeOf, meaningOf, sinceOf, stateOf, wordsOf } from "./verdict.js";
 
-// key: class of the cells; sort: what the server sorts by; those with `detail` are shown with details only.
+// key: class of the cells; sort: the server's sort key; columns with `detail` are shown with details only.
 export const COLUMNS = [
   { key: "model", sort: "model", title: "Model" },
   { key: "verdict", sort: "attention", title: "Better than no change?", hint: "Is the model currently right more often than the last known label, and than the most frequent class? Of a model that is judged by costs: does it cost less than both?" },

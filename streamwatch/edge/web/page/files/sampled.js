@@ -1,4 +1,4 @@
-// Labels that are asked for with a known probability: what they say of all predictions, and how many came.
+// Sampled labels (requested with a known probability): estimates for all predictions, and how many came.
 
 import { element } from "./dom.js";
 import { both, count, duration, percent, signed } from "./format.js";

@@ -1,11 +1,11 @@
-// Parts of a page that fold, and stay as they were left.
+// Foldable sections of a page, whose state is stored.
 
 import { element, say } from "./dom.js";
 
 const KEY = "streamwatch-sections";
 const left = () => new Set(JSON.parse(localStorage.getItem(KEY) ?? "[]"));
 
-// Follows a <details>: whether it is open is remembered under its name.
+// Stores under a name whether a <details> is open.
 export function remembered(node, name) {
   node.open = left().has(name);
   node.addEventListener("toggle", () => {
@@ -24,7 +24,7 @@ export class Section {
     this.node = remembered(element("details", { class: "fold" }, element("summary", {}, element("h2", {}, title), this.about), this.body), name);
   }
 
-  // What is in it, shown while it is folded, too; hidden where there is nothing.
+  // Sets the summary, which is also shown while folded; hides an empty section.
   fill(nodes, about = "") {
     this.node.hidden = nodes.length === 0;
     say(this.about, about);

@@ -1,4 +1,4 @@
-// Accuracy over the last hours above both baselines, in one line.
+// Small chart of accuracy and both baselines over the last hours.
 
 import { drawn, mark } from "./dom.js";
 import { duration, percent } from "./format.js";
@@ -13,7 +13,7 @@ export class Sparkline {
     this.node = drawn("svg", { class: "sparkline", viewBox: `0 0 ${WIDTH} ${HEIGHT}`, preserveAspectRatio: "none", role: "img" }, ...Object.values(this.paths));
   }
 
-  // line: shares at each time by series, undefined where nothing is kept of the model; floor: share at the lower edge
+  // line: shares at each time by series, undefined without a past; floor: share at the lower edge
   update(times, line, floor) {
     const known = line?.accuracy.filter((value) => value !== null) ?? [];
     mark(this.node, "class", known.length ? "sparkline" : "sparkline empty");
@@ -41,7 +41,7 @@ function pathOf(times, values, floor) {
   return path;
 }
 
-// The lower edge of all lines that are shown: a round tenth below what there is to see.
+// Lower edge of all lines shown: a round tenth, at least 0.02 below the smallest value.
 export function floorOf(lines) {
   let least = 1;
   for (const line of lines.values()) {

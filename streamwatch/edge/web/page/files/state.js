@@ -1,4 +1,4 @@
-// What is known of all models and of the daemon, as the news and its own answers report it.
+// Shared state of the page: number of models, recent alarms and the daemon's health.
 
 const ALARMS_KEPT = 50;
 
@@ -10,7 +10,7 @@ export const state = {
   lost: false, // for so long that it is shown
 };
 
-// Applies an event of the stream.
+// Applies an event of the stream of news.
 export function apply({ published_timestamp_seconds: published, alarms }) {
   state.published = published;
   state.alarms = [...alarms, ...state.alarms].slice(0, ALARMS_KEPT);

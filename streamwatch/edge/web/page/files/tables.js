@@ -3,7 +3,7 @@
 import { element } from "./dom.js";
 import { count, percent } from "./format.js";
 
-// Numbers stand to the right, sentences (`words`) to the left.
+// Numbers are aligned to the right, sentences (`words`) to the left.
 const kindOf = (value) => (value?.className === "words" ? "words" : "number");
 
 export function table(title, headings, rows, kind = "", nothing = "Nothing yet.") {
@@ -21,20 +21,20 @@ export function table(title, headings, rows, kind = "", nothing = "Nothing yet."
   );
 }
 
-// With several drift_weightings a value is a tree by name.
+// With several drift_weightings, a value is an object by their names.
 export function weighted(value) {
   if (value === undefined) return [];
   return typeof value === "object" ? Object.entries(value).map(([name, below]) => [` (${name})`, below]) : [["", value]];
 }
 
-// Faded counts, a row per true class; kept of models with few classes only.
+// Table of faded counts, a row per true class; only models with few classes have one.
 export function confusion(matrix) {
   if (matrix === undefined) return [];
   const rows = matrix.counts.map((counts, at) => [matrix.classes[at], ...counts.map(count)]);
   return [table(`Confusion (${matrix.forgetting})`, ["true ↓ predicted →", ...matrix.classes], rows, "wide")];
 }
 
-// A table for each segment: its busiest values, those that err more than in their past first.
+// A table for each segment with its busiest values, those with extra errors first.
 export function segments(found) {
   return Object.entries(found ?? {}).map(([name, { values, values_left_out: left }]) => {
     const risen = (value) => (value.error_now_ratio ?? 0) - (value.error_before_ratio ?? 0);

@@ -1,8 +1,8 @@
-// A verdict in words: what is shown, against whom, since when, and how sure it is.
+// A verdict in words: its side, opponent, since when, and status.
 
 import { both, duration, when } from "./format.js";
 
-// Whom a verdict is against: by cohorts, one that is not worse is against both.
+// Opponent of a verdict; one by cohorts that is not worse has both.
 export function against({ verdict, opponent, basis }) {
   if (basis !== "cohorts") return "no change";
   if (verdict === "worse") return opponent === "majority" ? "the majority" : "no change";
@@ -21,7 +21,7 @@ const MEANING = {
   withheld: "No verdict: the classes of predictions and labels cannot be compared.",
 };
 
-// What better and worse mean where a verdict is not about how often the model is right.
+// Meaning of better and worse, for verdicts by another utility than accuracy.
 const MEANING_BY = {
   costs: {
     better: "Shown to cost less with its mistakes, currently.",
@@ -34,7 +34,7 @@ const MEANING_BY = {
   },
 };
 
-// How a model's verdict is written: one of the three, or why there is none.
+// Label of a model's verdict: one of the three, or why there is none.
 export function stateOf(row) {
   if (row.waiting) return "waiting";
   return row.warning_page?.endsWith("/ClassesDisjoint.md") ? "withheld" : row.verdict;
@@ -53,26 +53,26 @@ export function meaningOf(row) {
   return (MEANING_BY[row.verdict_utility]?.[state] ?? MEANING[state]) + (age === undefined ? "" : ` By the labels that predictions have at an age of ${duration(age)}.`);
 }
 
-// Since when it holds, and whether it is confirmed; nothing of what is open.
+// Time since when a verdict holds, and its status; empty for an open one.
 export function sinceOf(row, written = when) {
   const since = row.verdict_since_timestamp_seconds;
   if (!["better", "worse"].includes(stateOf(row)) || since === undefined) return "";
   return `since ${written(since)}${row.verdict_status === "confirmed" ? ", confirmed" : ""}`;
 }
 
-// Interval of the time since which a verdict by cohorts holds; without a first time, it may be before all that was judged.
+// Interval of the time since when a verdict by cohorts holds; it has no beginning if that may precede all cohorts.
 export function between(earliest, latest, written = both) {
   if (latest === undefined) return "";
   return earliest === undefined ? `${written(latest)} at the latest` : `between ${written(earliest)} and ${written(latest)}`;
 }
 
-// The same of a row, behind the time itself.
+// The same for a row, after the time itself.
 export function betweenOf(row) {
   const found = sinceOf(row) && between(row.verdict_earliest_timestamp_seconds, row.verdict_latest_timestamp_seconds);
   return found && ` (${found})`;
 }
 
-// A first verdict is no change that somebody would look for.
+// A model's first verdict is not shown as a change.
 export function changeOf(row, written = both) {
   const before = row.verdict_before;
   if (before === undefined || before === "open" || before === row.verdict) return "";
