@@ -143,11 +143,6 @@ class Publisher:
         return False
 
     @property
-    def waiting_bytes(self) -> int:
-        """Bytes that wait."""
-        return self._queue.size_bytes
-
-    @property
     def problem(self) -> str | None:
         """Reason for which publications wait; None unless the last attempt to write failed."""
         if self._attempts.error is None:
