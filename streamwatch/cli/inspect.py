@@ -182,7 +182,8 @@ def _of_kafka(topics: list[str], settings: Settings, most: int) -> tuple[PlainSa
     from rich.console import Console
     from rich.progress import Progress
 
-    from streamwatch.assembly.inspection import kafka_spec, plain_samples
+    from streamwatch.assembly.inspection import plain_samples
+    from streamwatch.assembly.specs import kafka_spec
     from streamwatch.edge.sources.kafka import KafkaUnreachable, ReadDenied, TopicsMissing
     from streamwatch.edge.sources.kafka.checking import sample
 

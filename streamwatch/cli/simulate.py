@@ -132,7 +132,8 @@ def _brokers(
     """Addresses of the brokers, and how they let clients in; None without settings: plain text."""
     if config is None and not overrides:
         return servers or "localhost:9092", None
-    from streamwatch.assembly.inspection import kafka_spec, sampling_settings
+    from streamwatch.assembly.inspection import sampling_settings
+    from streamwatch.assembly.specs import kafka_spec
     from streamwatch.settings import SettingsError
 
     try:
