@@ -10,10 +10,6 @@ from typing import Any
 
 import yaml
 from pydantic import ValidationError
-from pydantic.fields import FieldInfo
-from pydantic_settings import (
-    PydanticBaseSettingsSource,
-)
 
 from streamwatch.settings.faults import (
     LISTS_OF_SECRETS,
@@ -126,32 +122,16 @@ def _at(mark: Any) -> str:
 ENV_PREFIX = "STREAMWATCH__"
 
 
-class Environment(PydanticBaseSettingsSource):
-    """Source of all variables with the prefix, misspelt ones included."""
+def variables(environ: Mapping[str, str]) -> dict[str, list[str]]:
+    """Return the path of the key that each variable with the prefix sets, by name of the variable.
 
-    def __init__(self, environ: Mapping[str, str]) -> None:
-        super().__init__(Settings)
-        self.environ = environ
-
-    def get_field_value(self, field: FieldInfo, field_name: str) -> tuple[Any, str, bool]:
-        """Return the value of a top-level section, its name, and False: no JSON in it."""
-        del field
-        return self().get(field_name), field_name, False
-
-    def variables(self) -> dict[str, list[str]]:
-        """Return the path of the key that each variable sets, by name of the variable."""
-        return {
-            name: name.removeprefix(ENV_PREFIX).lower().split("__")
-            for name in sorted(self.environ)
-            if name.upper().startswith(ENV_PREFIX)
-        }
-
-    def __call__(self) -> dict[str, Any]:
-        """Return the values of all variables as nested mappings."""
-        tree: dict[str, Any] = {}
-        for name, path in self.variables().items():
-            plant(tree, path, self.environ[name], f"environment variable {name}")
-        return tree
+    `STREAMWATCH__KAFKA__CLIENT_ID` sets `kafka.client_id`; misspelt variables are included, to be refused.
+    """
+    return {
+        name: name.removeprefix(ENV_PREFIX).lower().split("__")
+        for name in sorted(environ)
+        if name.upper().startswith(ENV_PREFIX)
+    }
 
 
 def layers_of(
@@ -161,11 +141,11 @@ def layers_of(
     otherwise: Mapping[str, Any] | None,
 ) -> list[Layer]:
     """Read the layers of settings, the strongest first: overrides, environment, file, `otherwise`."""
-    environment = Environment(os.environ if environ is None else environ)
+    environ = os.environ if environ is None else environ
     layers: list[Layer] = [_override(text) for text in reversed(overrides)]
-    for name, path in environment.variables().items():
+    for name, path in variables(environ).items():
         tree: dict[str, Any] = {}
-        plant(tree, path, environment.environ[name], f"environment variable {name}")
+        plant(tree, path, environ[name], f"environment variable {name}")
         layers.append(Layer(f"environment variable {name}", tree))
     if file is not None:
         layers.append(Layer(str(file), _read(file)))
