@@ -17,9 +17,6 @@ from typing import Self
 
 from streamwatch.edge.extras import command_for
 
-PARTITION_BYTES = 5 * 1024 * 1024
-"""What one partition keeps."""
-
 _PRODUCER = 0  # rd_kafka_type_t
 _CONF_OK = 0  # rd_kafka_conf_res_t
 _ERROR_TEXT_BYTES = 512
