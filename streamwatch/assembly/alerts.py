@@ -200,13 +200,13 @@ def build_pacing(settings: Settings, identity: str) -> Pacing:
 
 
 def notifies_of_hints(settings: Settings) -> bool:
-    """Tell whether receivers are notified of early hints."""
+    """Return whether receivers are notified of early hints."""
     hints = settings.monitors.early_hints
     return hints is not None and hints.notify
 
 
 def notifies_of_comparisons(settings: Settings) -> bool:
-    """Tell whether a receiver is notified of verdicts on challengers."""
+    """Return whether a receiver is notified of verdicts on challengers."""
     compared = bool(settings.monitors.comparisons)
     return compared and any("comparisons" in each.events for each in settings.alerts.receivers)
 

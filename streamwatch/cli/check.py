@@ -28,9 +28,9 @@ def check(
 
         streamwatch check -c prod.yaml
 
-    It creates nothing, and reads one batch of each topic, of which it shows
-    what the mappings make and whether predictions and labels meet. What must
-    be changed comes last.
+    It writes nothing. It decodes one batch of each topic with the mappings, and
+    shows events, invalid records, and whether predictions match labels.
+    Problems are listed last.
 
     Exit codes: 0 if everything is in order, 2 if something must be changed.
     """

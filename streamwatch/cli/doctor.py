@@ -82,7 +82,7 @@ def doctor(  # noqa: PLR0913  (one parameter per option)
 
     It reads the daemon's metrics, models and health twice, changes nothing and
     joins no consumer group. Each finding states the figure, the likely cause,
-    and what to change; what is found of four models or more is listed once.
+    and what to change; a finding about four models or more is listed once.
 
     Weights, the greatest first: nothing-works (nothing is read or shown),
     nothing-true (numbers of a model or topic are missing or mean nothing),

@@ -248,9 +248,8 @@ def reset(
         streamwatch state reset --all --yes
 
     A refusal of `streamwatch run` or `check` after a change of settings names
-    the form that helps. Outcomes of before are not kept, so nothing that is
-    lost comes back: export the state first if in doubt. The daemon must be
-    stopped.
+    the form that helps. Past outcomes are not kept, so that what is lost cannot
+    be restored: export the state first if in doubt. The daemon must be stopped.
 
     Exit codes: 0 on success, 2 if there is no such part or a daemon runs.
     """

@@ -206,7 +206,7 @@ class Polls:
             poll = await self._source.poll()
         except asyncio.CancelledError:
             if stop.is_set():
-                return None  # what was read before can be made durable
+                return None  # evaluated records can still be committed
             raise
         self._durations.observe(self._monotonic() - began)
         return poll

@@ -56,7 +56,7 @@ async def in_background(work: Callable[[], None]) -> None:
             work()
         except BaseException as raised:  # noqa: BLE001 - it is raised where it is awaited
             error = raised
-        with suppress(RuntimeError):  # the loop is closed: nobody waits any more
+        with suppress(RuntimeError):  # the loop is closed, as the caller was cancelled
             loop.call_soon_threadsafe(settle, error)
 
     threading.Thread(target=run, name="background", daemon=True).start()

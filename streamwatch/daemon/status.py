@@ -45,14 +45,14 @@ def process_families(started_s: float) -> Sequence[Family]:
 
 
 def _resident_bytes() -> float | None:
-    """Resident memory in bytes; None where the system does not report it (Linux does)."""
+    """Resident memory in bytes; None if the system does not report it, as Linux does."""
     with suppress(OSError), open(_STATM, encoding="ascii") as statm:  # noqa: PTH123 - a third of Path.open's time
         return float(int(statm.read().split()[1]) * os.sysconf("SC_PAGE_SIZE"))
     return None
 
 
 def _open_files() -> float | None:
-    """Number of open file descriptors, without the one used to count; None where it is not reported."""
+    """Number of open file descriptors, except the one used to count; None if it is not reported."""
     with suppress(OSError):
         return float(len(os.listdir(_FDS)) - 1)  # noqa: PTH208 - names are not asked for
     return None

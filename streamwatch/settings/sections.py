@@ -402,7 +402,7 @@ class BackupsSection(Section):
     """Directory in which each backup becomes a directory of its own, from which a daemon can be started. On
     the file system of `state.directory` a backup takes little time and room. If not set, none are made."""
     interval: Annotated[Duration, Lasting("1m", "52w")] | None = None
-    """Time between backups. If not set, they are made when asked for only."""
+    """Time between backups. If not set, they are made only on request."""
     keep: Count = 3
     """Number of backups that are kept."""
     command: tuple[str, ...] = ()

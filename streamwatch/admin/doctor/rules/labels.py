@@ -282,7 +282,7 @@ def _predictions_repeated(facts: Facts) -> Iterator[Finding]:
 PREDICTIONS_REPEATED = Rule("predictions_repeated", _predictions_repeated)
 
 
-# Labels that were asked for with a known probability are missing, or are more or less frequent than it says.
+# Sampled labels are missing, or more or less frequent than `label_probability` says.
 
 
 def _labels_missing(facts: Facts) -> Iterator[Finding]:
