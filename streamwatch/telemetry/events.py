@@ -600,13 +600,6 @@ class ModelStateDiscarded(InternalEvent):
 
 
 @dataclass(frozen=True)
-class ModelRetired(InternalEvent):
-    """A model was idle for long: its series end, and another model may take its place."""
-
-    model: str
-
-
-@dataclass(frozen=True)
 class DiskLow(InternalEvent):
     """The disk of the state is nearly full: reading pauses until space is free."""
 
