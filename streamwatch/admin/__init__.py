@@ -1,1 +1,1 @@
-"""Operators' tools: check, capacity, and state shown, verified and transferred."""
+"""Tools for operators: checks, capacity, the doctor, and commands on state directories."""

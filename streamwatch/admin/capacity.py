@@ -1,4 +1,4 @@
-"""The memory and the disk that limits in the settings allow, from what one of each was measured to take."""
+"""Worst-case memory, disk and series that the limits of the settings allow, from measured sizes."""
 
 from __future__ import annotations
 
@@ -55,12 +55,9 @@ from streamwatch.edge.stores.rocksdb.database import SCHEMA, size_on_disk
 from streamwatch.edge.stores.rocksdb.opening import holder, read_format, require_schema, unexpected_files
 from streamwatch.edge.web.routes.history import MAX_VALUES
 
-# The memory of one model's estimators, and how a consumer of memory or disk is named.
-
-
 BLOCK_ROWS = 22
 BLOCKS_PER_ROW = 6
-"""An ADWIN window of 2^31 outcomes keeps counts of at most this many large buckets."""
+"""Rows, and large buckets in each, for which an ADWIN window of up to 2^31 outcomes keeps class counts."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,11 +65,12 @@ class Part:
     """One consumer of memory or disk at its limit."""
 
     what: str
+    """Description with the settings that limit it."""
     bytes: int
 
 
 def model_bytes(spec: MonitorsSpec) -> int:
-    """One model that has seen `max_classes` classes and never drifted: record, ring, counts, buckets."""
+    """Bytes of a model that has `max_classes` classes and never drifted: record, ring, counts, buckets."""
     layout = layout_of(spec)
     span = 1 << (layout.max_classes - 1).bit_length()
     buckets = len(layout.windows) * BLOCK_ROWS * BLOCKS_PER_ROW * 4 * (HEADER + 3 * span)
@@ -81,27 +79,24 @@ def model_bytes(spec: MonitorsSpec) -> int:
     return layout.model.itemsize + ring + 24 * layout.columns * span + buckets + shadow
 
 
-# The memory, and likewise the disk, that registers of models and of predictions may take.
-
-
 NAME_BYTES: Final = 200
-"""Name of a class or of a segment's value, and its entry in a dictionary."""
+"""Bytes of a name of a class or of a segment's value, with its entry in a dictionary."""
 VALUE_BYTES: Final = 600
-"""What is counted of a segment's value beside its estimates, its name, and where it is found."""
+"""Bytes of a segment's value beside its estimates: its counts, name and index entry."""
 CANDIDATE_BYTES: Final = 400
-"""A value that is counted, with its name, and that of one that is not needed any more."""
+"""Bytes of a segment's value that is only counted, with its name and a name that is no longer needed."""
 COMBINATION_BYTES: Final = 600
-"""Text of the values of all segments of a prediction, its number, and what it was last read as."""
+"""Bytes of a combination of segments' values: text, number, and the parsed values."""
 STRETCH_BYTES: Final = 600
-"""What the counts of a stretch of label delays take with its entry in a dictionary: 557 were measured."""
+"""Bytes of the counts of label delays for a stretch of time, with the dictionary entry (557 measured)."""
 UNSETTLED_BYTES: Final = 16
-"""An outcome held back for detectors in prediction time."""
+"""Bytes of an outcome held back for detectors in prediction time."""
 _STRETCHES: Final = 2 * BUCKETS - 1
-"""Of prediction time, behind the newest record and ahead of it."""
+"""Most stretches of prediction time, before and after the newest record."""
 
 
 def register_parts(join: JoinSpec, monitors: MonitorsSpec) -> Iterator[Part]:
-    """Say what each register of the settings takes at its limit, in memory and on disk alike."""
+    """Yield what each register of the settings takes at its limit, in memory as well as on disk."""
     models = monitors.max_models
     for spec in monitors.registers:
         match spec:
@@ -135,7 +130,7 @@ def register_parts(join: JoinSpec, monitors: MonitorsSpec) -> Iterator[Part]:
 
 
 def _prediction_parts(join: JoinSpec) -> Iterator[Part]:
-    """Say what each register of predictions takes."""
+    """Yield what each register of predictions takes at its limit."""
     for spec in join.prediction_registers:
         match spec:
             case EarlyHintsSpec():
@@ -166,22 +161,22 @@ def probabilities_bytes(spec: ProbabilitiesSpec, max_classes: int) -> int:
 
 
 EARLY_HINTS_BYTES: Final = EARLY.itemsize + CLASSES * NAME_BYTES
-"""Bytes of one model."""
+"""Bytes of the early hints of a model."""
 
 
 def label_delays_bytes(spec: LabelDelaysSpec) -> int:
-    """Bytes of a model with all its predicted classes, predictions in every stretch of time."""
+    """Bytes of the label delays of a model with predictions of all classes in every stretch of time."""
     return (spec.max_classes + 1) * (_STRETCHES * STRETCH_BYTES + NAME_BYTES)
 
 
 def _segments(spec: SegmentsSpec) -> Iterator[Part]:
-    """Rows of the table that all models share, and the values that predictions wait with."""
+    """Yield what segments take: values with estimates, counted values, and combinations of values."""
     limits = "monitors.segments.max_total, max_values"
     yield Part(
         f"{spec.max_total:,} values of segments, {spec.max_classes:,} classes each ({limits}, max_classes)",
         spec.max_total * (model_bytes(table_spec(spec)) + VALUE_BYTES),
     )
-    # Others are counted only where a segment has as many values of its own as it may.
+    # Further values are counted only once a segment has `max_values` of its own.
     others = spec.max_total // spec.max_values * CANDIDATES
     yield Part(
         f"{others:,} values of segments that are counted to replace others ({limits})",
@@ -194,11 +189,8 @@ def _segments(spec: SegmentsSpec) -> Iterator[Part]:
 
 
 def reachable(spec: SegmentsSpec, segments: int, models: int) -> SegmentsSpec:
-    """Lower the limit of all values together to what so many models with so many segments can reach."""
+    """Lower `max_total` to the number of values that `models` models with `segments` segments can reach."""
     return replace(spec, max_total=min(spec.max_total, models * segments * (spec.max_values + 1)))
-
-
-# Series of a scrape if every limit is reached: what fits `monitors.max_series`, and what would go.
 
 
 OF_NO_MODEL: Final = 2_000
@@ -208,22 +200,24 @@ _REASONS: Final = ("one", "two")
 
 @dataclass(frozen=True, slots=True)
 class ModelSeries:
-    """Number of series of one model, at most, by part."""
+    """Largest number of series of one model, by part."""
 
     needed: int
-    """Read by rules and dashboards."""
+    """Series that rules and dashboards read."""
     other: int
+    """Further series under the main forgetting or none."""
     forgetting: int
-    """Under forgettings beside the main one."""
+    """Series under other forgettings than the main one."""
     segment: int
-    """Of values of segments, and of folds."""
+    """Series of values of segments, and of folds."""
     of_class: int
-    """Of one class."""
+    """Series of each class."""
     classes: int
+    """Most classes."""
 
     @property
     def total(self) -> int:
-        """All of them."""
+        """All series of a model with `classes` classes."""
         fixed = self.needed + self.other + self.forgetting + self.segment
         return fixed + self.of_class * self.classes
 
@@ -231,7 +225,7 @@ class ModelSeries:
 def model_series(
     spec: MonitorsSpec, segments: int = 0, folds: int = 0, *, sampled: bool = False, every: bool = True
 ) -> ModelSeries:
-    """Count the series of a model that has all there can be, and as many classes as are allowed.
+    """Count the series of a model that has every series and as many classes as are allowed.
 
     Parameters
     ----------
@@ -240,12 +234,11 @@ def model_series(
     segments
         Number of segments that mappings name.
     folds
-        Number of folds of every model; 0 where none predicts in folds.
+        Number of folds of every model; 0 if models do not predict in folds.
     sampled
-        Whether predictions say with which probability their label is asked for.
+        Whether predictions have label probabilities.
     every
-        Count all that a report has. If false, those that a scrape shows unless all are asked for
-        (`monitors.series`).
+        Whether to count all series of a report, else those of a scrape with `monitors.series: standard`.
     """
     main = main_forgetting([each.name for each in spec.forgetting]) or ""
     needed = other = forgetting = segment = of_class = 0
@@ -281,7 +274,7 @@ def model_series(
 
 
 def _metrics(spec: MonitorsSpec, *, sampled: bool) -> Iterable[Metric]:
-    """Metrics of every model."""
+    """Yield the metrics that every model has."""
     yield from metrics_of(catalogue.MEASURES, catalogue.BOUNDS, catalogue.BASELINES, catalogue.PER_CLASS)
     kept = {type(each) for each in spec.registers}
     yield from (metric for kind in registers.KINDS if kind.spec in kept for metric in kind.metrics)
@@ -293,9 +286,9 @@ def _metrics(spec: MonitorsSpec, *, sampled: bool) -> Iterable[Metric]:
 
 
 def _values(spec: MonitorsSpec, metric: Metric, label: str) -> Iterable[str]:
-    """Values of a label in the series of one model."""
+    """Return the values that a label has in the series of one model."""
     if metric.name == INFO:
-        return ("",)  # one series of each model, whatever its labels are
+        return ("",)  # one series of each model, with any labels
     if label == "forgetting":
         adwin_only = metric.name == "adwin_window_outcomes"
         return [each.name for each in spec.forgetting if isinstance(each, AdwinSpec) or not adwin_only]
@@ -304,7 +297,7 @@ def _values(spec: MonitorsSpec, metric: Metric, label: str) -> Iterable[str]:
         detectors = [*spec.detectors, *(detector for each in clocks for detector in each.detectors)]
         return [each.name for each in detectors]
     if label == "opponent" and metric.name.startswith(("sampled_", "cohort_")):
-        return OPPONENTS  # those whose answers are fixed at the prediction
+        return OPPONENTS  # only opponents whose answers are fixed at the prediction
     known: dict[str, Iterable[str]] = {
         "bound": [each.name for each in catalogue.BOUNDS],
         "baseline": [each.name for each in catalogue.BASELINES],
@@ -318,12 +311,12 @@ def _values(spec: MonitorsSpec, metric: Metric, label: str) -> Iterable[str]:
 
 
 def least_series(spec: MonitorsSpec) -> int:
-    """Least `max_series` under which nothing is left out that rules and dashboards read."""
+    """Return the least `max_series` with which all series that rules and dashboards read fit a scrape."""
     return OF_NO_MODEL + spec.max_models * model_series(spec).needed
 
 
 def too_few_series(spec: MonitorsSpec) -> str | None:
-    """Say why a limit is too small for what rules and dashboards read; None if it is not."""
+    """Describe why `max_series` is too small for what rules and dashboards read; None if it is not."""
     least = least_series(spec)
     if spec.max_series >= least:
         return None
@@ -337,7 +330,7 @@ def too_few_series(spec: MonitorsSpec) -> str | None:
 def check_series(
     spec: MonitorsSpec, segments: int = 0, folds: int = 0, *, sampled: bool = False
 ) -> CheckResult:
-    """Tell how many series of /metrics the limits allow, and what would go; of those that it shows at all."""
+    """Report how many series the limits allow in /metrics, and which are left out beyond `max_series`."""
     problem = too_few_series(spec)
     if problem is not None:
         return CheckResult(problem, good=False)
@@ -363,7 +356,7 @@ def check_series(
 
 
 def _comparison_values(spec: MonitorsSpec) -> list[str]:
-    """One entry for each series of a pair."""
+    """Return the name of the metric of each series of a compared pair."""
     sizes = {"forgetting": len(spec.forgetting), "side": 2}
     return [
         metric.name
@@ -373,7 +366,7 @@ def _comparison_values(spec: MonitorsSpec) -> list[str]:
 
 
 def _what_goes(spec: MonitorsSpec, each: ModelSeries, compared: int) -> list[str]:
-    """Say what a model keeps if all models have all series."""
+    """Describe which series a model keeps in a scrape if all models have all series."""
     room = int(spec.max_series * (1 - RESERVE)) - OF_NO_MODEL - compared
     left = max(0, room // spec.max_models - each.needed)
     text: list[str] = []
@@ -393,41 +386,43 @@ def _what_goes(spec: MonitorsSpec, each: ModelSeries, compared: int) -> list[str
 
 
 PROCESS_BYTES = 270_000_000
+"""Bytes of the process without models and entries."""
 ENTRY_BYTES = 160
-"""Of the join: 64 and up to 26 in its table, and 64 more while entries move to twice the room."""
+"""Bytes of an entry of the join in memory: 64 and up to 26 in its table, 64 more while the table grows."""
 REORDERED_BYTES = 250
-"""An outcome held for its order: 124 in arrays that are doubled when they are full."""
+"""Bytes of an outcome held for its order: 124, in arrays that double when they are full."""
 PAIR_BYTES = 24
-"""A pair of a held outcome: 12, in a pool that is doubled. Of a champion, an id has fewer than outcomes."""
+"""Bytes of a pair of a held outcome: 12, in a pool that doubles; there are fewer pairs than outcomes."""
 SERIES_BYTES = 600
-"""Value, label texts and the last rendering of one series."""
+"""Bytes of a series in a scrape: value, label texts and the last rendering."""
 SAMPLE_BYTES = 200
-"""Value and label values of one series in a report."""
+"""Bytes of a series in a report: value and label values."""
 CLASS_BYTES = 40
-"""All per-class series of a class in a report."""
+"""Bytes of all per-class series of a class in a report."""
 
 HISTORY_BYTES = 4 * MAX_VALUES
 
 DISK_ENTRY_BYTES = 40
 """Bytes on disk of any entry of the join (tests/bench/packed.py, tests/bench/cold.py)."""
 DISK_OUTCOME_BYTES = 100
-"""Bytes of an outcome in the journal, or waiting for its order."""
+"""Bytes on disk of an outcome in the journal, or waiting for its order."""
 UNMERGED = 0.5
-"""Of all these, what is overwritten or removed and not merged away yet, and what is being merged."""
+"""Share of the live data on disk that overwritten data and running merges may take in addition."""
 
 
 @dataclass(frozen=True, slots=True)
 class DiskSpec:
-    """State on disk."""
+    """Limits of a state on disk."""
 
     store: RocksSpec
     journal_outcomes: int
+    """Most outcomes in the journal."""
     table_entries: int
-    """Number of the join's entries in its table in memory; the others lie on disk."""
+    """Entries of the join that stay in memory; the others are on disk."""
 
 
 def worst_case(join: JoinSpec, monitors: MonitorsSpec, disk: DiskSpec | None = None) -> list[Part]:
-    """Memory with every bounded thing at its bound, the largest first; `disk` is None for state in memory."""
+    """List the memory of each part at its limit, the largest first; `disk` is None for state in memory."""
     models = monitors.max_models
     parts = [
         Part("the process itself", PROCESS_BYTES),
@@ -454,13 +449,13 @@ def worst_case(join: JoinSpec, monitors: MonitorsSpec, disk: DiskSpec | None = N
 
 
 def _report_bytes(monitors: MonitorsSpec) -> int:
-    """One model in a report, which is whole whatever `max_series` says."""
+    """Bytes of one model in a report, which has all series, regardless of `max_series`."""
     each = model_series(monitors)
     return (each.total - each.of_class * each.classes) * SAMPLE_BYTES + each.classes * CLASS_BYTES
 
 
 def _comparisons(monitors: MonitorsSpec) -> list[Part]:
-    """Pairs of models, where any are compared; their snapshot is made whole."""
+    """Return the part of compared pairs, twice for their snapshot; empty without comparisons."""
     if not monitors.comparisons:
         return []
     cohorts = (pair_cohort_bytes(each) for each in monitors.registers if isinstance(each, CohortsSpec))
@@ -470,7 +465,7 @@ def _comparisons(monitors: MonitorsSpec) -> list[Part]:
 
 
 def _pasts(monitors: MonitorsSpec) -> list[Part]:
-    """What is kept of each model's past: on disk as in memory."""
+    """Return the part of the models' past, the same on disk as in memory; empty without a history."""
     if not monitors.history_days:
         return []
     days, models = monitors.history_days, monitors.max_models
@@ -491,9 +486,9 @@ def _all_in_memory(join: JoinSpec) -> list[Part]:
 
 
 def _table(join: JoinSpec, disk: DiskSpec) -> list[Part]:
-    """Entries in the table, filters of the others, and what RocksDB keeps in memory."""
+    """Return the parts of a join with entries on disk: its table, filters of the others, RocksDB's memory."""
     store, entries = disk.store, join_entries(join)
-    # More than the limit may be in it while a batch is joined: a table doubles when it is full.
+    # A full table doubles, so that it may have twice the limit while a batch is joined.
     table = min(entries, 2 * disk.table_entries)
     outside = max(0, entries - disk.table_entries)
     return [
@@ -509,7 +504,7 @@ def _table(join: JoinSpec, disk: DiskSpec) -> list[Part]:
 
 
 def worst_case_disk(join: JoinSpec, monitors: MonitorsSpec, disk: DiskSpec) -> list[Part]:
-    """Disk with every bounded thing at its bound, the largest first."""
+    """List the disk of each part at its limit, the largest first."""
     models = monitors.max_models
     held = join.max_reordered if join.order == "prediction_time" else 0
     each = DISK_ENTRY_BYTES
@@ -535,9 +530,6 @@ def worst_case_disk(join: JoinSpec, monitors: MonitorsSpec, disk: DiskSpec) -> l
     return sorted(parts, key=lambda part: -part.bytes)
 
 
-# Check of room for `streamwatch check`: the worst case in memory and on disk, and where state is to lie.
-
-
 @dataclass(frozen=True, slots=True)
 class Limits:
     """Limits of memory and disk."""
@@ -545,20 +537,20 @@ class Limits:
     join: JoinSpec
     monitors: MonitorsSpec
     disk: DiskSpec | None
-    """State on disk; None where it is in memory."""
+    """Limits of a state on disk; None if it is in memory."""
     directory: Path
-    """Of the state on disk."""
+    """Directory of the state on disk."""
     min_free_bytes: int
-    """Reading pauses while less is free on the disk."""
+    """Free bytes on the disk below which reading pauses."""
 
 
 def check_worst_case(limits: Limits) -> CheckResult:
-    """The most memory the limits allow; listed, not judged, unless this machine has less."""
+    """Report the most memory that the limits allow; never a failure."""
     return _worst("memory", worst_case(limits.join, limits.monitors, limits.disk))
 
 
 def check_worst_case_disk(limits: Limits, disk: DiskSpec) -> CheckResult:
-    """The most disk the limits allow."""
+    """Report the most disk that the limits allow; never a failure."""
     return _worst("disk", worst_case_disk(limits.join, limits.monitors, disk))
 
 
@@ -573,7 +565,7 @@ def _worst(what: str, parts: Sequence[Part]) -> CheckResult:
 
 
 def check_state(limits: Limits) -> Sequence[CheckResult]:
-    """Check for a state that can be gone on from or room to begin one, and what may become of it."""
+    """Check that the state can be opened or begun, that the disk has room, and report the worst case."""
     disk = limits.disk
     if disk is None:
         return [CheckResult("state in memory: a restart reads the topics again", good=True)]
@@ -608,19 +600,21 @@ def check_state(limits: Limits) -> Sequence[CheckResult]:
 
 @dataclass(frozen=True, slots=True)
 class StateDirStatus:
-    """State of a state directory before a start."""
+    """Status of a state directory before a start."""
 
     text: str
+    """What a start does with it, in words."""
     bytes: int = 0
+    """Size of the existing state."""
 
 
 def state_dir_status(directory: Path) -> StateDirStatus:
-    """Look at a directory from the outside; nothing is opened.
+    """Examine a state directory without opening the state.
 
     Raises
     ------
     StateRefused
-        If a daemon could not begin or go on there.
+        If a daemon could neither begin nor continue a state there.
     """
     if not directory.exists():
         return StateDirStatus("begins anew")

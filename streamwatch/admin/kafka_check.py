@@ -1,4 +1,4 @@
-"""Checks of Kafka for `streamwatch check`: brokers, topics, schemas, and what mappings make of records."""
+"""Checks of Kafka for `streamwatch check`: brokers, topics, schemas, mappings and ids."""
 
 from __future__ import annotations
 
@@ -26,22 +26,22 @@ from streamwatch.history.samples import counted
 from streamwatch.inspection.columns import Column
 from streamwatch.inspection.ids import affix_of
 
-# One line of `streamwatch check`, and how it writes sizes.
-
 
 @dataclass(frozen=True, slots=True)
 class CheckResult:
     """Result of one check."""
 
     what: str
+    """Line that is shown."""
     good: bool
     details: tuple[str, ...] = ()
+    """Lines shown below it."""
     folded: bool = False
-    """Whether the details are long, and shown where they are asked for: what memory and disk are made of."""
+    """Whether the details are shown with `--verbose` only."""
 
 
 def size_text(count: float) -> str:
-    """Bytes for a person."""
+    """Write a number of bytes with a unit: `950 B`, `12 MB`, `1.5 GB`."""
     for unit in ("B", "kB", "MB"):
         if count < 1_000:
             return f"{count:.0f} {unit}"
@@ -49,22 +49,19 @@ def size_text(count: float) -> str:
     return f"{count:.1f} GB"
 
 
-# Check of Kafka for `streamwatch check`: whether it answers, and what each topic carries.
-
-
 async def check_kafka(
     spec: KafkaSpec, sides: Mapping[str, Side], written: Mapping[str, str]
 ) -> Sequence[CheckResult]:
-    """Check that brokers answer and have the topics; creates and writes nothing, reads one batch of each.
+    """Check that brokers answer and have the topics; writes nothing, reads one batch of each topic.
 
     Parameters
     ----------
     spec
-        Where the brokers are.
+        Connection to the brokers.
     sides
-        What each topic carries that is read.
+        Side of each topic that is read.
     written
-        Topics that are written, by the setting that names them.
+        Name of each topic that is written, by the setting that names it.
     """
     found = await _check_topics(spec, sides)
     return [*found, *[await _check_written(spec, *each) for each in written.items() if found[0].good]]
@@ -89,16 +86,16 @@ async def _check_written(spec: KafkaSpec, setting: str, topic: str) -> CheckResu
 async def check_group(
     spec: KafkaSpec, topics: Sequence[str], mark: Callable[[], tuple[str, bool]]
 ) -> Sequence[CheckResult]:
-    """Check that the consumer group is used by the state that is there alone.
+    """Check that the consumer group is used only by the existing state.
 
     Parameters
     ----------
     spec
-        Names the group, if there is one.
+        Connection to the brokers, with the group if one is set.
     topics
-        Those that are read.
+        Names of the topics that are read.
     mark
-        Reads the mark of the state, as it is left with committed positions, and whether it has positions.
+        Returns the offset metadata of the existing state, and whether it has commits.
     """
     if spec.group_id is None:
         return []
@@ -117,7 +114,7 @@ async def _check_topics(spec: KafkaSpec, sides: Mapping[str, Side]) -> Sequence[
         found = await probe(spec, list(sides))
     except KafkaUnreachable as error:
         return [CheckResult(str(error), good=False)]
-    except (OSError, ValueError) as error:  # certificates and keys are read before anybody is asked
+    except (OSError, ValueError) as error:  # faulty certificates and keys
         return [CheckResult(f"kafka.security: {error}", good=False)]
     except (ReadDenied, TopicsMissing) as error:
         return [
@@ -138,33 +135,28 @@ async def _check_topics(spec: KafkaSpec, sides: Mapping[str, Side]) -> Sequence[
     ]
 
 
-# Check of payloads for `streamwatch check`: what the mappings make of the first records of each topic.
-
-
 SAMPLE_RECORDS: Final = 100
-"""Records of a topic that are looked at."""
+"""Records sampled of each topic."""
 SAMPLE_SECONDS: Final = 20.0
-"""How long records are waited for."""
+"""Longest time of sampling."""
 FEWEST_SCORES: Final = 10
-"""Different decimal fractions in a sample that are taken for scores."""
+"""Least number of different decimal fractions, as predicted classes, that are taken for scores."""
 
 
 class Decoding(Protocol):
-    """A decoder, as far as a sample needs it."""
+    """Part of a decoder that decodes samples."""
 
     def decode_all(self, records: Sequence[Record], stamps: Sequence[int]) -> Sequence[Decoded]:
-        """Decode each record with its stamp."""
+        """Decode each record; `stamps` are their timestamps in ms."""
         ...
 
 
 async def first_records(
     source: Source, topics: Sequence[str], monotonic: Callable[[], float] = time.monotonic
 ) -> Mapping[str, Sequence[Record]]:
-    """Read the first records of topics; fewer, or none, where there are no more or time is up.
+    """Read the first `SAMPLE_RECORDS` records of each topic, or fewer at its end or after `SAMPLE_SECONDS`.
 
-    Raises
-    ------
-    Whatever ends the source's reading for good.
+    Raises the refusals of the source.
     """
     found: dict[str, list[Record]] = {topic: [] for topic in topics}
     deadline = monotonic() + SAMPLE_SECONDS
@@ -193,20 +185,20 @@ def check_payload(
     *,
     revised: bool = False,
 ) -> CheckResult:
-    """Say what the mapping of a topic makes of its first records.
+    """Decode the first records of a topic, and report events, invalid records and suspicious classes and ids.
 
     Parameters
     ----------
     topic
-        The topic's name.
+        Name of the topic.
     path
-        Path of predicted classes, as settings have it; None on a topic of labels.
+        Path of predicted classes, in the notation of the settings; None for a topic of labels.
     records
-        The sample.
+        Records to decode.
     decoder
-        Decodes it.
+        Decoder of the topic.
     revised
-        Whether predictions of an id with another class are meant to be there, as `join.conflicts` says.
+        Whether models may predict an id again with another class (`join.conflicts` is not `first`).
     """
     if not records:
         return CheckResult(f"topic {topic}: empty, nothing to decode", good=True)
@@ -244,7 +236,7 @@ def check_payload(
 def _explained(
     reasons: Counter[str], records: Sequence[Record], decoded: Sequence[Decoded], decoder: Decoding
 ) -> list[str]:
-    """Say why records of a sample are invalid, each reason with what the first such record has."""
+    """Describe each reason of invalid records in a sample, with details of the first such record."""
     details: list[str] = []
     for reason, count in reasons.most_common():
         first = next(
@@ -259,7 +251,7 @@ def _explained(
 
 
 def repeated_of(events: Iterable[Event], *, revised: bool) -> Sequence[str]:
-    """Say which models repeat ids in the events of a sample, and what to change."""
+    """Describe which models repeat ids in a sample, and what to change; `revised` as of `check_payload`."""
     repeats = Repeats()
     for event in events:
         if isinstance(event, Prediction):
@@ -268,19 +260,15 @@ def repeated_of(events: Iterable[Event], *, revised: bool) -> Sequence[str]:
     return [f"model {each.model} {each.summary}; {CAUSE}. Change {CHANGE}" for each in found]
 
 
-# Check of ids for `streamwatch check`: whether predictions and labels of the samples meet.
-
-
 FEWEST_IDS: Final = 10
-"""Ids of either side in a sample, below which it is not reported whether they meet."""
+"""Least number of ids of each side in a sample with which they are compared."""
 
 
 def check_ids(events: Iterable[Event]) -> CheckResult | None:
-    """Say whether ids of predictions and labels meet in samples, and if not, what keeps them apart.
+    """Check that ids of predictions and labels match in samples; None if a side has few ids.
 
-    Samples are the first records of each topic, and labels of later predictions may be among them: that no
-    ids meet is a fault only where they would without a prefix, a suffix or capitals of one side. None where
-    a side has few ids.
+    As samples are the first records of each topic, ids may differ because they are of different times. No
+    match is a failure only if ids would match without a prefix, a suffix or capitals of one side.
     """
     ids: dict[type[Event], dict[str, None]] = {Prediction: {}, Label: {}}
     for event in events:
@@ -302,10 +290,8 @@ def check_ids(events: Iterable[Event]) -> CheckResult | None:
     return CheckResult(what, good=False, details=details)
 
 
-# Check of formats with schemas for `streamwatch check`: the registry answers, and a sample decodes.
-
-
 REGISTRY_SECONDS: Final = 20.0
+"""Longest wait for schemas."""
 _HINT: Final = "where records name no schema, settings do: format: {type: avro, schema_file: event.avsc}"
 
 
@@ -323,13 +309,13 @@ async def check_schemas(
     Parameters
     ----------
     formats
-        Names of formats, by topic.
+        Names of formats by topic.
     samples
-        Records, by topic.
+        Records by topic.
     decoders
-        Decoders, by topic.
+        Decoders by topic.
     schemas
-        Fetches schemas; None where none has to be fetched.
+        Fetches schemas; None without a registry.
     monotonic
         Monotonic clock in seconds.
     revised

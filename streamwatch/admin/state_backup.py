@@ -1,4 +1,4 @@
-"""A backup asked of the daemon that has a state open."""
+"""`streamwatch state backup`: requests a backup from the daemon that has the state open."""
 
 from __future__ import annotations
 
@@ -21,21 +21,23 @@ def back_up(
     seconds: float,
     monotonic: Callable[[], float] = time.monotonic,
 ) -> Path:
-    """Ask the daemon for a backup, and wait until it is whole; its directory.
+    """Request a backup from the daemon by SIGUSR1, wait until it is complete, and return its directory.
 
     Parameters
     ----------
     directory
-        Of the state.
+        Directory of the state.
     backups
         Directory of the backups.
     seconds
-        How long to wait.
+        Longest wait.
+    monotonic
+        Monotonic clock in seconds.
 
     Raises
     ------
     StateRefused
-        If no daemon has the state open, or it may not be signalled.
+        If no daemon has the state open, or this user may not signal it.
     StateFailed
         If there is no backup in time.
     """

@@ -1,4 +1,4 @@
-"""Contents of a state, read without a daemon by the decoders of its parts."""
+"""Contents of a state directory, decoded without a daemon."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ _ENTRY = msgspec.msgpack.Decoder(Entry)
 
 @contextmanager
 def decoding(what: str, faults: Faults) -> Generator[None]:
-    """Count what cannot be decoded in the block as a fault."""
+    """Add a fault if the block raises an error of decoding; `what` is being decoded."""
     try:
         yield
     except UNREADABLE as error:
@@ -60,7 +60,7 @@ def decoding(what: str, faults: Faults) -> Generator[None]:
 
 
 class Faults:
-    """Faults that were found: their number, and the first of them in words."""
+    """Collects faults: their number, and descriptions of the first ones."""
 
     SHOWN: Final = 5
 
@@ -69,14 +69,14 @@ class Faults:
         self.count = 0
 
     def add(self, what: str) -> None:
-        """Count a fault; the first ones are kept in words."""
+        """Count a fault, and keep its description if it is one of the first `SHOWN`."""
         self.count += 1
         if self.count <= self.SHOWN:
             self.named.append(what)
 
 
-class _Nobody:
-    """Estimators of a join that is only read: they evaluate nothing."""
+class _NoEstimators:
+    """Estimators of a join that is restored only to be read: they evaluate nothing."""
 
     @property
     def records_over_limit(self) -> Mapping[str, int]:
@@ -96,17 +96,17 @@ class _Nobody:
 
 
 def pipeline_state_of(state: Inspection) -> PipelineState:
-    """Counters, totals and record time as the last commit left them; raises DecodeError and KeyError."""
+    """Decode the join's counters and the record time of the last commit; raises DecodeError and KeyError."""
     return decoded(state.sections[PIPELINE])
 
 
 def check_entries(state: Inspection, faults: Faults) -> str:
-    """Restore the join from its values, which compares them with each other and with its totals."""
+    """Restore the join, compare its entries with each other and with its totals, and describe them."""
     sizes = [len(key) + len(value) for key, value in state.items("columns")]
     with decoding("the entries of the join", faults):
         runs = ReadRuns(state)
         overflow = Overflow(runs, OverflowSpec(0), clean=False)
-        pipeline = Pipeline(JoinSpec(max_models=2**20), _Nobody(), digest_bytes, overflow)
+        pipeline = Pipeline(JoinSpec(max_models=2**20), _NoEstimators(), digest_bytes, overflow)
         pipeline.restore(state.sections[PIPELINE], state.items("columns"))
         outside = _check_outside(runs, pipeline, overflow, faults)
         for rule in pipeline.identities():
@@ -122,7 +122,7 @@ def check_entries(state: Inspection, faults: Faults) -> str:
 
 
 def _check_outside(runs: ReadRuns, pipeline: Pipeline, overflow: Overflow, faults: Faults) -> str:
-    """Read all entries outside the table and compare them with what is counted; in words, if any."""
+    """Compare all entries outside the table with the counts, and describe them; empty text without any."""
     examined = examine(runs, overflow.contents.cold.floor)
     for fault in examined.faults:
         faults.add(fault)
@@ -138,7 +138,7 @@ def _check_outside(runs: ReadRuns, pipeline: Pipeline, overflow: Overflow, fault
 
 
 def pending_by_model(state: Inspection) -> dict[str, NDArray[np.int64]]:
-    """Record times of predictions that wait, by model; raises ValueError."""
+    """Return the record times (ms, int64) of pending predictions by model; raises ValueError."""
     values = read_values(state.items("columns"))
     models, record_ms = WaitingEntries(values).pending()
     for queue, entries in entries_outside(ReadRuns(state), 0):
@@ -149,7 +149,7 @@ def pending_by_model(state: Inspection) -> dict[str, NDArray[np.int64]]:
 
 
 def gauge(pipeline: Pipeline, name: str) -> float:
-    """A series of the join, or the sum of those of all models."""
+    """Return the value of a gauge of the join, summed over its series."""
     return next(
         sum(float(value) for _, value in family.samples)  # pyright: ignore[reportArgumentType]
         for family in pipeline.join_families()
@@ -158,17 +158,17 @@ def gauge(pipeline: Pipeline, name: str) -> float:
 
 
 def positions_of(state: Inspection) -> SourcePositions:
-    """Read the positions at which reading goes on; raises DecodeError and KeyError."""
+    """Decode the positions of all partitions; raises DecodeError and KeyError."""
     return decode_positions(state.sections[POSITIONS])
 
 
 def progress_of(state: Inspection) -> MergeProgress:
-    """Read how far the merged sequence was evaluated; raises DecodeError and KeyError."""
+    """Decode the progress of the merged sequence; raises DecodeError and KeyError."""
     return restored_progress(state.sections[MERGE])
 
 
 def incidents_of(state: Inspection) -> Sequence[Notification]:
-    """Open incidents, each as its last notification; raises ValueError."""
+    """Decode the open incidents, each as its last notification; raises ValueError."""
     book = AlarmBook(AlarmsSpec(), state.identity)
     if ALARMS in state.sections:
         book.restore(state.sections[ALARMS])
@@ -176,12 +176,12 @@ def incidents_of(state: Inspection) -> Sequence[Notification]:
 
 
 def outbox_of(state: Inspection) -> dict[str, Entry]:
-    """Notifications owed, by id; raises DecodeError."""
+    """Decode the notifications to be delivered, by id; raises DecodeError."""
     return {key.decode(): _ENTRY.decode(value) for key, value in state.items("outbox")}
 
 
 def publications_of(state: Inspection) -> Sequence[Publication]:
-    """Read what waits to be written to topics of results, by commit; raises PublicationError."""
+    """Decode the publications to be written, in the order of commits; raises PublicationError."""
     return [decoded_publication(value) for value in state.publications().values()]
 
 
@@ -191,25 +191,25 @@ def kept_of(value: bytes) -> ModelCheckpoint:
 
 
 def outcomes_of(value: bytes) -> OutcomeBatch:
-    """An entry of the journal; raises ValueError."""
+    """Decode the outcomes of an entry of the journal; raises ValueError."""
     return read(value)
 
 
 def estimators_of(state: Inspection) -> tuple[MonitorsSpec, Mapping[str, str]]:
-    """The settings of the estimators, and the sections of their snapshots; raises ValueError, KeyError."""
+    """Decode the spec of the estimators, and their descriptions by section; raises ValueError, KeyError."""
     document, sections = settings_of_estimators(state.sections[SETTINGS])
     return spec_of(document)[0], sections
 
 
 def monitors_of(state: Inspection, spec: MonitorsSpec) -> EstimatorSet:
-    """Estimators under the settings of the state, with what is remembered of all models together."""
+    """Build estimators of a spec, with the state's totals of all models restored."""
     monitors = EstimatorSet(spec)
     monitors.restore_totals(state.sections[ESTIMATORS])
     return monitors
 
 
 def check_comparisons(state: Inspection, faults: Faults) -> int:
-    """Put the snapshot of comparisons back: it must come out the same; its size in bytes, 0 without one."""
+    """Check that the restored snapshot of comparisons gives the same; return its bytes, 0 without one."""
     if PAIRS not in state.sections:
         return 0
     with decoding("what is kept of comparisons", faults):
@@ -219,7 +219,7 @@ def check_comparisons(state: Inspection, faults: Faults) -> int:
         kept = kept_of(state.sections[PAIRS])
         if kept.position.commit > state.manifest.commits:
             faults.add(f"comparisons are of commit {kept.position.commit}, later than the last")
-        if spec.comparisons:  # else it is left from settings that asked for some
+        if spec.comparisons:  # else the snapshot is of earlier settings
             snapshot = kept.snapshot or b""
             comparisons.restore(snapshot)
             restored = without(comparisons.snapshot(), now - written.keys())
@@ -228,23 +228,20 @@ def check_comparisons(state: Inspection, faults: Faults) -> int:
     return len(state.sections[PAIRS])
 
 
-# The past of models as a state directory has it: counts by stretches of time.
-
-
 @dataclass(frozen=True, slots=True)
 class StatePasts:
-    """Pasts of all models at the last commit."""
+    """Histories of all models as of the last commit."""
 
     days: int
-    """`monitors.history_days` of the state; 0: nothing is kept."""
+    """`monitors.history_days` of the state; 0: no history."""
     views: Mapping[str, tuple[PastView, ...]]
-    """By model, one for each of its folds if it has any; without the journal's hits of no change."""
+    """Histories by model, one for each fold; hits of no change among the journal's outcomes count as 0."""
 
 
 def state_pasts(directory: Path) -> StatePasts:
-    """Read the past of every model, be a daemon writing to the directory or not.
+    """Read the history of every model from a state, which a daemon may have open.
 
-    Of each model, what its snapshot has and the journal's outcomes after that.
+    It consists of the model's snapshot and of later outcomes in the journal.
 
     Raises
     ------

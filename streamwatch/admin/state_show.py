@@ -1,4 +1,4 @@
-"""Overview for `streamwatch state show`: whose it is, how far it is, what waits and for how long."""
+"""Overview of a state for `streamwatch state show`: identity, positions, waiting entries and their ages."""
 
 from __future__ import annotations
 
@@ -29,12 +29,12 @@ from streamwatch.edge.stores.kind import StateDamaged
 from streamwatch.edge.stores.rocksdb.inspect import Inspection
 
 AGES_SECONDS: Final = (60, 600, 3_600, 6 * 3_600, 86_400, 3 * 86_400, 7 * 86_400, 28 * 86_400)
-"""Upper bounds of the ages counted apart; what is older is the last share."""
+"""Upper bounds of the bins of ages; a last bin has older predictions."""
 
 
 @dataclass(frozen=True, slots=True)
 class Position:
-    """Position at which reading of one partition goes on."""
+    """Position at which a start continues to read a partition."""
 
     topic: str
     partition: int
@@ -48,10 +48,11 @@ class Model:
     model: str
     pending: int
     ages: tuple[int, ...] | None
-    """Of these, how many up to each of `AGES_SECONDS`, and older; None where it was not asked for."""
+    """Pending predictions by bin of `AGES_SECONDS`; None if ages were not requested."""
     oldest_seconds: float | None
+    """Age of the oldest pending prediction; None without one, or if ages were not requested."""
     snapshot_bytes: int | None
-    """None: no snapshot yet, its outcomes are in the journal."""
+    """Size of the snapshot, summed over folds; None if all outcomes are in the journal."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,14 +67,14 @@ class OpenAlarm:
 
 @dataclass(frozen=True, slots=True)
 class Overview:
-    """Everything that is shown. Ages are in record time, before the clock."""
+    """Contents of the overview. Ages are in record time, relative to the state's clock."""
 
     directory: str
     identity: str
     schema: int
     created_s: float
     in_use_by: int | None
-    """The process that writes to it; 0 is one in another container."""
+    """Id of the process that has the state open; 0: a process in another container; None: none."""
     commits: int
     estimators: tuple[str, ...]
     positions: tuple[Position, ...]
@@ -86,26 +87,26 @@ class Overview:
     journal: Mapping[str, int]
     alarms_open: tuple[OpenAlarm, ...]
     outbox: Mapping[str, int]
-    """Notifications owed, by receiver."""
+    """Number of notifications to be delivered, by receiver."""
     publications: Mapping[str, int]
-    """Commits, outcomes and events that topics of results may not have yet."""
+    """Number of commits, outcomes and events that may not be written to topics of results yet."""
     bytes: Mapping[str, int]
 
 
 def overview(directory: Path, *, ages: bool = True) -> Overview:
-    """Look at a state, be a daemon writing to it or not.
+    """Read the overview of a state, which a daemon may have open.
 
     Parameters
     ----------
     directory
-        Of the state.
+        Directory of the state.
     ages
-        Also how long predictions have waited: reads every entry.
+        Whether to compute ages of pending predictions, which reads every entry.
 
     Raises
     ------
     StateRefused, StateFailed
-        If it cannot be read.
+        If the state cannot be read.
     """
     state = Inspection(directory)
     try:
@@ -174,7 +175,7 @@ def _look(state: Inspection, *, ages: bool) -> Overview:
 
 
 def _open_alarms(incident: Notification) -> list[OpenAlarm]:
-    """Open alarms of an incident; a notified early hint is one, and so is a verdict on a challenger."""
+    """Return the open alarms of an incident; an early hint or a verdict on a challenger counts as one."""
     if not incident.parts:
         name = COMPARISON if incident.comparison is not None else EARLY_HINT
         return [OpenAlarm(incident.model, name, incident.severity, incident.started_at_ms)]
@@ -189,11 +190,11 @@ def _open_alarms(incident: Notification) -> list[OpenAlarm]:
 class _Waits:
     shares: list[int]
     oldest_ms: int
-    """Record time."""
+    """Record time of the oldest pending prediction."""
 
 
 def _ages(state: Inspection, now_ms: int) -> dict[str, _Waits]:
-    """How long predictions have waited, by model."""
+    """Count the pending predictions by model and bin of age."""
     bounds_ms = 1000 * np.array(AGES_SECONDS)
     found: dict[str, _Waits] = {}
     for name, record_ms in pending_by_model(state).items():

@@ -1,4 +1,4 @@
-"""Export of a state to a file, and import from one; files are written aside and then renamed."""
+"""Export of a state to a file, and import from one."""
 
 from __future__ import annotations
 
@@ -13,15 +13,29 @@ from streamwatch.edge.stores.rocksdb.inspect import Inspection
 from streamwatch.edge.stores.rocksdb.opening import holder
 
 STREAM = Path("-")
-"""Standard input or output."""
+"""Path that stands for standard input or output."""
 _PRIVATE: Final = os.O_WRONLY | os.O_CREAT | os.O_EXCL
-"""How an export is opened: as a new file, which only its owner reads, as they alone enter the directory."""
+"""Flags with which an export is created; its mode lets only the owner read it, as in the state directory."""
 
 
 def export_to(file: Path, directory: Path, report: Callable[[int, int], None]) -> tuple[int, int]:
-    """Write a state, as of the last commit; entries and bytes. The file has its name once it is whole.
+    """Write the last commit of a state to `<file>.part`, which is renamed to `file` once it is complete.
 
-    Of a state that a daemon writes to, files that are open stay readable whatever the daemon removes.
+    A daemon may have the state open: files that it removes stay readable once they are opened here.
+
+    Parameters
+    ----------
+    file
+        New file; `-` for standard output.
+    directory
+        Directory of the state.
+    report
+        Called with the number of entries written so far, and 0.
+
+    Returns
+    -------
+    tuple[int, int]
+        Number of entries and bytes.
 
     Raises
     ------
@@ -56,12 +70,12 @@ def export_to(file: Path, directory: Path, report: Callable[[int, int], None]) -
 
 
 def import_from(file: Path, directory: Path, report: Callable[[int, int], None]) -> str:
-    """Make a state of an export; its identity.
+    """Make a state from an export, and return its identity; `report` as of `export_to`.
 
     Raises
     ------
     StateRefused
-        If the file is not whole, or the directory not empty.
+        If the file is incomplete or altered, or the directory is not empty.
     OSError
         If the file cannot be read.
     """

@@ -1,4 +1,4 @@
-"""Checks of `streamwatch state verify`: every promise of a closed state."""
+"""Checks of `streamwatch state verify`: consistency of a closed state."""
 
 from __future__ import annotations
 
@@ -29,33 +29,33 @@ from streamwatch.edge.stores.kind import StateDamaged
 from streamwatch.edge.stores.rocksdb.inspect import Inspection
 from streamwatch.history.samples import counted
 
-# One check of a state, as `streamwatch state verify` reports it; that of sections is among all of them.
-
 
 @dataclass(frozen=True, slots=True)
 class Check:
-    """One thing that was looked at, how much of it there is, and what is wrong with it."""
+    """Result of checking one part of a state."""
 
     what: str
+    """Name of the part."""
     found: str
+    """Size of the part, or its condition, in words."""
     faults: tuple[str, ...] = ()
-    """The first of them."""
+    """Descriptions of the first faults."""
     count: int = 0
-    """All of them."""
+    """Number of faults."""
 
     @property
     def good(self) -> bool:
-        """Nothing is wrong with it."""
+        """Return whether there is no fault."""
         return self.count == 0
 
 
 def check_of(what: str, found: str, faults: Faults) -> Check:
-    """A check with the faults that it found."""
+    """Make the result of a check from the faults that it collected."""
     return Check(what, found, tuple(faults.named), faults.count)
 
 
 def sections_of(state: Inspection) -> Check:
-    """Check that every section of a commit is there, and that epochs can be read."""
+    """Check that the last commit has every section, and that evaluation epochs can be decoded."""
     faults = Faults()
     for name in SECTIONS:
         if name not in state.sections:
@@ -67,17 +67,17 @@ def sections_of(state: Inspection) -> Check:
 
 
 def verified(directory: Path) -> Iterator[Check]:
-    """Check after check, as they end; a file that cannot be read ends the last one.
+    """Yield the result of each check as it ends; a file that cannot be read ends the checks.
 
     Parameters
     ----------
     directory
-        Of a state that no daemon has open; none can open it meanwhile.
+        Directory of a closed state, which is locked against daemons meanwhile.
 
     Raises
     ------
     StateRefused
-        If there is no state, it is in use, or of another schema.
+        If there is no state, it is in use, or it has another schema.
     """
     log = Check("write-ahead log", "whole")
     try:
@@ -120,9 +120,9 @@ def _checks(state: Inspection) -> Iterator[Check]:
 
 
 def _models(state: Inspection) -> Check:
-    """Put every snapshot into estimators of the state's own settings: it must come out the same.
+    """Check that each model's snapshot, restored under the state's own settings, gives the same snapshot.
 
-    Sections of estimators that this version replaces by others are left out: their estimators begin anew.
+    Sections of estimators that this version no longer has, or has in addition, are not compared.
     """
     faults = Faults()
     snapshots = retired = 0
@@ -181,7 +181,7 @@ def _journal(state: Inspection) -> Check:
 
 
 def _publications(state: Inspection) -> Check:
-    """Check that publications can be read, and follow one another without gaps and overlaps."""
+    """Check that publications can be decoded, and that their outcome numbers are contiguous."""
     faults = Faults()
     outcomes = events = 0
     with decoding("a publication", faults):

@@ -1,4 +1,4 @@
-"""From the `alerts` section to the book of alarms and the deliveries of notifications."""
+"""Alarm book, receivers and deliveries, built from the `alerts` section; test notifications."""
 
 from __future__ import annotations
 
@@ -38,16 +38,14 @@ from streamwatch.settings import Settings, SettingsError
 from streamwatch.settings.alerts import ReceiverSection, UnusableSecretError
 from streamwatch.telemetry import Telemetry
 
-# Receivers of notifications, as the `alerts` section names them.
-
 
 def build_receivers(settings: Settings) -> list[HttpReceiver]:
-    """Every configured receiver; secrets are read from their files here.
+    """Build every configured receiver; reads secrets from their files.
 
     Raises
     ------
     SettingsError
-        A URL or a secret cannot be used; the text shows neither.
+        If a URL or a secret cannot be used; the text shows neither.
     """
     external_url = settings.alerts.external_url or ""
     return [_receiver(section, i, external_url) for i, section in enumerate(settings.alerts.receivers)]
@@ -105,13 +103,13 @@ def _authorities(section: ReceiverSection, path: str) -> str | None:
 
 
 def alarms_spec(settings: Settings) -> AlarmsSpec:
-    """Rules for the alarms that are notified.
+    """Build the rules that decide which alarms receivers are notified of.
 
     Raises
     ------
     SettingsError
-        A rule is about no configured detector, or a receiver waits for comparisons or digests where there
-        are none.
+        If a rule matches no configured detector, or a receiver asks for comparisons or digests that the
+        settings do not produce.
     """
     alerts = settings.alerts
     for index, receiver in enumerate(alerts.receivers):
@@ -184,7 +182,7 @@ def model_labels(settings: Settings) -> ModelLabels:
 
 
 def watched_fleet(settings: Settings, activity: Callable[[], Mapping[str, ModelActivity]]) -> WatchedFleet:
-    """Labels and topics of the models whose activity a function returns."""
+    """Build labels and topics of the models whose activity a function returns."""
     predictions = [topic.name for topic in settings.topics.predictions]
     labels = [topic.name for topic in settings.topics.labels]
     topics = TopicsOfRun(
@@ -194,7 +192,7 @@ def watched_fleet(settings: Settings, activity: Callable[[], Mapping[str, ModelA
 
 
 def build_pacing(settings: Settings, identity: str) -> Pacing:
-    """Build the pacing of notifications; Alertmanager, which groups them by itself, gets each at once."""
+    """Build the pacing of notifications, for all receivers but Alertmanagers, which group by themselves."""
     alerts = settings.alerts
     spec = PacingSpec(alerts.group_wait, alerts.max_per_minute, alerts.digest_size)
     paced = [receiver.name for receiver in alerts.receivers if not KINDS[receiver.type].groups]
@@ -202,32 +200,35 @@ def build_pacing(settings: Settings, identity: str) -> Pacing:
 
 
 def notifies_of_hints(settings: Settings) -> bool:
-    """Tell whether receivers are notified of early hints."""
+    """Return whether receivers are notified of early hints."""
     hints = settings.monitors.early_hints
     return hints is not None and hints.notify
 
 
 def notifies_of_comparisons(settings: Settings) -> bool:
-    """Tell whether a receiver is notified of verdicts on challengers."""
+    """Return whether a receiver is notified of verdicts on challengers."""
     compared = bool(settings.monitors.comparisons)
     return compared and any("comparisons" in each.events for each in settings.alerts.receivers)
 
 
 def build_alarm_book(settings: Settings, identity: str) -> AlarmBook:
-    """The book of alarms of a state; `identity` is the store's, or the name that replicas share."""
+    """Build an empty alarm book; `identity` is that of the store, or the name that replicas share."""
     return AlarmBook(alarms_spec(settings), identity)
 
 
 def build_deliveries(
     settings: Settings, telemetry: Telemetry, speaks: Callable[[], bool] | None = None
 ) -> Deliveries:
-    """Receivers and what delivers to them while it `speaks`; raises SettingsError as `build_receivers`."""
+    """Build receivers and their deliveries, which send only while `speaks()` is true.
+
+    Raises
+    ------
+    SettingsError
+        As `build_receivers`.
+    """
     alerts = settings.alerts
     spec = DeliverySpec(give_up_after_ms=alerts.give_up_after, max_pending=alerts.max_pending)
     return Deliveries(build_receivers(settings), spec, telemetry.emit, speaks=speaks)
-
-
-# Test notifications, sent to receivers by `streamwatch alerts test`.
 
 
 _TEST_MODEL: Final = "streamwatch-test"
@@ -247,18 +248,26 @@ class Trial:
 async def try_receivers(
     settings: Settings, only: str | None = None, *, hint: bool = False
 ) -> AsyncIterator[Trial]:
-    """Send a test notification to each receiver, then its end, so that nothing stays open.
+    """Send test notifications to each receiver, and resolve them, so that nothing stays open.
 
-    It is of an alarm, or of an early `hint`. Beside the alarm, one with `events: [digest]` is sent a digest,
-    and nothing else if digests are all it takes.
+    A receiver is sent an alarm and an early verdict; with `events: [digest]` also a digest, or only that if
+    it takes nothing else. Receivers that are sent reminders of open alarms (Alertmanager) are not sent the
+    resolution: they resolve the alarm themselves after some minutes. Resolved at once, it would not leave an
+    Alertmanager, which waits to group alarms.
 
-    One that is reminded of open alarms hears nothing more, and ends it by itself some minutes later: ended at
-    once, it would reach nobody behind an Alertmanager, which waits to see what belongs together.
+    Parameters
+    ----------
+    settings
+        Settings with the receivers.
+    only
+        Name of the only receiver to try; None: all.
+    hint
+        Whether to send an early hint instead.
 
     Raises
     ------
     SettingsError
-        As `build_receivers`, or `only` is none of them.
+        As `build_receivers`, or if there is no receiver named `only`.
     """
     receivers: Sequence[Receiver] = build_receivers(settings)
     names = [receiver.name for receiver in receivers]
@@ -279,7 +288,7 @@ async def try_receivers(
 
 
 def _ended(part: IncidentAlarm, now_ms: int) -> IncidentAlarm:
-    """The alarm of a test when that is over: an early verdict is retracted."""
+    """Return the part as resolved: back to its level, or retracted if it is an early verdict."""
     judgement = part.alarm.judgement
     if judgement is None:
         return msgspec.structs.replace(part, ended_at_ms=now_ms, reason="back_to_level")
@@ -291,7 +300,7 @@ def _ended(part: IncidentAlarm, now_ms: int) -> IncidentAlarm:
 
 
 def _over(firing: Notification, now_ms: int) -> Notification:
-    """The notification that a test is over."""
+    """Return the notification that resolves a test notification."""
     hint = firing.hint
     if hint is not None:
         hint = msgspec.structs.replace(hint, ended_at_ms=now_ms, reason="stands_no_longer")
@@ -305,7 +314,7 @@ def _over(firing: Notification, now_ms: int) -> Notification:
 
 
 async def _try(receiver: Receiver, samples: Sequence[Notification], now_ms: int) -> Trial:
-    """Send samples until one is not taken, each that begins with its end; the time is that of the first."""
+    """Send samples, and their resolutions, until the receiver refuses one; times the first delivery."""
     began = time.monotonic()
     milliseconds, problem = 0, None
     await receiver.open()
@@ -325,13 +334,13 @@ async def _try(receiver: Receiver, samples: Sequence[Notification], now_ms: int)
 
 
 def test_notification(now_ms: int) -> Notification:
-    """An alarm nobody need act on, of a model that does not exist."""
+    """Make a test notification of an alarm of severity info, of a model that does not exist."""
     alarm = Alarm(_TEST_MODEL, "test", 1, 1_000, now_ms, 50.5, 50.0, 0.1, 0.3, 1_000.0)
     return _firing("test", IncidentAlarm(alarm, "info", now_ms, alarm.before, now_ms), now_ms)
 
 
 def test_early_verdict(now_ms: int) -> Notification:
-    """An early verdict whose delays have moved, of a model that does not exist."""
+    """Make a test notification of an early verdict with changed delays, of a model that does not exist."""
     day_ms = 86_400_000
     since_ms = now_ms - 9 * day_ms
     judgement = Judgement(
@@ -350,7 +359,7 @@ def test_early_verdict(now_ms: int) -> Notification:
 
 
 def _firing(reason: str, part: IncidentAlarm, now_ms: int) -> Notification:
-    """A test notification of an incident that begins with one alarm."""
+    """Make a test notification of an incident that begins with one alarm."""
     name = identify("firing", reason, now_ms)
     return Notification(
         id=name,
@@ -365,7 +374,7 @@ def _firing(reason: str, part: IncidentAlarm, now_ms: int) -> Notification:
 
 
 def test_digest(now_ms: int) -> Notification:
-    """A digest of worse models that lists one, which does not exist."""
+    """Make a test digest of worse models that lists a model that does not exist."""
     day_ms = 86_400_000
     at_ms = now_ms // day_ms * day_ms
     pair = WorsePair(
@@ -391,7 +400,7 @@ def test_digest(now_ms: int) -> Notification:
 
 
 def test_hint(now_ms: int) -> Notification:
-    """An early hint nobody need look at, of a model that does not exist."""
+    """Make a test notification of an early hint, of a model that does not exist."""
     active = ActiveHint(1, now_ms, "test", more=True, before=0.1, now=0.3)
     name = identify("firing", "test hint", now_ms)
     return Notification(

@@ -1,8 +1,8 @@
-"""`streamwatch state backfill`: a new state from files of records, from which the daemon goes on.
+"""`streamwatch state backfill`: makes a new state from files of records, which the daemon continues.
 
-Files take the way of a log: the daemon's decoders, merge, join, estimators and commits. A file's rows are the
-records of a topic; those of several files of a topic follow each other. The state has no positions in Kafka.
-Instead it says from which record time on the daemon reads each topic, as it does of topics added to a state.
+Records of files are evaluated as those of a log, by the daemon's decoders, merge, join, estimators and
+commits. Several files of a topic are read one after the other. The state has no positions in Kafka; instead
+it stores the record time from which the daemon reads each topic, as for topics added to a state.
 """
 
 from __future__ import annotations
@@ -33,20 +33,21 @@ from streamwatch.telemetry import Telemetry
 CHUNK: Final = 5_000
 """Records of a topic read at a time."""
 _ENDED: Final = 2**62
-"""When the fetch was sent that found a topic's files at their end: after everything that was read."""
+"""`at_end_ms` of a topic whose files are read: later than every record."""
 _UNFINISHED: Final = ".backfilling"
-"""End of the name of the directory while it is written: a state that was interrupted is none."""
+"""Suffix of the directory's name while it is written, so that an interrupted backfill is no state."""
 
 
 @dataclass(slots=True)
 class Backfilled:
-    """Counts of what was read, and the time from which the daemon goes on."""
+    """Result of a backfill: counts of records, and the time from which the daemon reads its topics."""
 
     directory: Path
+    """Directory of the new state."""
     records: dict[str, int] = field(default_factory=dict[str, int])
-    """By topic."""
+    """Records by topic, including invalid ones, which are counted in the state."""
     bad: UnusableLines = field(default_factory=UnusableLines)
-    """Lines that were no records; what a decoder refuses is counted in the state, as of a log."""
+    """Lines that are not records."""
     until_ms: int = -1
     """Record time (ms) from which the daemon reads its topics."""
 
@@ -54,23 +55,23 @@ class Backfilled:
 class TopicFiles:
     """Records of one topic from files, one after the other, with their record times.
 
-    The record time is the event's own; a record without one comes a millisecond after the one before it.
-    Lines that kcat wrote have that of their record.
+    The record time of a line written by kcat is that of its record. Other lines have their event time;
+    without one, a millisecond more than the line before.
 
     Parameters
     ----------
     name
         Name of the topic.
     topic
-        How its records are decoded.
+        Side and decoder of the topic.
     files
         Paths, in the order of time.
     layout
-        Format of the files; None finds out.
+        Format of the files; None: detected for each file.
     until_ms
-        Record time of the first record that is left out, with all that follow; None takes all.
+        Record time at which reading stops, before the first record at or after it; None: at the end.
     bad
-        Counts lines that are no records.
+        Counts lines that are not records.
     """
 
     def __init__(
@@ -94,7 +95,7 @@ class TopicFiles:
         self._lines = chain.from_iterable(self._lines_of(file, layout) for file in files)
 
     def read(self) -> list[LineRecord]:
-        """Read the next records; none only at the end."""
+        """Read the next records, up to `CHUNK`; empty only at the end."""
         records = list(islice(self._lines, CHUNK))
         found = self._decoder.decode_all(records, [0] * len(records))
         for index, (record, event) in enumerate(zip(records, found, strict=True)):
@@ -112,7 +113,7 @@ class TopicFiles:
         return records
 
     def state(self) -> PartitionState:
-        """State of the topic, as of a partition that was polled."""
+        """Return the state of the topic's only partition, as a poll reports it."""
         return PartitionState(self.offset, self.offset, self.ended, _ENDED if self.ended else None)
 
     def _lines_of(self, file: Path, layout: Layout | None) -> Iterator[LineRecord]:
@@ -132,27 +133,28 @@ def backfill(
     layout: Layout | None = None,
     show: Callable[[int], None] = lambda _: None,
 ) -> Backfilled:
-    """Make the state of the settings from files by topic.
+    """Make a new state in `state.directory` from files by topic.
 
     Parameters
     ----------
     settings
-        Those that the daemon will run with.
+        Settings that the daemon will run with.
     files
-        Paths of each topic, in the order of time.
+        Paths of each topic's files, in the order of time.
     until_ms
         Record time from which the daemon is to read; None: a millisecond after the newest in the files.
     layout
-        Format of the files; None finds out.
+        Format of the files; None: detected for each file.
     show
         Called with the number of records read so far.
 
     Raises
     ------
     SettingsError
-        State is not on disk, is there already, or a topic is not one of JSON or text.
+        If the state is not on disk or exists, outcomes are published, or a topic is unknown or of a format
+        other than JSON and text.
     RecordingError
-        A file cannot be read, or none holds a record.
+        If a file cannot be read, or none contains a record.
     """
     directory = settings.state.directory
     _check(settings, files)
@@ -172,7 +174,7 @@ def backfill(
         for name in topics
         if name in files
     ]
-    # No time passes while files are read, so none of them is waited for too long.
+    # No time passes while files are read, so that the merge gives up waiting for none of them.
     opened = state_opening(within, topics, telemetry, clocks=HostClocks(monotonic=lambda: 0.0))()
     try:
         asyncio.run(_taken(opened, sources, until_ms, show))
@@ -208,14 +210,14 @@ def _end_of(sources: Sequence[TopicFiles], until_ms: int | None) -> int:
 
 
 def _show_nothing(durable: Durable) -> None:
-    """There is nobody to show a commit to."""
+    """Do nothing: a backfill shows no commits."""
     del durable
 
 
 async def _taken(
     state: State, sources: Sequence[TopicFiles], until_ms: int | None, show: Callable[[int], None]
 ) -> None:
-    """Feed a state with everything in the files, and commit it."""
+    """Evaluate all records of the files in the order of record time, with commits in between."""
     processor = state.processor
     spec = CommitSpec(events=20_000)
     commits = Commits(state, lambda _: SourcePositions(), spec, _show_nothing, behind=lambda: True)
@@ -236,7 +238,7 @@ async def _taken(
         show(sum(each.offset for each in sources))
     if not any(source.offset for source in sources):
         raise RecordingError("expected records in the files, got none")
-    for source in sources:  # the daemon meets its partitions anew
+    for source in sources:  # partitions in Kafka are unknown to the state
         processor.progress.forget(source.partition)
     checkpoint = state.checkpoint
     assert isinstance(checkpoint, Checkpoint)  # noqa: S101 - as `state_opening` makes it

@@ -1,4 +1,4 @@
-"""Specs → objects, wired to each other."""
+"""Construction of the daemon from its settings."""
 
 from __future__ import annotations
 
@@ -29,11 +29,11 @@ from streamwatch.settings import Settings, SettingsError
 from streamwatch.telemetry import Telemetry
 
 REFUSALS = (SettingsError, ListenError, *SOURCE_REFUSALS, StateRefused, PublishingRefused)
-"""Errors with which `run` may end and that no restart will cure; each says what to change."""
+"""Errors of `run` that a restart cannot solve; each text says what to change."""
 
 
 def build_telemetry(settings: Settings) -> Telemetry:
-    """The daemon's log and its counters."""
+    """Build the daemon's log and its counters of internal events."""
     return Telemetry(settings.log.level, settings.log.format)
 
 
@@ -47,25 +47,25 @@ def build_daemon(
     *,
     discard: bool = False,
 ) -> Daemon:
-    """Everything `streamwatch run` needs.
+    """Build the daemon of `streamwatch run`.
 
     Parameters
     ----------
     settings
-        Whatever the operator chose.
+        Settings of the daemon.
     telemetry
-        Used instead of what the settings ask for.
+        Used instead of one built from the settings.
     sinks
-        Shown every report beside the HTTP server.
+        Receive every report, as the HTTP server does.
     topics, reading, deliveries
-        Used instead of those that the settings describe, by tests.
+        Used instead of those built from the settings, by tests.
     discard
-        Whether state in memory may leave behind a state on disk.
+        Whether to start with state in memory although there is a state on disk.
 
     Raises
     ------
     SettingsError
-        Settings that contradict each other.
+        If settings contradict each other.
     """
     telemetry = telemetry or build_telemetry(settings)
     if settings.source == "results":
@@ -108,5 +108,5 @@ def build_daemon(
 
 
 def build_from_document(document: Mapping[str, Any], telemetry: Telemetry, sinks: Sequence[Sink]) -> Daemon:
-    """A daemon from what a configuration file would hold; neither file nor environment is read."""
+    """Build a daemon from the content of a configuration file, without reading a file or the environment."""
     return build_daemon(Settings(**document), telemetry, sinks)

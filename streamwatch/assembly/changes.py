@@ -38,23 +38,23 @@ class StartPlan:
     over: StartOver = field(default_factory=StartOver)
     """Parts that begin anew, besides estimators whose parameters have changed."""
     restarted: Sequence[str] = ()
-    """Estimators of all models that begin with no outcomes, in words."""
+    """Descriptions of estimators that begin with no outcomes, for all models."""
     dropped: Sequence[str] = ()
-    """Estimators that are no longer configured."""
+    """Descriptions of estimators that are no longer configured."""
     added_topics: frozenset[str] = frozenset()
-    """Topics that the state does not know: they are read from its clock on."""
+    """Topics that the state does not know; they are read from the state's clock on."""
     waiting: int = 0
-    """Predictions that wait, of models whose ids or classes are read otherwise from now on."""
+    """Waiting predictions of models whose mapping of ids or classes has changed."""
     unreadable: str = ""
-    """Reason why it is not known what has changed."""
+    """Reason why the settings cannot be compared; empty if they can."""
 
     @property
     def refused(self) -> Sequence[SettingChange]:
-        """Changes with which the state cannot be used."""
+        """Changes after which the state cannot be used."""
         return [change for change in self.changes if change.change is Change.REFUSED]
 
     def lines(self) -> list[str]:
-        """Everything in words, one line each; refusals name the command that helps."""
+        """Return one line on each consequence; refusals name the command that helps."""
         found = [
             f"{change.text()}; `{change.command}` helps" if change.command else change.text()
             for change in self.changes
@@ -74,7 +74,7 @@ class StartPlan:
         return found
 
     def events(self) -> tuple[InternalEvent, ...]:
-        """Return the same as events for the log of a daemon, without estimators, which the restore logs."""
+        """Return the changes as internal events; restarted estimators are logged by the restore."""
         changed: list[InternalEvent] = [
             SettingChanged(change.key, change.text().removeprefix(f"{change.key}: "), str(change.change))
             for change in self.changes
@@ -88,7 +88,7 @@ def _some(names: Sequence[str]) -> str:
 
 
 def plan_of(settings: Settings, sections: Mapping[str, bytes], models: Sequence[str]) -> StartPlan:
-    """Compare settings with those that a state was made under.
+    """Compare settings with those under which a state was made.
 
     Parameters
     ----------
@@ -129,7 +129,7 @@ def plan_of(settings: Settings, sections: Mapping[str, bytes], models: Sequence[
 
 
 def _pending(pipeline: bytes) -> dict[str, int]:
-    """Predictions that wait, by model or fold of one."""
+    """Return the number of waiting predictions by name of a model or a fold."""
     from streamwatch.core.pipeline.pipeline import decoded  # noqa: PLC0415 - loads Numba
 
     return {model.name: model.pending for model in decoded(pipeline).join.join_models.models}
@@ -144,7 +144,7 @@ def _held(pipeline: bytes, pending: Mapping[str, int]) -> Held:
 
 
 def _estimators(settings: Settings, written: bytes) -> tuple[list[str], list[str]]:
-    """Estimators that begin with no outcomes, and those that are no longer configured, in words."""
+    """Describe the estimators that begin with no outcomes, and those that are no longer configured."""
     from streamwatch.core.estimators.set import EstimatorSet  # noqa: PLC0415 - likewise
     from streamwatch.core.pipeline.sections import settings_of_estimators  # noqa: PLC0415 - loads Numba
 
@@ -157,7 +157,7 @@ def _estimators(settings: Settings, written: bytes) -> tuple[list[str], list[str
 
 
 def require_no_refusal(settings: Settings, plan: StartPlan) -> None:
-    """Raise StateRefused, naming the command that helps, if the state cannot be used after a change."""
+    """Raise StateRefused, with the command that helps, if a plan has refused changes."""
     if plan.refused:
         refusals = "; ".join(
             f"{change.text()}: set it back, or run `{change.command}`" for change in plan.refused
@@ -168,10 +168,7 @@ def require_no_refusal(settings: Settings, plan: StartPlan) -> None:
 
 
 def require_no_state(settings: Settings) -> None:
-    """Raise StateRefused if state in memory would leave behind a state on disk.
-
-    Not called if the user has asked for that (`--discard`).
-    """
+    """Raise StateRefused if state is in memory although there is one on disk; skipped with `--discard`."""
     directory = settings.state.directory
     if settings.state.kind == "memory" and read_format(directory) is not None:
         case = RULES["state.kind"][0]
@@ -182,7 +179,7 @@ def require_no_state(settings: Settings) -> None:
 
 
 def check_changes(settings: Settings) -> Sequence[CheckResult]:
-    """Say what `run` will make of the state that is there; nothing is written."""
+    """Describe what `run` will do with the existing state; writes nothing."""
     directory = settings.state.directory
     try:
         require_no_state(settings)
@@ -201,13 +198,13 @@ def check_changes(settings: Settings) -> Sequence[CheckResult]:
 
 
 NO_STATE: Final = "state=none commit=0"
-"""Mark that stands for no state."""
+"""Offset metadata of a directory without a state."""
 
 
 def read_mark(settings: Settings) -> tuple[str, bool]:
-    """Mark of the state that is there, as it is left in a consumer group, and whether it has commits.
+    """Return the offset metadata of the existing state (`OffsetMetadata`), and whether it has commits.
 
-    Empty where the state cannot be read, which `check_changes` says.
+    The text is empty if the state cannot be read, which `check_changes` reports.
     """
     try:
         if not specs.store_kind(settings).durable or read_format(settings.state.directory) is None:
@@ -225,12 +222,17 @@ def read_mark(settings: Settings) -> tuple[str, bool]:
 
 
 def read_plan(settings: Settings) -> StartPlan | None:
-    """Read a state directory and compare; None if it has no commit yet.
+    """Compare the settings with those of the state in their directory.
+
+    Returns
+    -------
+    StartPlan | None
+        None for a state without commits or of results.
 
     Raises
     ------
     StateRefused, StateFailed
-        If it cannot be read.
+        If the state cannot be read.
     """
     from streamwatch.assembly.results import require_source  # noqa: PLC0415 - loads the daemon
     from streamwatch.edge.stores.rocksdb.inspect import Inspection  # noqa: PLC0415 - loads RocksDB

@@ -1,4 +1,4 @@
-"""Checks of `streamwatch check`: contradictions in settings, the source, topics, state, the worst case."""
+"""Checks of `streamwatch check`: settings, source, topics, state, and worst-case memory, disk and series."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ from streamwatch.telemetry import InternalEvent, SchemaRejected
 
 
 async def check_all(settings: Settings) -> Sequence[CheckResult]:
-    """Everything that can be known before starting; creates nothing, reads one batch of each topic."""
+    """Check everything that can be known before a start; writes nothing, reads one batch of each topic."""
     try:
         require_publishable(settings)
         monitors = specs.monitors_spec(settings)
@@ -77,7 +77,7 @@ async def check_all(settings: Settings) -> Sequence[CheckResult]:
 
 
 def _check_alerts(settings: Settings) -> None:
-    """Make of the section what `run` makes of it; raises SettingsError."""
+    """Build receivers and rules as `run` does; raises SettingsError if it would."""
     from streamwatch.assembly.alerts import alarms_spec, build_receivers  # noqa: PLC0415 - loads the HTTP client
 
     alarms_spec(settings)
@@ -85,7 +85,7 @@ def _check_alerts(settings: Settings) -> None:
 
 
 def _schema_cache(settings: Settings, emit: Callable[[InternalEvent], None]) -> SchemaCache | None:
-    """Readers of the registry's schemas; the HTTP client is loaded only where one is set."""
+    """Build the cache of the registry's schemas; None, without loading the HTTP client, if none is set."""
     if settings.schema_registry.url is None:
         return None
     from streamwatch.assembly.schemas import build_schema_cache  # noqa: PLC0415
@@ -114,7 +114,7 @@ async def _check_samples(
 
 
 def _events(topics: Mapping[str, Topic], samples: Mapping[str, Sequence[Record]]) -> Iterator[Event]:
-    """What the samples of all topics hold, once their schemas have been fetched."""
+    """Decode the samples of all topics, whose schemas must have been fetched."""
     for name, records in samples.items():
         for decoded in topics[name].decoder.decode_all(records, [record.timestamp for record in records]):
             yield from decoded.events if isinstance(decoded, EventGroup) else (decoded,)
@@ -123,7 +123,7 @@ def _events(topics: Mapping[str, Topic], samples: Mapping[str, Sequence[Record]]
 def _check_payloads(
     settings: Settings, topics: Mapping[str, Topic], samples: Mapping[str, Sequence[Record]]
 ) -> Sequence[CheckResult]:
-    """Say what the mappings make of samples in plain JSON."""
+    """Decode samples of topics without schemas, and report whether the mappings fit."""
     paths = {
         name: notation(paths_of(each.mapping, "prediction"))
         for name, mappings in mappings_of(settings.topics).items()
@@ -144,7 +144,7 @@ async def _check_formats(
     samples: Mapping[str, Sequence[Record]],
     cache: SchemaCache | None,
 ) -> Sequence[CheckResult]:
-    """Fetch the schemas of samples whose format has some, and decode them."""
+    """Fetch the schemas of samples whose formats need them, decode the samples, and report."""
     from streamwatch.assembly.schemas import topic_schemas  # noqa: PLC0415
 
     schemas = topic_schemas(cache, topics)
@@ -158,7 +158,7 @@ async def _check_formats(
 
 
 def _namespace_findings(settings: Settings) -> Sequence[CheckResult]:
-    """What the namespaces of ids are, and which models are evaluated as one across several of them."""
+    """List the namespaces of ids, and the models that occur in several of them; empty for one namespace."""
     spaces = sorted(set(topic_properties.namespaces_by_topic(settings.topics).values()))
     if len(spaces) == 1:
         return []
@@ -169,7 +169,7 @@ def _namespace_findings(settings: Settings) -> Sequence[CheckResult]:
 
 
 def _standby_findings(settings: Settings) -> Sequence[CheckResult]:
-    """Say how replicas find each other, and what they need beside what one daemon does."""
+    """Describe how replicas elect a holder, and what they need beyond one daemon; empty without standby."""
     if not settings.standby.enabled:
         return []
     election, name = election_spec(settings), settings.ledger.transactional_id
@@ -190,7 +190,7 @@ def _standby_findings(settings: Settings) -> Sequence[CheckResult]:
 
 
 def capacity_limits(settings: Settings) -> Limits:
-    """Every limit that bounds memory and disk."""
+    """Return all limits of the settings that bound memory and disk."""
     monitors = specs.monitors_spec(settings)
     segments = len(segment_names(settings))
     registers = tuple(
@@ -207,7 +207,7 @@ def capacity_limits(settings: Settings) -> Limits:
 
 
 def disk_spec(settings: Settings) -> DiskSpec | None:
-    """State on disk; None where it is in memory."""
+    """Return the limits of a state on disk; None if the state is in memory."""
     state = settings.state
     if not specs.store_kind(settings).durable:
         return None

@@ -1,10 +1,11 @@
-"""The API of a running daemon, as commands ask it."""
+"""Client of a running daemon's API, for commands."""
 
 from __future__ import annotations
 
 import json
 import ssl
 import urllib.error
+import urllib.parse
 import urllib.request
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -14,29 +15,31 @@ _TIMEOUT_SECONDS = 20.0
 UNAUTHORIZED, NOT_FOUND = 401, 404
 
 
-class DaemonUnreachable(Exception):  # noqa: N818 - it names what is the case
-    """No daemon answered, or not as one."""
+class DaemonUnreachable(Exception):  # noqa: N818 - the name says what happened
+    """No streamwatch daemon answered."""
 
 
 class NotThere(DaemonUnreachable):
-    """A daemon answered, and has nothing at this path."""
+    """The daemon answered 404: it has nothing at this path."""
 
 
 @dataclass(frozen=True, slots=True)
 class Address:
-    """Address of a daemon, with the token it asks for and the file of certificates to trust."""
+    """URL of a daemon, its bearer token if it requires one, and certificates to trust for HTTPS."""
 
     url: str
     token: str | None = field(default=None, repr=False)
     ca_file: Path | None = None
 
     def get(self, path: str) -> bytes:
-        """Ask for what is at one path.
+        """Return the body of a GET request.
 
         Raises
         ------
+        NotThere
+            If the daemon answered 404.
         DaemonUnreachable
-            Nobody answered, or with an error; `NotThere` where there is nothing.
+            If there was no answer, or another error.
         """
         headers = {"Authorization": f"Bearer {self.token}"} if self.token else {}
         url = f"{self.url.rstrip('/')}{path}"
@@ -62,8 +65,22 @@ class Address:
             raise DaemonUnreachable(f"{url}: {reason}") from None
 
 
+def path_segment(name: str) -> str:
+    """Escape a name as a segment of a URL's path.
+
+    The names `.` and `..` are escaped twice, as clients remove such segments from paths.
+    """
+    return name.replace(".", "%252E") if name in {".", ".."} else urllib.parse.quote(name, safe="")
+
+
 def answer(address: Address, path: str) -> dict[str, Any]:
-    """Ask for a JSON object; raises DaemonUnreachable, also where it is none."""
+    """Return the JSON object at a path.
+
+    Raises
+    ------
+    DaemonUnreachable
+        As `Address.get`, or if the answer is not a JSON object.
+    """
     try:
         found = json.loads(address.get(path))
     except ValueError as error:

@@ -1,16 +1,15 @@
-"""`streamwatch doctor`, put together: what a daemon reports, its settings, and a sample of its topics."""
+"""`streamwatch doctor`: collects a daemon's metrics, its settings and samples of its topics for the rules."""
 
 from __future__ import annotations
 
 import asyncio
-import urllib.parse
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
 from streamwatch.admin.doctor.facts import Configured, Facts, Finding, MetricSamples, SampledTopic, read
 from streamwatch.admin.doctor.rules import examine
 from streamwatch.assembly import specs
-from streamwatch.assembly.daemon_api import Address, DaemonUnreachable, NotThere, answer
+from streamwatch.assembly.daemon_api import Address, DaemonUnreachable, NotThere, answer, path_segment
 from streamwatch.assembly.replay import recorded_topics
 from streamwatch.core.events import Invalid, Label, NullRecord, Prediction, Skipped, WrongFold
 from streamwatch.core.join.caveats import Repeats
@@ -21,29 +20,29 @@ from streamwatch.inspection.joined import events_of
 from streamwatch.settings import Settings
 
 SAMPLED = 1_000
-"""Records of each topic that are looked at."""
+"""Records sampled of each topic."""
 _MOST_MODELS: Final = 100
-"""Models that are asked for one by one."""
+"""Most models whose details are requested one by one."""
 
 
 async def consult(address: Address, seconds: float, settings: Settings | None = None) -> Sequence[Finding]:
-    """Read a daemon twice and say what is wrong, the most important first.
+    """Read a daemon's metrics twice and return what is wrong, the most important first.
 
     Parameters
     ----------
     address
-        Of the daemon.
+        Address of the daemon.
     seconds
-        Time between both readings, by which growing lag is seen.
+        Time between both readings, to see whether lag grows.
     settings
-        Its settings, if they are at hand: its topics are then sampled, too.
+        Settings of the daemon, with which its topics are sampled; None: no sampling.
 
     Raises
     ------
     DaemonUnreachable
-        No daemon answered, or not as one.
+        If no daemon answered.
     KafkaUnreachable, TopicsMissing, ReadDenied
-        With settings: the topics cannot be sampled.
+        If the topics cannot be sampled.
     """
     before = await asyncio.to_thread(_reading, address)
     topics = {} if settings is None else await _sampled(settings)
@@ -52,7 +51,7 @@ async def consult(address: Address, seconds: float, settings: Settings | None = 
     health = await asyncio.to_thread(answer, address, "/api/v1/health")
     models: Mapping[str, Any] = (await asyncio.to_thread(answer, address, "/api/v1/models")).get("models", {})
     details = {name: model.get("details", {}) for name, model in models.items()}
-    for name in suspects(now):  # what is reported of one model alone is not in the answer on all
+    for name in suspects(now):  # the answer on all models lacks these details
         try:
             model = await asyncio.to_thread(answer, address, model_path(name))
         except NotThere:  # it has retired meanwhile
@@ -63,15 +62,14 @@ async def consult(address: Address, seconds: float, settings: Settings | None = 
 
 
 def suspects(now: MetricSamples) -> Sequence[str]:
-    """Models that are asked for one by one: those with an early hint, then with label delays; 100 at most."""
+    """Choose at most 100 models to request one by one: those with an early hint, then with label delays."""
     hinted = (model for model, hint in now.by("early_hint", "model").items() if hint)
     return list(dict.fromkeys((*hinted, *now.by("predictions_labelled_ratio", "model"))))[:_MOST_MODELS]
 
 
 def model_path(name: str) -> str:
-    """Path of a model in the API; clients take dots out of paths, so these arrive escaped once more."""
-    dots = name in {".", ".."}
-    return "/api/v1/models/" + (name.replace(".", "%252E") if dots else urllib.parse.quote(name, safe=""))
+    """Path of a model in the API."""
+    return f"/api/v1/models/{path_segment(name)}"
 
 
 def _reading(address: Address) -> MetricSamples:
@@ -82,7 +80,7 @@ def _reading(address: Address) -> MetricSamples:
 
 
 def configured(settings: Settings) -> Configured:
-    """Settings that rules look at."""
+    """Extract the settings that rules read."""
     monitors = settings.monitors
     utilities = {"": monitors.utility, **monitors.utility_by_model}
     return Configured(
@@ -104,7 +102,7 @@ async def _sampled(settings: Settings) -> dict[str, SampledTopic]:
 
 
 def sampled(topic: RecordedTopic, records: Sequence[Record]) -> SampledTopic:
-    """Decode records as the daemon would: ids by model ("" for labels), and a location for each reason."""
+    """Decode a sample as the daemon would: ids by model ("" for labels), and a location by reject reason."""
     ids: dict[str, list[str]] = {}
     invalid: dict[str, str] = {}
     repeats = Repeats()

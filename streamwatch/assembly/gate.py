@@ -1,4 +1,4 @@
-"""`streamwatch gate`, put together: the verdict on a challenger, asked of a daemon until it is held."""
+"""`streamwatch gate`: requests the verdict on a challenger from a daemon until there is one."""
 
 from __future__ import annotations
 
@@ -6,29 +6,28 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Final, Literal, TypeAlias
-from urllib.parse import quote
 
-from streamwatch.assembly.daemon_api import Address, NotThere, answer
+from streamwatch.assembly.daemon_api import Address, NotThere, answer, path_segment
 from streamwatch.edge.receivers.texts import iso
 
 Verdict: TypeAlias = Literal["better", "worse", "open"]
 BETWEEN_SECONDS: Final = 10.0
-"""Time between two questions."""
+"""Time between two requests."""
 
 
-class NotCompared(Exception):  # noqa: N818 - it names what is the case
+class NotCompared(Exception):  # noqa: N818 - the name says what happened
     """The daemon does not compare these two models."""
 
 
 @dataclass(frozen=True, slots=True)
 class Decision:
-    """Verdict on a challenger, with what it rests on."""
+    """Verdict on a challenger, with its evidence."""
 
     verdict: Verdict
     line: str
     """The verdict and its evidence, in one line."""
     document: dict[str, Any]
-    """The comparison, as the API gives it."""
+    """The comparison as the API returns it."""
 
 
 def decide(
@@ -41,29 +40,29 @@ def decide(
     *,
     confirmed: bool = False,
 ) -> Decision:
-    """Ask for the verdict until it is held, or `wait_seconds` have passed.
+    """Request the verdict until it is no longer open, or `wait_seconds` have passed.
 
     Parameters
     ----------
     address
-        Of the daemon.
+        Address of the daemon.
     champion, challenger
         Names of the models.
     wait_seconds
-        Time for which an open verdict is asked for again.
+        Time for which the request is repeated while the verdict is open.
     least_pairs
         Number of ids compared below which a verdict counts as open.
     sleep
-        Waits so many seconds.
+        Sleeps for a number of seconds.
     confirmed
-        Whether a verdict counts as open while labels of its predictions may still come.
+        Whether a verdict counts as open while labels of its predictions may still arrive.
 
     Raises
     ------
     DaemonUnreachable
-        No daemon answered, or not as one.
+        If no daemon answered.
     NotCompared
-        It does not compare these models, or has compared no id yet.
+        If the daemon does not compare these models, or has compared no id yet.
     """
     waited = 0.0
     while True:
@@ -78,7 +77,7 @@ def decide(
 def _asked(
     address: Address, champion: str, challenger: str, least_pairs: int, *, confirmed: bool
 ) -> Decision:
-    path = f"/api/v1/comparisons/{_segment(champion)}/{_segment(challenger)}/verdict"
+    path = f"/api/v1/comparisons/{path_segment(champion)}/{path_segment(challenger)}/verdict"
     try:
         found = answer(address, path)["comparison"]
     except NotThere:
@@ -91,11 +90,6 @@ def _asked(
     if confirmed and (found.get("status") == "early" or found.get("provisional")):
         verdict = "open"
     return Decision(verdict, _line(found, verdict, least_pairs), found)
-
-
-def _segment(name: str) -> str:
-    """A name as a segment of a path; clients take dots out of paths, so these are escaped once more."""
-    return name.replace(".", "%252E") if name in {".", ".."} else quote(name, safe="")
 
 
 def _line(found: dict[str, Any], verdict: Verdict, least_pairs: int) -> str:
@@ -119,7 +113,7 @@ def _line(found: dict[str, Any], verdict: Verdict, least_pairs: int) -> str:
 
 
 def _certainty(found: dict[str, Any]) -> str:
-    """Words for what may still change a verdict that is held; empty where labels are no matter."""
+    """Say whether a verdict may still change; empty if delays of labels do not matter to it."""
     if found.get("provisional"):
         return "provisional: in the order of labels"
     return {"early": "early: labels may still come", "confirmed": "confirmed"}.get(

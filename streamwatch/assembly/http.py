@@ -1,4 +1,4 @@
-"""The HTTP server with every face the daemon has."""
+"""The HTTP server with all routes of the daemon."""
 
 from __future__ import annotations
 
@@ -56,9 +56,18 @@ ROUTES: tuple[Route, ...] = (
 def build_server(
     section: HttpSection, health: Health, telemetry: Telemetry, monitors: MonitorsSpec | None = None
 ) -> HttpServer:
-    """Build a server as the settings have it; warn if more clients can read it than was perhaps meant.
+    """Build the server of the settings; emits `HttpExposed` if more clients than intended may have access.
 
-    `monitors` bounds the series of a scrape.
+    Parameters
+    ----------
+    section
+        Address, access and limits.
+    health
+        Answers `/readyz`.
+    telemetry
+        Receives internal events.
+    monitors
+        Estimators, which decide the series of a scrape and their budget.
     """
     monitors = monitors or MonitorsSpec()
     budget = SeriesBudget.of(monitors)
@@ -76,7 +85,7 @@ def build_server(
         health,
         (
             PrometheusExporter(budget, report, standard),
-            history,  # before the models, whose route would take its path for a name
+            history,  # before JsonExporter, whose route of a model would match its paths
             PastExporter(),
             JsonExporter(),
             WorseExporter(),
@@ -105,7 +114,7 @@ def build_server(
 
 
 def access_of(section: HttpSection) -> Access:
-    """Token and certificate, read from their files where they are given as files."""
+    """Build access rules: token, read from its file if it is in one, certificate and host names."""
     tls = section.tls
     return Access(
         token=section.read_token(),

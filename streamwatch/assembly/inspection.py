@@ -1,4 +1,4 @@
-"""`streamwatch inspect`, put together: sample → guess → settings → what they make of the sample."""
+"""`streamwatch inspect`: guesses settings from samples of topics, and tries them on the samples."""
 
 from __future__ import annotations
 
@@ -12,7 +12,6 @@ from typing import Any, Final
 
 from pydantic import ValidationError
 
-from streamwatch.assembly import specs
 from streamwatch.assembly.replay import recorded_topics
 from streamwatch.assembly.schemas import registry_client
 from streamwatch.core.events import Partition
@@ -46,15 +45,17 @@ NOWHERE = {"bootstrap_servers": "localhost:9092"}
 
 @dataclass(frozen=True, slots=True)
 class Inspection:
-    """A guess, what it makes of the sample, and the settings; no text where a part is missing."""
+    """A guessed mapping, and the result of trying it on the sample."""
 
     guess: Guess
     sample: JoinedSample | None
+    """Join of the sample's predictions and labels; None if one of the sides was not found."""
     text: str | None
+    """Settings in YAML; None if one of the sides was not found."""
 
     @property
     def problems(self) -> Sequence[str]:
-        """Reasons why the settings cannot be used as they are."""
+        """Reasons why the guessed settings cannot be used unchanged."""
         found = list(self.guess.problems)
         if self.sample is not None and not self.sample.joined:
             found.append("no prediction of the sample met a label")
@@ -75,13 +76,13 @@ def inspect(
     samples
         Records by topic, their values as JSON text.
     sections
-        What stands before the topics: `kafka`, which is made up where there is none, and `schema_registry`.
+        Sections `kafka` and `schema_registry` of the settings; None: `kafka` with a made-up address.
     where
-        What was sampled, for the first line of the settings.
+        Source of the samples, for the first line of the settings.
     formats
-        What values were written in, by topic, where that is not JSON.
+        Format of the values by topic, except for JSON.
     key_formats
-        The same of keys, where these are not text.
+        Format of the keys by topic, except for text.
     """
     head = dict(sections or {"kafka": NOWHERE})
     found = guess(samples)
@@ -111,12 +112,12 @@ def inspect(
 
 
 def _sound(text: str) -> str:
-    """Check that the text loads.
+    """Return the text if it loads as settings.
 
     Raises
     ------
     SettingsError
-        It does not, which is a defect of the guess.
+        If it does not, which is a bug.
     """
     document = parse(text)
     security = document.get("kafka", {}).get("security", {})
@@ -136,12 +137,21 @@ def _sound(text: str) -> str:
 def sampling_settings(
     config: Path | None, servers: str | None, registry: str | None, overrides: Sequence[str]
 ) -> Settings:
-    """Settings of a file and of overrides, with these servers and this registry where they are given.
+    """Load the settings with which topics are sampled.
+
+    Parameters
+    ----------
+    config
+        Settings file; None without one.
+    servers, registry
+        Bootstrap servers and URL of the registry, instead of those of the file; None: those of the file.
+    overrides
+        Further settings as `section.key=value`.
 
     Raises
     ------
     SettingsError
-        Naming every faulty key.
+        If a setting is faulty; names every such key.
     """
     more = [f"kafka.bootstrap_servers={servers}"] if servers else []
     more += [f"schema_registry.url={registry}"] if registry else []
@@ -153,13 +163,13 @@ _SECRETS: Final[dict[str, Any]] = {"security": {"password": True, "oauth": {"cli
 
 
 def kafka_written(section: KafkaSection) -> dict[str, Any]:
-    """Section `kafka` as the settings file has it: keys that differ from the default, never a password."""
+    """Return section `kafka` as written in a settings file: keys that differ from defaults, no secrets."""
     dumped = section.model_dump(mode="json", exclude_defaults=True, exclude=_SECRETS)
     return dumped | {"bootstrap_servers": ",".join(section.bootstrap_servers)}
 
 
 def sections_written(settings: Settings, *, registry: bool) -> dict[str, Any]:
-    """Sections that stand before the topics; that of the registry only where it is needed."""
+    """Return the sections `kafka` and, with `registry`, `schema_registry`, as written in a settings file."""
     sections: dict[str, Any] = {"kafka": kafka_written(settings.kafka)}
     if registry and settings.schema_registry.url is not None:
         sections["schema_registry"] = settings.schema_registry.model_dump(
@@ -168,16 +178,15 @@ def sections_written(settings: Settings, *, registry: bool) -> dict[str, Any]:
     return sections
 
 
-kafka_spec = specs.kafka_spec
-
-
 def read_files(files: Sequence[str], most: int) -> dict[str, list[LineRecord]]:
-    """Last records of each file, by topic: kcat's lines name it, of others it is the file's name.
+    """Read the last `most` records of each topic from files.
+
+    The topic is that of kcat's lines; for other files it is the file's name without suffix.
 
     Raises
     ------
     RecordingError
-        A file cannot be read.
+        If a file cannot be read.
     """
     found: dict[str, deque[LineRecord]] = {}
     anything = CsvColumns(ids=(), classes=())
@@ -191,38 +200,38 @@ def read_files(files: Sequence[str], most: int) -> dict[str, list[LineRecord]]:
     return {topic: list(records) for topic, records in found.items()}
 
 
-# Samples of topics whose values or keys have schemas, as JSON text: for `streamwatch inspect`.
-
-
 FORMATS: Final[Mapping[str, str]] = {"AVRO": "avro", "PROTOBUF": "protobuf", "JSON": "json_schema"}
 """Formats by their names in schema registries."""
 USUAL: Final = 0.5
-"""Share of a topic's records that must name a schema."""
+"""Share of a topic's records above which they count as naming schemas, or as JSON."""
 REGISTRY_SECONDS: Final = 20.0
+"""Longest wait for the schemas of a topic."""
 NO_REGISTRY: Final = "its records name schemas: say where these are, --schema-registry URL"
 
 
 @dataclass(slots=True)
 class PlainSamples:
-    """Samples with keys and values of JSON text, formats where they were none, what could not be read.
-
-    Of keys that could not be read it is a note: most mappings look at none, and such keys are left out.
-    """
+    """Samples whose values and keys are converted to JSON text."""
 
     records: dict[str, Sequence[Record]] = field(default_factory=dict[str, "Sequence[Record]"])
+    """Converted records by topic."""
     formats: dict[str, str] = field(default_factory=dict[str, str])
+    """Format of the original values by topic, except for JSON."""
     problems: list[str] = field(default_factory=list[str])
+    """Reasons why values of topics could not be converted."""
     key_formats: dict[str, str] = field(default_factory=dict[str, str])
+    """Format of the original keys by topic, except for text."""
     notes: list[str] = field(default_factory=list[str])
+    """Reasons why keys of topics could not be converted; most mappings do not read keys."""
 
 
 async def plain_samples(samples: Mapping[str, Sequence[Record]], settings: Settings) -> PlainSamples:
-    """Read the values and keys of topics that name their schemas, with the registry of the settings.
+    """Convert the values and keys that name their schemas to JSON text, with the registry of the settings.
 
     Raises
     ------
     SettingsError
-        The registry's URL or a file of its section cannot be used.
+        If the registry's URL or a file of its section cannot be used.
     """
     plain = PlainSamples(dict(samples))
     keys = {topic: [key_as_value(record) for record in records] for topic, records in samples.items()}
@@ -257,13 +266,13 @@ async def plain_samples(samples: Mapping[str, Sequence[Record]], settings: Setti
 
 
 def _naming(samples: Mapping[str, Sequence[Record]]) -> dict[str, Counter[SchemaRef]]:
-    """Schemas that records name, by topic; those of whose records most name none are left out."""
+    """Count the schemas that records name, by topic; without topics of whose records most name none."""
     refs = {topic: _refs(records) for topic, records in samples.items()}
     return {topic: of_topic for topic, of_topic in refs.items() if of_topic}
 
 
 def _refs(records: Sequence[Record]) -> Counter[SchemaRef]:
-    """Schemas that records name, if most do."""
+    """Count the schemas that records name; empty if at most half of them name one."""
     filled = [record for record in records if record.value is not None]
     found = Counter(named[0] for record in filled if (named := _named(record)) is not None)
     return found if found.total() > USUAL * len(filled) else Counter()
@@ -275,7 +284,7 @@ def _named(record: Record) -> tuple[SchemaRef, int] | None:
 
 
 async def _format(records: Sequence[Record], refs: Counter[SchemaRef], client: RegistryClient | None) -> str:
-    """Name the format of a topic's values: JSON shows itself, of others the registry knows."""
+    """Name the format of values that name schemas: `json_schema` for JSON, else as the registry says."""
     if _are_json(records):
         return "json_schema"
     if client is None:
@@ -304,7 +313,7 @@ def _are_json(records: Sequence[Record]) -> bool:
 async def _ready(
     topic: str, name: str, records: Sequence[Record], cache: SchemaCache | None
 ) -> SchemaDecoder:
-    """Give a decoder of a format, with the schemas at hand that these records name."""
+    """Build a decoder of a format, and load the schemas that these records name."""
     decoder = KINDS[name].build(DecoderSpec(topic, "prediction", TopicMapping()), FormatOptions(cache))
     assert isinstance(decoder, SchemaDecoder)  # noqa: S101 - every format but JSON
     if cache is not None:

@@ -1,4 +1,4 @@
-"""What the Spark job asks of the settings; needs no Spark."""
+"""Checks of the settings for the Spark job, which do not import Spark."""
 
 from __future__ import annotations
 
@@ -16,7 +16,9 @@ class Refusal:
 
     key: str
     given: Callable[[Settings], bool]
+    """Returns whether the setting has an unsupported value."""
     why: str
+    """Expected value and reason, for the error."""
 
 
 REFUSALS: Sequence[Refusal] = (
@@ -74,7 +76,7 @@ def checkpoint_of(settings: Settings) -> str:
     Raises
     ------
     SettingsError
-        No checkpoint is set, a setting is not supported by the job, or it would read its own output.
+        If no checkpoint is set, a setting is not supported, or the job would read its own output.
     """
     section = settings.spark
     if section.checkpoint is None:

@@ -1,4 +1,4 @@
-"""Topics of results: outcomes and events, and the ledger of what is in them."""
+"""Publishing to the topics of results (outcomes, events and their ledger), built from the settings."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 
 def transactions_spec(settings: Settings) -> TransactionsSpec | None:
-    """Topics of results by the settings; None where there are none."""
+    """Build the spec of the topics of results; None if no such topic and no standby is set."""
     if settings.outcomes.topic is None and settings.events.topic is None and not settings.standby.enabled:
         return None
     return TransactionsSpec(
@@ -41,12 +41,12 @@ def transactions_spec(settings: Settings) -> TransactionsSpec | None:
 
 
 def require_publishable(settings: Settings) -> None:
-    """Refuse topics of results that cannot be written with these settings.
+    """Check that the topics of results can be written with these settings.
 
     Raises
     ------
     SettingsError
-        The state is in memory, results are another's, or a topic serves for something else, too.
+        If the state is in memory, the daemon shows results of Spark, or a topic also has another purpose.
     """
     spec = transactions_spec(settings)
     if spec is None:
@@ -81,7 +81,7 @@ def require_publishable(settings: Settings) -> None:
 
 
 def election_spec(settings: Settings) -> ElectionSpec:
-    """The election of the holder among replicas, by the settings."""
+    """Build the spec of the election of the holder among replicas."""
     timeout = settings.standby.session_timeout / 1_000
     return ElectionSpec(
         specs.kafka_spec(settings.kafka),
@@ -92,7 +92,7 @@ def election_spec(settings: Settings) -> ElectionSpec:
 
 
 def build_publisher(settings: Settings, telemetry: Telemetry) -> Publisher | StandbyPublisher | None:
-    """The writer of outcomes and events; None where there is no topic for them, and no standby.
+    """Build the publisher of outcomes and events; None if no topic for them and no standby is set.
 
     Raises
     ------
@@ -109,42 +109,42 @@ def build_publisher(settings: Settings, telemetry: Telemetry) -> Publisher | Sta
     election = election_spec(settings)
     candidacy = Candidacy(election.session)
 
-    def stand(changed: Callable[[], None]) -> Election:
+    def elect(changed: Callable[[], None]) -> Election:
         return Election(election, candidacy, changed)
 
-    # Of a transaction that hangs the holder learns sooner than the others elect another.
+    # Shorter than the default, so that a holder soon notices a transaction that hangs.
     spec = replace(spec, transaction_seconds=max(5.0, 2 * election.session.timeout))
     return StandbyPublisher(
         KafkaTransactions(spec, follows=True),
         names or f"the ledger {spec.ledger_topic}",
         telemetry.emit,
         candidacy,
-        stand,
+        elect,
         steady_seconds,
         dead_letters=build_dead_letters(settings, telemetry),
     )
 
 
 def build_dead_letters(settings: Settings, telemetry: Telemetry) -> DeadLetters | None:
-    """The topic for invalid records; None where there is none."""
+    """Build the writer of the dead-letter topic; None if none is set."""
     topic = settings.kafka.dead_letter_topic
     return None if topic is None else DeadLetterTopic(specs.kafka_spec(settings.kafka), topic, telemetry.emit)
 
 
 def shared_name(settings: Settings) -> str | None:
-    """Name that replicas share; None for one process."""
+    """Return the name that replicas share; None without standby."""
     return settings.ledger.transactional_id if settings.standby.enabled else None
 
 
 def publication_log(
     settings: Settings, identity: str, saved: RecoveredState, monitors: EstimatorSet
 ) -> PublicationLog:
-    """Publications of a state, numbered on from its last commit.
+    """Build the log that makes the publications of a state, continuing the numbers of its last commit.
 
     Raises
     ------
     StateDamaged
-        If the state's part is not of this version.
+        If the state's section of publications cannot be decoded by this version.
     """
 
     def comparisons() -> Sequence[ComparisonVerdict]:
@@ -171,7 +171,7 @@ def publishing_of(
     saved: RecoveredState,
     alerting: Alerting,
 ) -> Publishing | SharedPublishing | None:
-    """Publications of a state on their way to the topics; None where there are none."""
+    """Connect the publications of a state to the publisher; None without topics of results."""
     if log is None or publisher is None:
         return None
     if isinstance(publisher, StandbyPublisher):

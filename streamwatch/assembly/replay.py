@@ -1,4 +1,4 @@
-"""How `streamwatch replay` decodes lines: with the mappings of the settings, as `run` decodes records."""
+"""Decoders of recorded lines for `streamwatch replay`: with the mappings of the settings, as in `run`."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from streamwatch.history.recordings.lines import CsvColumns, RecordedTopic
 from streamwatch.settings import Settings, SettingsError
 
 FIELDS = ("id", "model", "prediction", "label", "timestamp", "scores")
-"""What `--columns` may name."""
+"""Fields that `--columns` may name."""
 
 
 def recorded_topics(
@@ -36,23 +36,23 @@ def recorded_topics(
     columns: Mapping[str, str] | None = None,
     unit: TimestampUnit | None = None,
 ) -> dict[str, RecordedTopic]:
-    """Side, mapping and decoder of each topic.
+    """Build side, mapping and decoder of each topic.
 
     Parameters
     ----------
     settings
-        Whatever the operator chose.
+        Settings with the mappings.
     model
-        The model of every prediction; labels are then for every model.
+        Name of the model of all predictions, instead of the mapped one; labels then apply to every model.
     columns
-        Names of fields in the value, by field, instead of those of the mappings.
+        Column of the value by name of the field, instead of the mapped path.
     unit
-        Unit of timestamps, instead of that of the mappings.
+        Unit of timestamps, instead of the mapped one.
 
     Raises
     ------
     SettingsError
-        A field, constant or alias is no valid name.
+        If a field, constant or alias is not a valid name.
     """
     paths: dict[str, Any] = {name: f"value.{column}" for name, column in (columns or {}).items()}
     if unknown := paths.keys() - set(FIELDS):
@@ -73,7 +73,7 @@ def recorded_topics(
         own = [SidedMapping(each.side, replace(each.mapping, **changes)) for each in mappings[name]]
         try:
             keys = id_keys(spaces[name], digest=False)
-            # Lines are JSON, whatever the records they were written from; but those of texts.
+            # Recorded lines are JSON, whatever the topic's format, except for text.
             spec = decoder_spec(name, side, own, envelopes[name], keys, folds=folds, texts=texts[name])
             kind = "text" if formats[name].type == "text" else "json"
             decoder = KINDS[kind].build(spec, FormatOptions())
@@ -84,7 +84,7 @@ def recorded_topics(
 
 
 def csv_columns(topics: Mapping[str, RecordedTopic]) -> CsvColumns:
-    """The columns that the mappings look for."""
+    """Collect the names of the columns that the mappings read, by purpose."""
     mappings = [each for topic in topics.values() for each in topic.mappings]
     return CsvColumns(
         ids=_names(*(each.mapping.id for each in mappings)),
@@ -95,7 +95,7 @@ def csv_columns(topics: Mapping[str, RecordedTopic]) -> CsvColumns:
 
 
 def paths_text(topics: Mapping[str, RecordedTopic]) -> str:
-    """List the locations of each topic's fields, for a person whose lines had none there."""
+    """List the locations of each topic's fields, a topic per line, for an error."""
     return "\n".join(
         f"looked for in {name}: " + ", ".join(_looked_for(each))
         for name, topic in topics.items()

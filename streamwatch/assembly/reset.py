@@ -1,4 +1,4 @@
-"""Reset of a part of a state on request: `streamwatch state reset`."""
+"""`streamwatch state reset`: begins a part of a state anew."""
 
 from __future__ import annotations
 
@@ -32,22 +32,22 @@ WHY: Final = "state reset"
 
 @dataclass(frozen=True, slots=True)
 class Reset:
-    """Parts to begin anew.
+    """Part of a state that is to begin anew.
 
-    Attributes
-    ----------
-    model
-        Only of this model, with its folds; None for all.
-    section
-        `join`, `estimators`, `comparisons`, or an estimator by its name; None with a model: all of its
-        estimators.
-    everything
-        The whole state: neither model nor section may be given.
+    Raises
+    ------
+    StateRefused
+        If `everything` is given together with a model or a section, or none of them is given, or a model
+        together with a section that all models share.
     """
 
     model: str | None = None
+    """Model whose estimators begin anew, with its folds; None: all models."""
     section: str | None = None
+    """`join`, `estimators`, `comparisons`, or an estimator by its description; None: all estimators of
+    `model`."""
     everything: bool = False
+    """Whether the whole state begins anew."""
 
     def __post_init__(self) -> None:
         if self.everything == bool(self.model or self.section):
@@ -58,24 +58,25 @@ class Reset:
 
 @dataclass(frozen=True, slots=True)
 class _Contents:
-    """Contents of a state, as far as a reset must know them."""
+    """Contents of a state that a reset needs."""
 
     settings: Settings | None
-    """Settings that it was made under; None if this version cannot read them."""
+    """Settings under which the state was made; None if this version cannot read them."""
     pipeline: PipelineState | None
+    """None for a state without commits, or of results."""
     names: Sequence[str]
-    """Models, or folds of them, that have estimators or predicted."""
+    """Names of models, or of folds, that have estimators or predicted."""
     sections: Collection[str]
-    """Its estimators in words."""
+    """Descriptions of the estimators."""
 
 
 def lost(directory: Path, reset: Reset) -> list[str]:
-    """Say what a reset loses, one line each; nothing is changed.
+    """Describe what a reset would lose, one line each; changes nothing.
 
     Raises
     ------
     StateRefused
-        If there is no state, or it has nothing of the kind.
+        If there is no state, or it has no such model or section.
     """
     contents = _read(directory)
     state = contents.pipeline
@@ -120,12 +121,12 @@ def _join_lost(state: PipelineState) -> str:
 
 
 def perform(directory: Path, reset: Reset) -> None:
-    """Begin the parts anew, in one commit.
+    """Begin a part anew, in one commit.
 
     Raises
     ------
     StateRefused
-        If there is no state, it has nothing of the kind, or a daemon has it open.
+        If there is no state, it has no such model or section, or a daemon has it open.
     StateFailed
         If the disk fails.
     """
@@ -141,12 +142,8 @@ def perform(directory: Path, reset: Reset) -> None:
             f"the state in {directory} was made under settings that this version cannot read: only the whole "
             "of it can begin anew (--all)"
         )
-    _commit(_in_directory(contents.settings, directory), reset, contents)
-
-
-def _in_directory(settings: Settings | None, directory: Path) -> Settings:
-    assert settings is not None  # noqa: S101 - asked before
-    return settings.model_copy(update={"state": StateSection(directory=directory)})
+    state = StateSection(directory=directory)
+    _commit(contents.settings.model_copy(update={"state": state}), reset, contents)
 
 
 def _commit(settings: Settings, reset: Reset, contents: _Contents) -> None:
@@ -176,7 +173,7 @@ def _commit(settings: Settings, reset: Reset, contents: _Contents) -> None:
 
 
 def _no_runs() -> ColdChanges:
-    """Remove every entry outside the join's table."""
+    """Return the change that removes every entry outside the join's table."""
     return ColdChanges(removed=[(b"", b"\xff" * 64)])
 
 

@@ -1,4 +1,4 @@
-"""A daemon that shows what a distributed run finds: `source: results`."""
+"""Construction of a daemon that shows the results of a Spark job (`source: results`)."""
 
 from __future__ import annotations
 
@@ -38,16 +38,16 @@ from streamwatch.settings.table_of_changes import RULES
 from streamwatch.telemetry import Telemetry
 
 _MOST_BYTES = 67_108_864
-"""Bytes of a result: a snapshot of a model with many classes has millions."""
+"""Most bytes of a record of results: a snapshot of a model with many classes has millions."""
 
 
 def buckets_spec(settings: Settings) -> BucketsSpec:
-    """Build the spec of how the stream is cut, by the settings.
+    """Build the spec by which the job divides the stream into buckets.
 
     Raises
     ------
     SettingsError
-        `join.conflicts` is `last`, which buckets do not support.
+        If `join.conflicts` is `last`, which buckets do not support.
     """
     if settings.join.conflicts == "last":
         raise SettingsError("join.conflicts: expected first or both where Spark evaluates, got last")
@@ -68,12 +68,12 @@ def build_results_daemon(
     sinks: Sequence[Sink] = (),
     deliveries: Deliveries | None = None,
 ) -> Daemon:
-    """Everything `streamwatch run` needs with `source: results`.
+    """Build the daemon of `streamwatch run` with `source: results`.
 
     Raises
     ------
     SettingsError
-        Settings that contradict each other.
+        If settings contradict each other.
     """
     require_publishable(settings)
     monitors = specs.shown_monitors(settings)
@@ -114,7 +114,7 @@ def results_opening(
     outgoing: Deliveries,
     newest: NewestBatch | None = None,
 ) -> Callable[[], State]:
-    """Return a function that opens the state: notifications, and the newest batch of results taken in."""
+    """Return a function that opens the state, which contains notifications and the last reported batch."""
 
     @damage_named(settings.state.directory)
     def open_state() -> State:
@@ -153,14 +153,14 @@ def results_opening(
             pacing=pacing,
             fleet=watched_fleet(settings, lambda: joined_folds(processor.view.totals.models)),
         )
-        # Positions are not gone on from: the topic is read from its beginning.
+        # Without positions, as the topic is read from its beginning.
         return State(store, checkpoint, processor, SourcePositions(counts=counts), RestoreReport(), alerting)
 
     return open_state
 
 
 def require_source(settings: Settings, sections: Mapping[str, bytes]) -> None:
-    """Raise StateRefused if a state is that of a daemon with another source; `sections` are the state's."""
+    """Raise StateRefused if the state with these sections was made with another `source`."""
     other = PIPELINE if settings.source == "results" else RESULTS
     if other in sections:
         (case,) = RULES["source"]

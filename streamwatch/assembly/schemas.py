@@ -1,4 +1,4 @@
-"""From the `schema_registry` section to what fetches and keeps schemas."""
+"""Client and cache of the schema registry, built from the `schema_registry` section."""
 
 from __future__ import annotations
 
@@ -18,24 +18,24 @@ from streamwatch.telemetry import InternalEvent
 
 
 def build_schema_cache(settings: Settings, emit: Callable[[InternalEvent], None]) -> SchemaCache | None:
-    """Readers of the registry's schemas; None where no registry is set.
+    """Build the cache of the registry's schemas; None if no registry is set.
 
     Raises
     ------
     SettingsError
-        The URL or a file cannot be used.
+        If the URL or a file cannot be used.
     """
     client = registry_client(settings)
     return None if client is None else SchemaCache(client, emit)
 
 
 def registry_client(settings: Settings) -> RegistryClient | None:
-    """Client of the registry; None where none is set. Secrets are read from files here.
+    """Build the client of the registry, reading secrets from their files; None if no registry is set.
 
     Raises
     ------
     SettingsError
-        The URL or a file cannot be used.
+        If the URL or a file cannot be used.
     """
     section = settings.schema_registry
     if section.url is None:
@@ -55,7 +55,7 @@ def registry_client(settings: Settings) -> RegistryClient | None:
 
 
 def topic_schemas(cache: SchemaCache | None, topics: Mapping[str, Topic]) -> TopicSchemas | None:
-    """Schemas of the topics whose format needs some; None where no registry is set."""
+    """Connect the decoders whose formats need schemas to the cache; None if no registry is set."""
     if cache is None:
         return None
     decoders = {name: topic.decoder for name, topic in topics.items()}

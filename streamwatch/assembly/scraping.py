@@ -1,4 +1,4 @@
-"""The job by which Prometheus scrapes a daemon, as its settings ask for it."""
+"""Scrape job for Prometheus that fits a daemon's settings."""
 
 from __future__ import annotations
 
@@ -8,32 +8,32 @@ from streamwatch.edge.yaml_text import block
 from streamwatch.settings import Settings
 
 JOB: Final = "streamwatch"
-"""Name of the job, by which the shipped rules know the daemon."""
+"""Name of the job, by which the shipped rules select the daemon's series."""
 ROOM: Final = 1.05
-"""Samples that a scrape may have, as a multiple of `monitors.max_series`, which the daemon keeps to."""
+"""`sample_limit` of the job as a multiple of `monitors.max_series`, which the daemon does not exceed."""
 SAMPLE_BYTES: Final = 200
-"""Largest mean size of a line of a scrape; it is 95 with names of some twenty characters."""
+"""Allowed mean bytes of a sample in a scrape; they are about 95 with names of 20 characters."""
 MEMORY_BYTES: Final = 4_000
-"""Memory that Prometheus takes for a series that it holds (its own rule of thumb)."""
+"""Memory of Prometheus for each series (its own rule of thumb)."""
 INTERVAL: Final = "15s"
 TIMEOUT: Final = "10s"
 
 
 def scrape_job(settings: Settings, target: str | None = None) -> str:
-    """Write an element of `scrape_configs`, with a comment on what it costs.
+    """Write an element of `scrape_configs` as YAML, with a comment on the memory that Prometheus needs.
 
     Parameters
     ----------
     settings
-        Those of the daemon.
+        Settings of the daemon.
     target
-        Host and port at which Prometheus reaches it. None: those of `http.listen`, and the name `streamwatch`
-        instead of an address of all interfaces.
+        `host:port` at which Prometheus reaches the daemon; None: that of `http.listen`, with the host
+        `streamwatch` if it listens on all interfaces.
     """
     most = settings.monitors.max_series
     limit = rounded(round(most * ROOM))
     http = settings.http
-    host = JOB if http.host in {"0.0.0.0", "::", ""} else http.host  # noqa: S104 - that it is one
+    host = JOB if http.host in {"0.0.0.0", "::", ""} else http.host  # noqa: S104 - compared only
     shown = f"[{host}]" if ":" in host else host
     job: dict[str, Any] = {
         "job_name": JOB,
@@ -62,6 +62,6 @@ def scrape_job(settings: Settings, target: str | None = None) -> str:
 
 
 def rounded(number: int) -> int:
-    """Round up to three digits."""
+    """Round up to three significant digits."""
     unit = 10 ** max(0, len(str(number)) - 3)
     return -(-number // unit) * unit

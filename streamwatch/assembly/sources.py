@@ -1,4 +1,4 @@
-"""Where records come from, as the settings name it: the only module that knows which source that is."""
+"""Sources of records, built from the settings; the only module that chooses the kind of source."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from streamwatch.settings import Settings
 from streamwatch.telemetry import InternalEvent
 
 REFUSALS = tuple(error for kind in KINDS.values() for error in kind.refusals)
-"""Errors of sources that no restart will cure."""
+"""Errors of sources that a restart cannot solve."""
 
 
 def build_source(
@@ -24,7 +24,7 @@ def build_source(
     offset_metadata: Callable[[], str],
     topics_since_ms: Callable[[], Mapping[str, int]] = dict,
 ) -> Source:
-    """Build the source of the topics, which goes on where it stopped."""
+    """Build the source of the topics, which can continue from positions."""
     spec, dead_letters = specs.kafka_spec(settings.kafka), settings.kafka.dead_letter_topic
     if dead_letters is not None:
         spec = replace(spec, required_topics=((dead_letters, "kafka.dead_letter_topic"),))
@@ -38,7 +38,7 @@ def build_results_source(
     offset_metadata: Callable[[], str],
     max_bytes: int,
 ) -> Source:
-    """Build the source of compacted topics: from their beginning, with records of up to `max_bytes`."""
+    """Build a source that reads compacted topics from their beginning, with records of up to `max_bytes`."""
     spec = replace(
         specs.kafka_spec(settings.kafka),
         start_from="earliest",
@@ -55,9 +55,14 @@ def build_sampling_source(settings: Settings, topics: Sequence[str]) -> Source:
 
 
 async def check_source(settings: Settings, mark: Callable[[], tuple[str, bool]]) -> Sequence[CheckResult]:
-    """Check access, topics and partitions, that topics can be written that are, and who uses the group.
+    """Check access to the topics to be read and written, their partitions, and use of the consumer group.
 
-    `mark` reads the mark of the state that is there, and whether it has positions.
+    Parameters
+    ----------
+    settings
+        Settings with the topics.
+    mark
+        Returns the offset metadata of the existing state, and whether it has commits (`changes.read_mark`).
     """
     spec, sides = specs.kafka_spec(settings.kafka), topic_properties.sides(settings.topics)
     named = {

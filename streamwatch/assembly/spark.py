@@ -1,4 +1,4 @@
-"""From settings to the Spark job: specifications, and what tasks make of them in their own processes."""
+"""The Spark job, built from the settings: its spec, and the buckets that its tasks build."""
 
 from __future__ import annotations
 
@@ -42,36 +42,36 @@ from streamwatch.spark.source import SourceSpec, Split
 from streamwatch.telemetry import Telemetry
 
 
-class JobRefused(Exception):  # noqa: N818 - it names what is the case
-    """The job has ended for something that must be changed first; the text says what."""
+class JobRefused(Exception):  # noqa: N818 - the name says what happened
+    """The job ended for a reason that a restart cannot solve; the text says what to change."""
 
 
-class JobFailed(Exception):  # noqa: N818 - it names what is the case
-    """The job has ended, or could not begin; the next start goes on."""
+class JobFailed(Exception):  # noqa: N818 - the name says what happened
+    """The job ended or could not begin; a restart continues it."""
 
 
 REFUSED = (SettingsError, TopicsMissing, ResultsTopicError, JobRefused)
-"""What a job may end with that no second attempt will cure; each says what to change."""
+"""Errors of a job that a restart cannot solve; each text says what to change."""
 RETRY_SECONDS: Final = (1.0, 2.0, 5.0, 10.0, 20.0)
-"""Between attempts to reach a broker at the start of a job."""
+"""Delays between attempts to reach a broker at the start of a job."""
 _REFUSALS: Final = re.compile(
     r"\b(?:SettingsChangedError|SettingsError|TopicsMissing|ResultsTopicError|ReadDenied): (?P<why>[^\n]+)"
 )
-"""Errors of sources and sinks that no second attempt will cure, as Spark repeats them."""
+"""Errors of sources and sinks that a restart cannot solve, in Spark's report."""
 _ERROR: Final = re.compile(
     r"^(?:[\w.]*\.)?(?P<name>[A-Z]\w*(?:Error|Exception|Unreachable|Lost)): (?P<why>[^\n]+)", re.MULTILINE
 )
-"""Last line of a traceback of Python's."""
+"""Last line of a Python traceback."""
 _Made = TypeVar("_Made")
 _LOOK_SECONDS: Final = 0.5
-"""Between looks whether a signal came."""
+"""Interval at which it is checked whether a signal was received."""
 
 
 class Buckets(Protocol):
-    """Maker of buckets and of what feeds them, sent to the tasks."""
+    """Factory of buckets and of their input, pickled and sent to the tasks."""
 
     def split(self) -> Split:
-        """Make what divides records among the buckets of ids."""
+        """Make the function that divides records among the buckets of ids."""
         ...
 
     def ids(self, number: int) -> Bucket:
@@ -85,7 +85,7 @@ class Buckets(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class SettingsBuckets:
-    """Buckets as the settings ask for them."""
+    """Factory of the buckets that the settings describe."""
 
     settings: Settings
     spec: BucketsSpec
@@ -121,23 +121,23 @@ class RecordSplit:
         """See `Split`."""
         batch = self.topics[partition.topic].decoder.decode_batch(records)
         pieces = self.reader.split(partition, arrivals_of(records, batch), host_ms)
-        if batch.vocabulary.full():  # the pieces name names by themselves
+        if batch.vocabulary.full():  # the pieces contain names, not numbers of the vocabulary
             batch.vocabulary.release_all_but(batch.rows[:0])
         return pieces
 
 
 _SPLITS: dict[bytes, RecordSplit] = {}
-"""By settings, in a worker process."""
+"""Splits of this worker process by pickled factory."""
 
 
 def rules_hash(settings: Settings) -> str:
-    """Hash of everything in the settings that changes what a record does to a state."""
+    """Hash the specs that decide how a record changes a state, as 16 hexadecimal digits."""
     rules = (specs.join_spec(settings), specs.monitors_spec(settings), specs.folds_scheme(settings))
     return sha256(repr(rules).encode()).hexdigest()[:16]
 
 
 def job_spec(settings: Settings, buckets: Buckets) -> JobSpec:
-    """The job that the settings ask for.
+    """Build the spec of the job.
 
     Raises
     ------
@@ -172,16 +172,16 @@ def job_spec(settings: Settings, buckets: Buckets) -> JobSpec:
 
 
 def run_job(settings: Settings, master: str | None, *, available_now: bool) -> None:
-    """Run the job until SIGTERM or SIGINT, or until it has read what there is.
+    """Run the job until SIGTERM or SIGINT; with `available_now`, until the topics are read to their ends.
 
-    An error in a batch ends it, after as many attempts as Spark makes; the next start goes on.
+    A batch that fails in all of Spark's attempts ends the job; the next start continues it.
 
     Raises
     ------
     SettingsError, TopicsMissing, ResultsTopicError, JobRefused
-        Something must be changed first.
+        If something must be changed before a restart.
     JobFailed
-        No broker could be reached, or a batch failed.
+        If no broker could be reached, or a batch failed.
     """
     spec = job_spec(settings, SettingsBuckets(settings, buckets_spec(settings)))
     spark = job.session(spec, master)
@@ -197,7 +197,7 @@ def run_job(settings: Settings, master: str | None, *, available_now: bool) -> N
 
 
 def reached(begin: Callable[[], _Made], sleep: Callable[[float], None]) -> _Made:
-    """Begin, and try again while no broker can be reached; raises `JobFailed` after the last attempt."""
+    """Return `begin()`, retried while no broker can be reached; raises `JobFailed` after the last attempt."""
     for delay in RETRY_SECONDS:
         try:
             return begin()
@@ -219,22 +219,22 @@ def explained(report: str) -> JobRefused | JobFailed:
 
 
 class Query(Protocol):
-    """Streaming query of Spark, as far as it is waited for and stopped."""
+    """The used part of Spark's `StreamingQuery`."""
 
     def awaitTermination(self, timeout: float | None = None) -> bool | None:  # noqa: N802 - Spark's name
-        """Tell whether it ended within so many seconds; raises the error that it ended with."""
+        """Return whether the query ended within `timeout` seconds; raises the error that ended it."""
         ...
 
     def stop(self) -> None:
-        """End it."""
+        """End the query."""
         ...
 
 
 def run_until_asked(query: Query) -> None:
-    """Wait until a query ends, or SIGTERM or SIGINT asks for it; raises the error that it ended with.
+    """Wait until a query ends, or stop it at SIGTERM or SIGINT; raises the error that ended it.
 
-    The batch at hand is then taken again at the next start. A handler of signals only notes that it was
-    called: it runs amid a call to Java, whose connection takes no second one before the first is answered.
+    After a stop the next start evaluates the current batch again. The signal handler only sets a flag: it
+    runs during a call to Java, whose connection accepts no second call before the first has returned.
     """
     with _asked() as asked:
         while not query.awaitTermination(_LOOK_SECONDS):
@@ -245,7 +245,7 @@ def run_until_asked(query: Query) -> None:
 
 @contextmanager
 def _asked() -> Generator[Event]:
-    """Set when SIGTERM or SIGINT came; afterwards handlers are as they were."""
+    """Yield an event that SIGTERM and SIGINT set; restores the previous handlers afterwards."""
     asked = Event()
 
     def note(_number: int, _frame: object) -> None:

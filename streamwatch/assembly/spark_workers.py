@@ -1,9 +1,9 @@
-"""Parent of the Python workers of Spark, which has imported and loaded what they need before it forks them.
+"""Parent process of Spark's Python workers, which imports and compiles what they need before it forks them.
 
     python -m streamwatch.assembly.spark_workers pyspark.worker
 
-Spark starts it instead of `pyspark.daemon`, once an executor (`spark.python.daemon.module`). It starts no
-thread, for a fork would not have it; so it opens no store, and imports neither pandas nor pyarrow.
+Spark starts it once an executor instead of `pyspark.daemon` (`spark.python.daemon.module`). It must start no
+threads, which a fork does not copy; therefore it opens no store, and imports neither pandas nor pyarrow.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ _NEEDED: Final = {
 
 
 def warm_up_workers() -> None:
-    """Compile or load what a worker calls under the default settings; others may need a little more."""
+    """Compile, or load from the cache, the functions that a worker calls under the default settings."""
     warm_up(monitors_spec(Settings.model_validate(_NEEDED)))
     warm_up_join()
     warm_up_commits()
@@ -46,13 +46,13 @@ def warm_up_workers() -> None:
     compile_reader()
     compiled_scan()
     compiled_plain_batches()
-    # A collection in a worker would write to every page that it shares with its parent, and copy it.
+    # Else a garbage collection in a worker would write to, and so copy, every page shared with the parent.
     gc.collect()
     gc.freeze()
 
 
 def hold_buckets() -> None:
-    """Let buckets be in processes of their own, where the system can hand sockets over."""
+    """Start processes that hold the objects of buckets, on Linux, where sockets can be passed to them."""
     if sys.platform == "linux":
         processors.HOME.slots = holders.start_holders()
 

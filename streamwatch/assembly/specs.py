@@ -1,4 +1,4 @@
-"""Settings → the small frozen specs that parts receive; none of them ever sees Settings."""
+"""Frozen specs of the daemon's parts, built from the settings, which the parts never see."""
 
 from __future__ import annotations
 
@@ -43,18 +43,16 @@ from streamwatch.settings.monitors import (
 )
 from streamwatch.settings.sections import KafkaSection, OnExpiry, SecuritySection
 
-# Settings → what is kept of every model beside its estimators, and which detectors see which order.
-
 
 def label_detectors(settings: Settings) -> tuple[DetectorSpec, ...]:
-    """Detectors that see outcomes in the order of their evaluation.
+    """Select the detectors that see outcomes in the order of evaluation.
 
-    All of them with `join.order: prediction_time`, as that is the order of predictions already.
+    With `join.order: prediction_time` these are all, as outcomes are evaluated in the order of predictions.
 
     Raises
     ------
     SettingsError
-        The clock of predictions, and models that predict in folds.
+        If a detector uses the clock `prediction` and models predict in folds.
     """
     monitors, clocks = settings.monitors, settings.monitors.detector_clocks
     if "prediction" not in clocks.values() or settings.join.order == "prediction_time":
@@ -70,7 +68,7 @@ def label_detectors(settings: Settings) -> tuple[DetectorSpec, ...]:
 def detectors_by_model(
     monitors: MonitorsSection, detectors: tuple[DetectorSpec, ...]
 ) -> tuple[ModelDetectors, ...]:
-    """Give parameters by model of some of the detectors; none where there are no such detectors."""
+    """Return the parameters by pattern of model of some of the detectors; empty without detectors."""
     names = {each.name for each in detectors}
     by_model = model_detectors(monitors.detectors, monitors.detectors_by_model) if detectors else ()
     return tuple(
@@ -80,7 +78,7 @@ def detectors_by_model(
 
 
 def segment_names(settings: Settings) -> frozenset[str]:
-    """Names of the segments of predictions of any topic."""
+    """Collect the names of the segments that mappings of predictions define."""
     return frozenset(
         name
         for topic in settings.topics.predictions
@@ -90,18 +88,24 @@ def segment_names(settings: Settings) -> frozenset[str]:
 
 
 def labels_sampled(settings: Settings) -> bool:
-    """Tell whether predictions of any topic may carry the probability with which their label is asked for."""
+    """Return whether any mapping of predictions has a path for `label_probability`."""
     return maps_field(settings, "label_probability")
 
 
 def maps_field(settings: Settings, field: str) -> bool:
-    """Tell whether the mapping of any topic of predictions has a path for an optional field."""
+    """Return whether any mapping of predictions has a path for an optional field."""
     mappings = (mapping for topic in settings.topics.predictions for mapping in topic.all_mappings)
     return any(getattr(mapping, field) is not None for mapping in mappings)
 
 
 def prediction_registers(settings: Settings) -> tuple[RegisterSpec, ...]:
-    """Give what is kept of models' predictions as they arrive: they have to be those that count later."""
+    """Return the specs of registers of predictions, which are updated when predictions arrive.
+
+    Raises
+    ------
+    SettingsError
+        If there are any with `join.conflicts: last`, where later predictions may replace counted ones.
+    """
     found: list[RegisterSpec] = []
     hints = settings.monitors.early_hints
     if settings.join.conflicts == "last":
@@ -131,12 +135,12 @@ def prediction_registers(settings: Settings) -> tuple[RegisterSpec, ...]:
 
 
 def shares_stream(settings: Settings) -> bool:
-    """Tell whether folds test only some ids each, and take previous labels from the stream of all."""
+    """Return whether each fold tests only some ids, and the previous label is that of all ids' stream."""
     return settings.folds.scheme is not None and not settings.folds.prequential
 
 
 def outcome_registers(settings: Settings) -> tuple[RegisterSpec, ...]:
-    """Give what is kept of every model beside its estimators."""
+    """Return the specs of registers of outcomes, which every model has beside its estimators."""
     monitors = settings.monitors
     assumes = isinstance(settings.join.on_expiry, OnExpiry)
     found: list[RegisterSpec] = [LateLabelsSpec(settings.join.horizon, assumes)]
@@ -178,7 +182,7 @@ def outcome_registers(settings: Settings) -> tuple[RegisterSpec, ...]:
 
 
 def kafka_spec(section: KafkaSection) -> KafkaSpec:
-    """Addresses of the brokers and credentials; secrets are read from their files here."""
+    """Build the spec of the connection to Kafka; reads secrets from their files."""
     security = section.security
     return KafkaSpec(
         bootstrap_servers=",".join(section.bootstrap_servers),
@@ -217,7 +221,7 @@ def _oauth_spec(security: SecuritySection) -> OAuthSpec | None:
 
 
 def start_ms(section: KafkaSection, now_ms: int) -> int | None:
-    """The record time at which reading begins; None at the beginning of the topics."""
+    """Return the record time at which the first start begins to read; None: the beginning of the topics."""
     match parse_start(section.start_from):
         case "earliest":
             return None
@@ -230,7 +234,7 @@ def start_ms(section: KafkaSection, now_ms: int) -> int | None:
 
 
 def join_spec(settings: Settings) -> JoinSpec:
-    """Rules by which predictions meet their labels."""
+    """Build the spec of the join."""
     join = settings.join
     dedup_entries = join.horizon if join.dedup_horizon is None else join.dedup_horizon
     return JoinSpec(
@@ -256,18 +260,18 @@ def join_spec(settings: Settings) -> JoinSpec:
 
 
 def overflow_spec(settings: Settings) -> OverflowSpec:
-    """Entries of the compiled join that stay in memory, where the others go to disk."""
+    """Build the limit of the join's entries in memory, beyond which entries are moved to disk."""
     room = settings.state.join_memory_megabytes * 1_000_000
     return OverflowSpec(table_entries(room, join_spec(settings)))
 
 
 def folds_scheme(settings: Settings) -> Scheme | None:
-    """Scheme by which folds test ids; None where no model predicts in folds.
+    """Build the scheme by which folds test ids; None if models do not predict in folds.
 
     Raises
     ------
     SettingsError
-        Folds that test some ids only, with an order of outcomes that is not that of their resolution.
+        If folds test only some ids (`folds.prequential: false`) with `join.order` other than `resolution`.
     """
     folds = settings.folds
     if folds.scheme is None:
@@ -280,7 +284,7 @@ def folds_scheme(settings: Settings) -> Scheme | None:
 
 
 def merge_spec(settings: Settings) -> MergeSpec:
-    """Limits of the time for which records wait for those of other partitions."""
+    """Build the limits of how long records wait for those of other partitions."""
     time = settings.time
     return MergeSpec(
         settle_ms=time.settle,
@@ -291,12 +295,12 @@ def merge_spec(settings: Settings) -> MergeSpec:
 
 
 def store_kind(settings: Settings) -> StoreKind[Any]:
-    """The kind of store the settings ask for.
+    """Return the kind of store that `state.kind` names.
 
     Raises
     ------
     SettingsError
-        There is no such kind.
+        If there is no such kind.
     """
     kind = STORES.get(settings.state.kind)
     if kind is None:
@@ -305,12 +309,12 @@ def store_kind(settings: Settings) -> StoreKind[Any]:
 
 
 def rocks_spec(settings: Settings) -> RocksSpec:
-    """Directory of the state."""
+    """Build the spec of the RocksDB store."""
     return RocksSpec(settings.state.directory)
 
 
 def utilities(monitors: MonitorsSection) -> tuple[UtilitySpec, ...]:
-    """By what models are judged, exceptions first."""
+    """Build the utilities by which models are judged, those by pattern of model before the general one."""
     by_pattern: dict[str, Utility] = {**monitors.utility_by_model, "*": monitors.utility}
     return tuple(_utility(pattern, utility) for pattern, utility in by_pattern.items())
 
@@ -327,12 +331,12 @@ def _utility(pattern: str, utility: Utility) -> UtilitySpec:
 
 
 def shown_monitors(settings: Settings) -> MonitorsSpec:
-    """Estimators of every model, whose series a scrape has room for.
+    """Build the spec of the estimators, and check that `max_series` suffices for them.
 
     Raises
     ------
     SettingsError
-        As `monitors_spec`; or `max_series` is too small for what rules and dashboards read.
+        As `monitors_spec`, or if `max_series` is too small for the series that rules and dashboards read.
     """
     spec = monitors_spec(settings)
     if (problem := too_few_series(spec)) is not None:
@@ -341,12 +345,12 @@ def shown_monitors(settings: Settings) -> MonitorsSpec:
 
 
 def monitors_spec(settings: Settings) -> MonitorsSpec:
-    """Estimators of every model.
+    """Build the spec of the estimators of every model.
 
     Raises
     ------
     SettingsError
-        Two entries give series of the same name, or `per_class` names none of them.
+        If a forgetting is listed twice, or `per_class` names none of them.
     """
     monitors = settings.monitors
     names = [spec.name for spec in monitors.forgetting]

@@ -1,4 +1,4 @@
-"""How state is opened: the store the settings ask for, and what continues from it."""
+"""Opening of the state: the store of the settings, and the objects restored from it."""
 
 from __future__ import annotations
 
@@ -68,12 +68,12 @@ class HostClocks:
     """Clocks of the host."""
 
     wall_ms: Callable[[], int] = lambda: time.time_ns() // 1_000_000
-    """Milliseconds since the epoch; may be set."""
+    """Milliseconds since the epoch, by a clock that may be set."""
     monotonic: Callable[[], float] = time.monotonic
     """Monotonic clock in seconds."""
 
 
-def consume_loop_spec(  # noqa: PLR0913  # parts that tests bring of their own
+def consume_loop_spec(  # noqa: PLR0913  # tests replace parts
     settings: Settings,
     topics: Mapping[str, Topic],
     telemetry: Telemetry,
@@ -84,7 +84,20 @@ def consume_loop_spec(  # noqa: PLR0913  # parts that tests bring of their own
     *,
     discard: bool = False,
 ) -> ConsumeLoopSpec:
-    """Functions by which the daemon's reading loop opens and commits state; `discard` as `state_opening`."""
+    """Build the parts of the consume loop.
+
+    Parameters
+    ----------
+    settings, topics, telemetry, deliveries, clocks, publisher, discard
+        As of `state_opening`.
+    schemas
+        Schemas that decoders need; None if no format needs any.
+
+    Raises
+    ------
+    SettingsError
+        If settings contradict each other.
+    """
     state = settings.state
     commits = CommitSpec(state.commit_interval / 1_000, state.commit_events)
     dead_letters = None if settings.standby.enabled else build_dead_letters(settings, telemetry)
@@ -109,12 +122,12 @@ def consume_loop_spec(  # noqa: PLR0913  # parts that tests bring of their own
 
 
 def backups_spec(settings: Settings) -> BackupsSpec | None:
-    """Location of backups, and how often they are made; None where none are set up.
+    """Build the spec of backups; None if no directory is set.
 
     Raises
     ------
     SettingsError
-        They would lie in the state itself.
+        If the directory is inside of that of the state.
     """
     section, state = settings.state.backups, settings.state.directory
     if section.directory is None:
@@ -128,7 +141,7 @@ def backups_spec(settings: Settings) -> BackupsSpec | None:
     return BackupsSpec(section.directory, seconds, section.keep, section.command)
 
 
-def state_opening(  # noqa: PLR0913  # parts that tests bring of their own
+def state_opening(  # noqa: PLR0913  # tests replace parts
     settings: Settings,
     topics: Mapping[str, Topic],
     telemetry: Telemetry,
@@ -139,11 +152,30 @@ def state_opening(  # noqa: PLR0913  # parts that tests bring of their own
     *,
     discard: bool = False,
 ) -> Callable[[], State]:
-    """A function that opens state where the last durable commit left it.
+    """Return a function that opens the store and restores the state of its last durable commit.
 
-    It raises StateRefused, or StateFailed, of the store; StateRefused, too, if settings have changed in a way
-    under which the state cannot be gone on from, or if state in memory would leave one on disk behind, unless
-    `discard` says so. A test gives `clocks` of its own.
+    The function raises StateFailed if the disk fails, and StateRefused if the store cannot be used, if
+    settings have changed in a way that the state does not allow, or, without `discard`, if state is in memory
+    although there is one on disk.
+
+    Parameters
+    ----------
+    settings
+        Settings of the daemon.
+    topics
+        Side and decoder of each topic by name.
+    telemetry
+        Receives internal events.
+    deliveries
+        Deliveries of the process; None: built from the settings.
+    clocks
+        Clocks of the host, replaced by tests.
+    dead_letters
+        Writer of the dead-letter topic; None without one, or with replicas.
+    publisher
+        Publisher of the process; None without topics of results.
+    discard
+        Whether to start with state in memory although there is one on disk.
     """
     outgoing = deliveries or build_deliveries(settings, telemetry)
     estimators = specs.monitors_spec(settings)
@@ -215,7 +247,7 @@ def state_opening(  # noqa: PLR0913  # parts that tests bring of their own
         except BaseException:
             store.close()
             raise
-        return_freed_memory()  # what was read of the store takes half as much again as what is kept
+        return_freed_memory()  # reading the store takes half as much memory again as the restored objects
         hints = pipeline.predictions.active_hints if notifies_of_hints(settings) else None
         compared = monitors.comparisons
         alerting = Alerting(
@@ -252,9 +284,12 @@ def state_opening(  # noqa: PLR0913  # parts that tests bring of their own
 
 
 def build_overflow(settings: Settings, saved: RecoveredState) -> Overflow | None:
-    """Entries of the join outside its table; None where the store keeps none.
+    """Restore the join's entries outside its table; None if the store keeps none.
 
-    Raises StateDamaged where those it has are none.
+    Raises
+    ------
+    StateDamaged
+        If the stored entries cannot be read.
     """
     if saved.runs is None:
         return None
@@ -265,7 +300,13 @@ def build_overflow(settings: Settings, saved: RecoveredState) -> Overflow | None
 def restored(
     checkpoint: Checkpoint, saved: RecoveredState, settings: Settings, over: StartOver | None = None
 ) -> RestoreReport:
-    """Go on from what a store has, beginning `over` anew; raises StateDamaged where that is none."""
+    """Restore a checkpoint from the last commit, except for the parts that begin anew (`over`).
+
+    Raises
+    ------
+    StateDamaged
+        If the commit cannot be read.
+    """
     with damage_named(settings.state.directory):
         return checkpoint.restore(saved, over=over)
 
@@ -273,14 +314,14 @@ def restored(
 def build_maintenance(
     settings: Settings, pipeline: Pipeline, saved: RecoveredState
 ) -> StoreMaintenance | None:
-    """Merges of the join's entries outside its table; None where there are none."""
+    """Build the merges of the join's entries outside its table; None if the store keeps none."""
     if saved.runs is None:
         return None
     return StoreMaintenance(pipeline, saved.runs, settings.state.directory)
 
 
 def open_store(settings: Settings) -> Store:
-    """The store the settings ask for; raises as `specs.store_kind` and as its `open`."""
+    """Open the store of the settings; raises as `specs.store_kind` and `StoreKind.open`."""
     return specs.store_kind(settings).open(specs.rocks_spec(settings))
 
 

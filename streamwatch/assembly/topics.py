@@ -1,4 +1,4 @@
-"""What each topic carries, and who decodes it."""
+"""Properties and decoders of topics, built from the `topics` section."""
 
 from __future__ import annotations
 
@@ -43,11 +43,9 @@ from streamwatch.settings.topics import (
     paths_written,
 )
 
-# What the settings say of each topic: side, namespace, formats.
-
 
 def sides(section: TopicsSection) -> dict[str, Side]:
-    """Sides of all topics, in the order of the settings."""
+    """Return the side of each topic by name, in the order of the settings."""
     labels = {topic.name for topic in section.labels}
     found: dict[str, Side] = {
         topic.name: "both" if topic.name in labels else "prediction" for topic in section.predictions
@@ -58,12 +56,12 @@ def sides(section: TopicsSection) -> dict[str, Side]:
 
 
 def namespaces_by_topic(section: TopicsSection) -> dict[str, str]:
-    """The namespace of each topic's ids."""
+    """Return the namespace of the ids of each topic by name."""
     return {topic.name: topic.namespace for topic in (*section.predictions, *section.labels)}
 
 
 def shared_models(section: TopicsSection) -> dict[str, list[str]]:
-    """Models that mappings name as constants in several namespaces: each is evaluated as one."""
+    """Return the namespaces of each model that mappings name as a constant in several namespaces."""
     found: dict[str, set[str]] = {}
     for topic in section.predictions:
         for mapping in topic.all_mappings:
@@ -73,17 +71,17 @@ def shared_models(section: TopicsSection) -> dict[str, list[str]]:
 
 
 def formats_by_topic(section: TopicsSection) -> dict[str, FormatSection]:
-    """Format of each topic's records."""
+    """Return the format of the values of each topic by name."""
     return {topic.name: topic.format for topic in (*section.predictions, *section.labels)}
 
 
 def key_formats_by_topic(section: TopicsSection) -> dict[str, FormatSection]:
-    """Format of the keys of each topic's records."""
+    """Return the format of the keys of each topic by name."""
     return {topic.name: topic.key_format for topic in (*section.predictions, *section.labels)}
 
 
 def schema_formats(section: TopicsSection) -> dict[str, str]:
-    """Formats of the topics that need schemas, of values or keys, in words."""
+    """Describe the formats of topics whose values or keys need schemas, by name of the topic."""
     keys = key_formats_by_topic(section)
     named = {
         name: values.type
@@ -95,14 +93,11 @@ def schema_formats(section: TopicsSection) -> dict[str, str]:
 
 
 WITHOUT_SCHEMA: Final = frozenset({"json", "text"})
-"""Formats that say by themselves what is in a value."""
-
-
-# Mappings and envelopes of the settings → what decoders are given.
+"""Formats that need no schema."""
 
 
 def mappings_of(section: TopicsSection) -> dict[str, tuple[SidedMapping, ...]]:
-    """Mappings of all topics, those of predictions first."""
+    """Return the mappings of each topic by name, those of predictions before those of labels."""
     found: dict[str, tuple[SidedMapping, ...]] = {}
     both: tuple[tuple[Literal["prediction", "label"], Sequence[TopicSection]], ...] = (
         ("prediction", section.predictions),
@@ -119,12 +114,12 @@ def mappings_of(section: TopicsSection) -> dict[str, tuple[SidedMapping, ...]]:
 
 
 def envelopes_of(section: TopicsSection) -> dict[str, EnvelopeKind | None]:
-    """Envelope of each topic's records.
+    """Return the envelope of each topic by name; None without one.
 
     Raises
     ------
     SettingsError
-        There is no such envelope.
+        If there is no such envelope.
     """
     return {topic.name: _envelope(topic.envelope) for topic in (*section.predictions, *section.labels)}
 
@@ -136,7 +131,7 @@ def _envelope(name: str | None) -> EnvelopeKind | None:
 
 
 def texts_of(section: TopicsSection) -> dict[str, tuple[TextRule, ...]]:
-    """Texts of each topic's values that hold more."""
+    """Return the rules for texts to be decoded inside the values of each topic by name (`decode`)."""
     return {
         topic.name: tuple(TextRule(path, written) for path, written in topic.decode.items())
         for topic in (*section.predictions, *section.labels)
@@ -144,7 +139,7 @@ def texts_of(section: TopicsSection) -> dict[str, tuple[TextRule, ...]]:
 
 
 def topic_mapping(section: MappingSection, envelope: str | None = None) -> TopicMapping:
-    """One mapping of a topic; what it does not say is as its envelope has it."""
+    """Build a mapping of a topic; unset fields have the defaults of the envelope."""
     kind, known = section.kind, _envelope(envelope)
     defaults = {} if known is None else dict(known.defaults)
     mapping = TopicMapping(
@@ -196,22 +191,22 @@ def _scores(written: str | ScoreArraySection | None) -> str | ScoreArray | None:
 def build_topics(
     settings: Settings, readers: Readers | None = None, *, ids_as_text: bool = False
 ) -> dict[str, Topic]:
-    """Side and decoder of each topic.
+    """Build side and decoder of each topic by name.
 
     Parameters
     ----------
     settings
-        Whatever the operator chose.
+        Settings of the daemon.
     readers
         Readers of the registry's schemas; None without a registry.
     ids_as_text
-        Whether ids are as records have them, to be shown; the state has keys of them, within their namespace.
+        Whether events have the ids of records, to be shown, instead of keys of them within their namespace.
 
     Raises
     ------
     SettingsError
-        A constant or an alias in a mapping is no valid name, a format cannot be used, or dead letters go to
-        a topic that is read.
+        If a constant or an alias in a mapping is not a valid name, a format cannot be used, or the
+        dead-letter topic is one that is read.
     """
     if (dead := settings.kafka.dead_letter_topic) in sides(settings.topics):
         raise SettingsError(f"kafka.dead_letter_topic: expected a topic that is not read, got {dead!r}")
@@ -224,7 +219,7 @@ def build_topics(
     vocabulary = Vocabulary()
     for name, side in sides(settings.topics).items():
         try:
-            digest = settings.outcomes.topic is None  # outcomes hold ids
+            digest = settings.outcomes.topic is None  # published outcomes contain ids
             keys = None if ids_as_text else id_keys(namespaces[name], digest=digest)
             spec = decoder_spec(
                 name, side, mappings[name], envelopes[name], keys, vocabulary, folds, texts[name]
@@ -237,12 +232,12 @@ def build_topics(
 
 
 def with_keys(values: Decoder, topic: str, section: FormatSection, readers: Readers | None) -> Decoder:
-    """Decoder of a topic whose keys have a format; the one of its values where keys are text.
+    """Wrap the decoder of a topic's values in one of its keys, if the format of the keys needs schemas.
 
     Raises
     ------
     SettingsError
-        The format cannot be used.
+        If the format cannot be used.
     """
     if section.type in WITHOUT_SCHEMA:
         return values
@@ -255,14 +250,14 @@ def with_keys(values: Decoder, topic: str, section: FormatSection, readers: Read
 
 
 def build_decoder(spec: DecoderSpec, section: FormatSection, readers: Readers | None = None) -> Decoder:
-    """Decoder of one topic by its format.
+    """Build the decoder of a topic by its format.
 
     Raises
     ------
     SettingsError
-        There is no such format, or it cannot be used.
+        If there is no such format, or it cannot be used.
     ValueError
-        The mapping cannot be used.
+        If the mapping cannot be used.
     """
     kind = KINDS.get(section.type)
     if kind is None:
@@ -278,7 +273,7 @@ def build_decoder(spec: DecoderSpec, section: FormatSection, readers: Readers | 
 
 
 def _fixed(section: FormatSection) -> SchemaRef | None:
-    """The registry's schema of every record; None where each names its own, or a file has it."""
+    """Return the registry's schema of every record; None if records name theirs, or it is in a file."""
     if section.subject is not None:
         return Version(section.subject, section.version)
     return section.schema_id

@@ -1,11 +1,11 @@
-"""Compiling whatever `streamwatch run` calls before it is needed, or loading what was compiled before.
+"""Compiling of the functions that `streamwatch run` calls, before they are needed, or loading from the cache.
 
     python -m streamwatch.assembly.warming        (the second process: reads names of steps, a line each)
 
-Where nothing has been compiled yet, a second process compiles beside the first. Each takes the next step that
-neither has begun; what one has compiled, the other loads from the cache. Estimators stay with the first, as
-they depend on the settings, except for verdicts by cohorts: while the first compiles the kernel, these are
-compiled by the second, before all else.
+If nothing has been compiled yet, a second process compiles beside the first. Each takes the next step that
+neither has begun; functions compiled by one are loaded from the cache by the other. Estimators are compiled
+by the first process, as they depend on the settings, except for verdicts by cohorts, which the second
+compiles before all else.
 """
 
 from __future__ import annotations
@@ -62,24 +62,27 @@ STEPS: Final[dict[str, Callable[[], object]]] = {
     "buckets": warm_up_buckets,
     "rows": warm_up_rows,
 }
-"""What depends on no settings, what takes longest first; before it, what the first process needs next."""
+"""Compiling steps that do not depend on settings, by name.
+
+The first step is needed by the first process soonest; the others are ordered by duration, longest first.
+"""
 
 
 def warm_up_run(settings: Settings, *, everything: bool = False) -> WarmUpResult:
-    """Warm up estimators, join, merge and readers as a daemon with these settings needs them.
+    """Compile or load estimators, join, merge and readers as a daemon with these settings needs them.
 
     Parameters
     ----------
     settings
-        Whatever the operator chose.
+        Settings of the daemon.
     everything
-        Whatever the state and the order of these settings, warm up for all of them, for Spark's buckets and
-        for files of outcomes: what is kept serves any of them later.
+        Whether to take all steps, including those for other kinds of state, orders of outcomes, Spark's
+        buckets and files of outcomes, to fill the cache for later uses.
 
     Returns
     -------
     WarmUpResult
-        That of the estimators.
+        Result of the estimators.
     """
     fresh = nothing_is_compiled()
     waiting = deque(name for name in STEPS if everything or _is_needed(name, settings, fresh=fresh))
@@ -97,13 +100,13 @@ def warm_up_run(settings: Settings, *, everything: bool = False) -> WarmUpResult
 
 
 def _take(waiting: deque[str]) -> None:
-    """Take steps from the right until none is left."""
+    """Execute steps from the right until none is left."""
     while (name := _next(waiting.pop)) is not None:
         STEPS[name]()
 
 
 def _next(pop: Callable[[], str]) -> str | None:
-    """The next step, or None where the other process has taken the last."""
+    """Take the next step; None if the other process has taken the last."""
     try:
         return pop()
     except IndexError:
@@ -111,13 +114,14 @@ def _next(pop: Callable[[], str]) -> str | None:
 
 
 def _is_needed(name: str, settings: Settings, *, fresh: bool) -> bool:
-    """Whether a daemon with these settings calls what the step compiles.
+    """Return whether a daemon with these settings calls functions that the step compiles.
 
-    What the source of records calls, it loads when it starts; only what is to be compiled is compiled here.
+    The source of records loads its functions from the cache when it starts; they need a step only if nothing
+    is compiled yet (`fresh`).
     """
     if name in ("client", "batches read"):
         return fresh
-    if name == "cohorts":  # otherwise they are loaded with the other estimators
+    if name == "cohorts":  # if compiled, they are loaded with the other estimators
         return fresh and settings.monitors.cohort_verdicts
     if name == "order":
         return specs.join_spec(settings).order == "prediction_time"
@@ -129,7 +133,7 @@ def _is_needed(name: str, settings: Settings, *, fresh: bool) -> bool:
 
 
 def nothing_is_compiled() -> bool:
-    """Tell whether there is a cache for compiled functions, and none in it or in the installation yet."""
+    """Return whether the cache of compiled functions is writable, and it and the installation have none."""
     from streamwatch.core.jit.cache import cache_directory, kernel_hash  # noqa: PLC0415 - it loads numba
 
     directory = cache_directory()
@@ -140,10 +144,11 @@ def nothing_is_compiled() -> bool:
 
 @contextmanager
 def _second_process(waiting: deque[str]) -> Generator[list[str]]:
-    """Let a second process take steps from the left while this one does its own.
+    """Let a second process execute steps from the left while this process executes its own.
 
-    Gives the names of the steps that it has done, complete once it is left; a step that it did not finish is
-    back in `waiting` then. Without steps or a second processor there is none.
+    Yields a list of the names of steps that the second process has finished, complete at the end of the
+    context; a step that it did not finish is put back into `waiting`. Without steps or a second processor no
+    process is started.
     """
     done: list[str] = []
     if not waiting or not sys.executable or _processors() == 1:
@@ -173,7 +178,7 @@ def _second_process(waiting: deque[str]) -> Generator[list[str]]:
 def _hand_out(
     waiting: deque[str], done: list[str], functions: list[str], steps: IO[str], answers: IO[str]
 ) -> None:
-    """Give the second process one step after another; one that ends early wrote why to stderr."""
+    """Send the second process one step after another; if it fails, its reason is on stderr."""
     with suppress(BrokenPipeError), steps:
         while (name := _next(waiting.popleft)) is not None:
             answer = ""
@@ -196,7 +201,7 @@ def _processors() -> int:
 
 
 def compile_steps(steps: Iterable[str], answer: Callable[[str], object]) -> None:
-    """Take each step that is named, and answer with the functions that were compiled for it, as JSON."""
+    """Execute each named step, and answer with the names of the functions compiled by it, as a JSON list."""
     compiled: list[str] = []
 
     def observe(function: str, done: bool) -> None:  # noqa: FBT001 - as jit calls it
@@ -214,16 +219,13 @@ def compile_steps(steps: Iterable[str], answer: Callable[[str], object]) -> None
 
 
 def end_with(parent: int, every_seconds: float = 0.5) -> None:
-    """End this process once its parent is gone, in the middle of a step too; to be run by a thread.
-
-    A step takes up to half a minute, and nobody waits for it any longer.
-    """
+    """End this process once its parent is gone, even during a step of half a minute; run in a thread."""
     while os.getppid() == parent:
         time.sleep(every_seconds)
     os._exit(1)
 
 
 if __name__ == "__main__":
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the first process, which ends this one
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # at Ctrl-C the first process ends this one
     threading.Thread(target=end_with, args=(os.getppid(),), daemon=True).start()
     compile_steps(sys.stdin, lambda line: print(line, flush=True))  # noqa: T201 - this is the answer

@@ -1,4 +1,4 @@
-"""Commands. Each file is one; what is heavy is imported when its command runs, so that `--help` is quick."""
+"""Commands, one a file. Slow imports are made when a command runs, so that `--help` is quick."""
 
 from __future__ import annotations
 

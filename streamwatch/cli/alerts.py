@@ -1,6 +1,6 @@
-"""`streamwatch alerts`: test notifications to the receivers."""
+"""`streamwatch alerts`: sends test notifications to the receivers."""
 
-# ruff: noqa: PLC0415  # what is heavy is imported when a command needs it
+# ruff: noqa: PLC0415  # slow imports are made when a command needs them
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ app = typer.Typer(
 
 @app.callback()
 def _group() -> None:
-    """Keep `test` a command of its own while it is the only one."""
+    """Make `test` a subcommand, although it is the only one."""
 
 
 @app.command("test")
@@ -88,7 +88,7 @@ def send_test(
 
 
 async def _try_all(settings: Settings, receiver: str | None, *, hint: bool) -> bool:
-    """Show the result of each receiver as it comes; return whether all accepted."""
+    """Print the result of each receiver as it arrives; return whether all accepted."""
     from streamwatch.assembly.alerts import try_receivers
 
     trials = [show(trial) async for trial in try_receivers(settings, receiver, hint=hint)]
@@ -96,7 +96,7 @@ async def _try_all(settings: Settings, receiver: str | None, *, hint: bool) -> b
 
 
 def show(trial: Trial) -> Trial:
-    """One line with a tick or a cross."""
+    """Print the result of a receiver with a tick or a cross, and return it."""
     good = trial.problem is None
     sign, color = ("✓", typer.colors.GREEN) if good else ("✗", typer.colors.RED)
     result = f"delivered in {trial.milliseconds} ms" if good else f"not delivered: {trial.problem}"

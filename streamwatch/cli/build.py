@@ -1,4 +1,4 @@
-"""Description of what is installed: for bug reports, and to distinguish two installations."""
+"""Version and build of the installation, for bug reports."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ _COMPONENTS: Final = ("numba", "numpy", "aiokafka", "rocksdict", "msgspec")
 
 
 def build(package: Path = _PACKAGE) -> str:
-    """Identity of the code that runs: what `STREAMWATCH_BUILD` says, as images do, else a hash of its files.
+    """Return the identity of the code: the variable `STREAMWATCH_BUILD`, which images set, else a hash.
 
-    The hash is of names and contents of the package's Python files, 12 hexadecimal digits: equal for equal
-    code, however it was installed.
+    The hash, of 12 hexadecimal digits, is of the names and contents of the package's Python files: equal for
+    equal code.
     """
     given = os.environ.get("STREAMWATCH_BUILD")
     if given:
@@ -33,7 +33,7 @@ def build(package: Path = _PACKAGE) -> str:
 
 
 def description() -> str:
-    """Version, build, interpreter and the versions of the main dependencies, on two lines."""
+    """Return version, build, interpreter and versions of the main dependencies, on two lines."""
     parts = [f"Python {platform.python_version()}", *(f"{name} {_version(name)}" for name in _COMPONENTS)]
     return f"streamwatch {__version__} (build {build()})\n{', '.join(parts)}, {platform.platform(terse=True)}"
 

@@ -1,6 +1,6 @@
-"""`streamwatch catalogue`: what is computed, by which formula, from whom, and at what cost."""
+"""`streamwatch catalogue`: lists estimators with formula, source, parameters and cost."""
 
-# ruff: noqa: PLC0415  # what is heavy is imported when a command needs it
+# ruff: noqa: PLC0415  # slow imports are made when a command needs them
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ TITLES: dict[Kind, str] = {
     "revisions": "measures of the first and the last prediction of an id, faded (join.conflicts: both, "
     "monitors.revisions)",
 }
-"""What each kind is, in a line."""
+"""Description of each kind."""
 _LABEL = 15
 
 
@@ -75,7 +75,7 @@ def catalogue(
 
 
 def document() -> dict[Kind, list[Line]]:
-    """The catalogue as plain values, by kind."""
+    """Return the catalogue as JSON-like values by kind."""
     import msgspec
 
     from streamwatch.core.estimators.catalogue import listed
@@ -84,7 +84,7 @@ def document() -> dict[Kind, list[Line]]:
 
 
 def show(listed: dict[Kind, list[Line]], console: Console) -> None:
-    """Write the catalogue for a person: wrapped and in color on a terminal, a line per fact elsewhere."""
+    """Print the catalogue: wrapped and in color on a terminal, a line per fact elsewhere."""
     from rich.text import Text
 
     for number, (kind, lines) in enumerate(listed.items()):
@@ -106,7 +106,7 @@ def _choice(parameter: Line) -> str:
 
 
 def _fact(label: str, content: str, console: Console) -> None:
-    """One fact under its label; what does not fit the terminal goes on below itself."""
+    """Print a fact after its label, wrapped and indented on a terminal."""
     import textwrap
 
     from rich.text import Text

@@ -1,6 +1,6 @@
-"""`streamwatch check`: whether `run` would work, and how large it can grow."""
+"""`streamwatch check`: checks that `run` can work, and computes its worst-case memory and disk."""
 
-# ruff: noqa: PLC0415  # what is heavy is imported when a command needs it
+# ruff: noqa: PLC0415  # slow imports are made when a command needs them
 
 from __future__ import annotations
 
@@ -28,9 +28,9 @@ def check(
 
         streamwatch check -c prod.yaml
 
-    It creates nothing, and reads one batch of each topic, of which it shows
-    what the mappings make and whether predictions and labels meet. What must
-    be changed comes last.
+    It writes nothing. It decodes one batch of each topic with the mappings, and
+    shows events, invalid records, and whether predictions match labels.
+    Problems are listed last.
 
     Exit codes: 0 if everything is in order, 2 if something must be changed.
     """
@@ -53,7 +53,7 @@ def check(
 
 
 def show(result: CheckResult, *, verbose: bool = True) -> None:
-    """One line with a tick or a cross, its details below."""
+    """Print a result with a tick or a cross, and its details below unless they are folded."""
     sign, color = ("✓", typer.colors.GREEN) if result.good else ("✗", typer.colors.RED)
     folded = result.folded and not verbose and result.details
     typer.echo(f"{typer.style(sign, fg=color)} {result.what}{' (--verbose says of what)' if folded else ''}")

@@ -1,6 +1,6 @@
-"""`streamwatch compile`: the estimators, compiled ahead of the first start."""
+"""`streamwatch compile`: compiles the estimators ahead of the first start."""
 
-# ruff: noqa: PLC0415  # what is heavy is imported when a command needs it
+# ruff: noqa: PLC0415  # slow imports are made when a command needs them
 from __future__ import annotations
 
 import os
@@ -20,9 +20,6 @@ if TYPE_CHECKING:
     from streamwatch.core.estimators.warming import WarmUpResult
 
 
-# Progress of the compiler on standard error, for commands that may be the first to need some estimators.
-
-
 REPORT_SECONDS = 10.0
 _FIRST = (
     "compiling the estimators for these settings, once on this machine; later starts load them from a cache"
@@ -33,16 +30,16 @@ _FIRST = (
 def reporting_compilation(
     report: Callable[[str], None] | None = None, every_seconds: float = REPORT_SECONDS
 ) -> Generator[Callable[[], int]]:
-    """Report what is being compiled and for how long, from the first function that no cache has.
+    """Report progress of compiling in the block, from the first function that is not in the cache.
 
-    Yields a function that returns how many were compiled so far.
+    Yields a function that returns the number of functions compiled so far.
 
     Parameters
     ----------
     report
-        Takes a line; standard error if absent.
+        Called with each line; None: lines go to stderr.
     every_seconds
-        Time from one line to the next while a function is being compiled.
+        Interval of lines while a function is being compiled.
     """
     from streamwatch.core.jit.observers import observers
 
@@ -56,7 +53,7 @@ def reporting_compilation(
 
 
 class _Reporter:
-    """Counts functions and seconds; a thread reports while the compiler occupies the command."""
+    """Counts compiled functions; a thread reports while the compiler blocks the command."""
 
     def __init__(self, report: Callable[[str], None], every_seconds: float) -> None:
         self._report = report
@@ -68,7 +65,7 @@ class _Reporter:
         self._thread: threading.Thread | None = None
 
     def hear(self, function: str, done: bool) -> None:  # noqa: FBT001 - as jit calls it
-        """Take note that a function begins to be compiled, or is."""
+        """Note that compiling of a function begins, or is `done`."""
         if done:
             self._functions += 1
             self._function = ""
@@ -81,11 +78,11 @@ class _Reporter:
             self._thread.start()
 
     def compiled(self) -> int:
-        """Functions compiled so far."""
+        """Return the number of functions compiled so far."""
         return self._functions
 
     def leave(self) -> None:
-        """End the thread, and report how many functions were compiled in how long."""
+        """End the thread, and report the number of functions and the time."""
         self._over.set()
         if self._thread is not None:
             self._thread.join()
@@ -133,7 +130,7 @@ def compile_estimators(config: ConfigFile = None, overrides: Overrides = None) -
     from streamwatch.settings import SettingsError
 
     began = time.monotonic()
-    fresh = nothing_is_compiled()  # what is loaded then was compiled by the second process
+    fresh = nothing_is_compiled()  # then loaded functions were compiled by the second process
     try:
         with reporting_compilation() as compiled:
             warmth = warm_up_run(settings, everything=True)
@@ -147,7 +144,7 @@ def compile_estimators(config: ConfigFile = None, overrides: Overrides = None) -
 
 
 def kept(warmth: WarmUpResult) -> bool:
-    """Tell whether the functions compiled now are kept for the next start."""
+    """Return whether the compiled functions are kept in a cache for the next start."""
     return warmth.cache_directory is not None and os.access(warmth.cache_directory, os.W_OK)
 
 

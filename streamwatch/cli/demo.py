@@ -1,6 +1,6 @@
-"""`streamwatch demo`: see it catch a drift, with nothing installed beside it."""
+"""`streamwatch demo`: runs an embedded broker, simulated models and the daemon in one process."""
 
-# ruff: noqa: PLC0415  # what is heavy is imported when a command needs it
+# ruff: noqa: PLC0415  # slow imports are made when a command needs them
 
 from __future__ import annotations
 

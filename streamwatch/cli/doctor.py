@@ -1,6 +1,6 @@
-"""`streamwatch doctor`: what a colleague would say about a running daemon."""
+"""`streamwatch doctor`: examines a running daemon and lists its problems."""
 
-# ruff: noqa: PLC0415  # what is heavy is imported when a command needs it
+# ruff: noqa: PLC0415  # slow imports are made when a command needs them
 
 from __future__ import annotations
 
@@ -31,11 +31,11 @@ if TYPE_CHECKING:
     from streamwatch.settings import Settings
 
 EXIT_FINDINGS = 1
-"""Exit code where something was found."""
+"""Exit code if a problem was found."""
 
 
 class FailOn(StrEnum):
-    """Weights of findings, as options name them: those of `streamwatch.admin.doctor.facts.Weight`."""
+    """Values of `--fail-on`: names of `streamwatch.admin.doctor.facts.Weight`."""
 
     NOTHING_WORKS = "nothing-works"
     NOTHING_TRUE = "nothing-true"
@@ -82,7 +82,7 @@ def doctor(  # noqa: PLR0913  (one parameter per option)
 
     It reads the daemon's metrics, models and health twice, changes nothing and
     joins no consumer group. Each finding states the figure, the likely cause,
-    and what to change; what is found of four models or more is listed once.
+    and what to change; a finding about four models or more is listed once.
 
     Weights, the greatest first: nothing-works (nothing is read or shown),
     nothing-true (numbers of a model or topic are missing or mean nothing),

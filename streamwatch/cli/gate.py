@@ -1,6 +1,6 @@
-"""`streamwatch gate`: whether a challenger may replace the champion, for pipelines and rollouts."""
+"""`streamwatch gate`: verdict on a challenger as an exit code, for pipelines and rollouts."""
 
-# ruff: noqa: PLC0415  # what is heavy is imported when a command needs it
+# ruff: noqa: PLC0415  # slow imports are made when a command needs them
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from streamwatch.assembly.gate import Verdict
 
 EXIT_UNANSWERED = 3
-"""Exit code where the daemon cannot be asked, or does not compare the two models."""
+"""Exit code if the daemon cannot be reached, or does not compare the two models."""
 
 
 def gate(  # noqa: PLR0913  (one parameter per option)

@@ -1,6 +1,6 @@
-"""Histories of models for `streamwatch tune`: replayed from recordings, or as a daemon keeps them."""
+"""Histories of models for `streamwatch tune`: from recordings, a state directory or a daemon's API."""
 
-# ruff: noqa: PLC0415  # what is heavy is imported when a command needs it
+# ruff: noqa: PLC0415  # slow imports are made when a command needs them
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 def recorded(read: Callable[[], ReplaySpec]) -> dict[str, History]:
-    """Replay recordings for the outcomes of every model; what is wrong with them is refused."""
+    """Replay recordings and return the outcomes of every model; ends the command at an error."""
     from rich.console import Console
 
     from streamwatch.history.recordings.file import RecordingError
@@ -47,9 +47,9 @@ def kept(
     until_ms: int | None,
     seed: int,
 ) -> dict[str, History | Unfit]:
-    """Histories from the past that a daemon keeps: of its state directory, or by its API.
+    """Read the histories that a daemon keeps, from its state directory or its API.
 
-    What cannot be read is refused.
+    Ends the command at an error.
     """
     from streamwatch.admin.state_contents import state_pasts
     from streamwatch.core.estimators.past import HOUR_S, merged
@@ -61,7 +61,7 @@ def kept(
     try:
         if state is not None:
             pasts = state_pasts(state)
-            until_s = int(time.time()) + HOUR_S  # as the API leaves out what is dated in the future
+            until_s = int(time.time()) + HOUR_S  # later outcomes are left out, as by the API
             counts = {
                 name: counts_of(
                     seamless(merged(views, pasts.days), pasts.days, until_s), in_folds=len(views) > 1

@@ -1,6 +1,6 @@
-"""`streamwatch inspect`: settings guessed from what topics carry."""
+"""`streamwatch inspect`: proposes settings from samples of topics."""
 
-# ruff: noqa: PLC0415  # what is heavy is imported when a command needs it
+# ruff: noqa: PLC0415  # slow imports are made when a command needs them
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from streamwatch.settings import Settings
 
 EXIT_UNGUESSED = 1
-"""Exit code where something could not be guessed."""
+"""Exit code if something could not be guessed."""
 
 
 def inspect(  # noqa: PLR0913  # one parameter per option
@@ -176,13 +176,14 @@ def _of_files(files: list[str], most: int) -> tuple[Mapping[str, Sequence[Record
 
 
 def _of_kafka(topics: list[str], settings: Settings, most: int) -> tuple[PlainSamples, str]:
-    """Sample the topics, showing the progress."""
+    """Sample the topics with a progress bar; return the samples, and a description of their origin."""
     import asyncio
 
     from rich.console import Console
     from rich.progress import Progress
 
-    from streamwatch.assembly.inspection import kafka_spec, plain_samples
+    from streamwatch.assembly.inspection import plain_samples
+    from streamwatch.assembly.specs import kafka_spec
     from streamwatch.edge.sources.kafka import KafkaUnreachable, ReadDenied, TopicsMissing
     from streamwatch.edge.sources.kafka.checking import sample
 
@@ -193,7 +194,7 @@ def _of_kafka(topics: list[str], settings: Settings, most: int) -> tuple[PlainSa
             found = asyncio.run(reading)
         except (KafkaUnreachable, TopicsMissing, ReadDenied) as error:
             refuse(str(error))
-        except (OSError, ValueError) as error:  # certificates and keys are read before anybody is asked
+        except (OSError, ValueError) as error:  # faulty certificates and keys
             refuse(f"kafka.security: {error}")
     read = ", ".join(f"{len(s.records):,} of {s.in_log:,} records of {name}" for name, s in found.items())
     return asyncio.run(plain_samples({name: s.records for name, s in found.items()}, settings)), read

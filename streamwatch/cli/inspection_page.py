@@ -1,4 +1,4 @@
-"""What `streamwatch inspect` shows beside the settings: pairs, rates, delays, classes, lone ids."""
+"""Tables and lines of `streamwatch inspect` on stderr: mapping, pairs, rates, delays, classes, lone ids."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ from streamwatch.inspection.words import printable
 
 
 def escape(text: str) -> str:
-    """Text of records as it may be printed."""
+    """Escape control characters and rich's markup in a text of records."""
     return markup_escape(printable(text))
 
 
 def show(guess: Guess, sample: JoinedSample | None, console: Console) -> None:
-    """Print what was found; nothing of it is settings."""
+    """Print the guess and the join of the sample."""
     for note in guess.notes:
         console.print(escape(note))
     if guess.topics:
@@ -57,7 +57,10 @@ def show(guess: Guess, sample: JoinedSample | None, console: Console) -> None:
 
 
 def unmatched(sample: JoinedSample) -> list[str]:
-    """Say why predictions and labels of the sample may have met nothing, as far as their times show."""
+    """Describe how many unmatched predictions may be too young, and unmatched labels too old, for the sample.
+
+    Empty if records have no times.
+    """
     found: list[str] = []
     if lone := sample.predictions - sample.joined:
         cause = f"of {lone:,} predictions without a label"

@@ -1,6 +1,6 @@
-"""What commands share: where settings come from, and how an error ends a command."""
+"""Options shared by commands, loading of their settings, and refusals."""
 
-# ruff: noqa: PLC0415  # what is heavy is imported when a command needs it
+# ruff: noqa: PLC0415  # slow imports are made when a command needs them
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 DEFAULT_FILE = Path("streamwatch.yaml")
 EXIT_CONFIG = 2
-"""Exit code where the settings, or the world they describe, must be changed first."""
+"""Exit code if the settings, or the systems that they describe, must be changed first."""
 
 ConfigFile = Annotated[
     Path | None,
@@ -60,7 +60,7 @@ CaFile = Annotated[
 def address_of(
     url: str | None, token_file: Path | None, ca_file: Path | None, settings: Settings | None
 ) -> Address:
-    """Address of a daemon by options or settings; ends the command if its token cannot be read."""
+    """Return the address of a daemon by options or settings; ends the command if a token cannot be read."""
     from streamwatch.assembly.daemon_api import Address
 
     token = settings.http.read_token() if settings else None
@@ -78,7 +78,7 @@ def address_of(
 def read_settings(
     config: Path | None, overrides: list[str] | None, otherwise: Mapping[str, Any] | None = None
 ) -> Settings:
-    """Load the settings, or end the command with what is wrong with them."""
+    """Load the settings; ends the command with all faults if there are any."""
     from streamwatch.settings import SettingsError, load
 
     if config is None and DEFAULT_FILE.is_file():
@@ -92,7 +92,7 @@ def read_settings(
 def read_used_settings(
     config: Path | None, overrides: list[str] | None, used: Collection[str], otherwise: Mapping[str, Any]
 ) -> Settings:
-    """Load the settings for a command that uses only some sections; a fault in another one is a warning."""
+    """Load the settings for a command that uses only some sections; faults in others are warnings."""
     from streamwatch.settings import SettingsError, load_used
 
     if config is None and DEFAULT_FILE.is_file():

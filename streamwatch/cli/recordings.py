@@ -1,6 +1,6 @@
-"""Recordings that commands read: the options that say what their lines are, and how they are replayed."""
+"""Options of commands that read recordings, and the spec of a replay made from them."""
 
-# ruff: noqa: PLC0415  # what is heavy is imported when a command needs it
+# ruff: noqa: PLC0415  # slow imports are made when a command needs them
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ NO_KAFKA = {
     "kafka": {"bootstrap_servers": ["none:0"]},
     "topics": {"predictions": ["predictions"], "labels": ["labels"]},
 }
-"""Settings of Kafka that recordings do not need."""
+"""Values of required settings that recordings do not need."""
 USED = ("topics", "join", "time", "monitors", "folds")
-"""Sections of the settings that decide how a recording is evaluated; others may be faulty."""
+"""Sections of the settings that are used with recordings; others may be faulty."""
 Files = Annotated[
     list[str],
     typer.Argument(
@@ -62,12 +62,12 @@ def recorded_spec(
     unit: Literal["ms", "s", "us", "ns", "iso8601"] | None,
     layout: Literal["jsonl", "csv", "kcat", "parquet"] | None,
 ) -> ReplaySpec:
-    """Say how recordings are replayed, with the settings' topics, join, time and monitors.
+    """Build the spec of a replay from the settings and the options of a command.
 
     Raises
     ------
     SettingsError
-        A field, constant or alias is no valid name.
+        If a field, constant or alias is not a valid name.
     """
     from streamwatch.assembly import specs
     from streamwatch.assembly.replay import csv_columns, recorded_topics
@@ -90,7 +90,7 @@ def recorded_spec(
 
 
 def _columns(text: str | None) -> dict[str, str]:
-    """Read `prediction=y_hat,label=y`."""
+    """Parse `prediction=y_hat,label=y` to names of columns by field."""
     if text is None:
         return {}
     pairs = [part.partition("=") for part in text.split(",")]

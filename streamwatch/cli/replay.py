@@ -1,6 +1,6 @@
-"""`streamwatch replay`: the daemon's core over recorded events."""
+"""`streamwatch replay`: evaluates recorded events as the daemon would."""
 
-# ruff: noqa: PLC0415  # what is heavy is imported when a command needs it
+# ruff: noqa: PLC0415  # slow imports are made when a command needs them
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from streamwatch.cli.recordings import (
 from streamwatch.cli.report import require_formats, settings_text, versions, write
 
 EXIT_UNUSABLE = 1
-"""Exit code where no line could be used."""
+"""Exit code if no line could be used."""
 
 
 def replay(  # noqa: PLR0913  # one parameter per option

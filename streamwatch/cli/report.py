@@ -1,6 +1,6 @@
-"""`streamwatch report`: one page of a replay or of a running daemon."""
+"""`streamwatch report`: writes a page on a replay or a running daemon."""
 
-# ruff: noqa: PLC0415  # what is heavy is imported when a command needs it
+# ruff: noqa: PLC0415  # slow imports are made when a command needs them
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from streamwatch.settings import Settings
 
 _REPORTED_SECTIONS = ("topics", "join", "time", "monitors")
-"""Sections of the settings that decide what is evaluated; none of them holds a secret."""
+"""Sections of the settings that are printed in a report; they contain no secrets."""
 
 
 def report(  # noqa: PLR0913  # one parameter per option
@@ -93,7 +93,7 @@ def report(  # noqa: PLR0913  # one parameter per option
 
 
 def write(found: Source, paths: list[Path], option: str) -> None:
-    """Write the page of a source to files, and say so; `option` names where they were given."""
+    """Write the page of a source to files; errors name the `option` with which the files were given."""
     from streamwatch.history.reporting.page import page
     from streamwatch.history.reporting.sources import ReportError
     from streamwatch.history.samples import counted
@@ -111,7 +111,7 @@ def write(found: Source, paths: list[Path], option: str) -> None:
 
 
 def require_formats(paths: list[Path], option: str) -> None:
-    """Refuse files that are neither HTML nor Markdown, and a missing package, before anything is read."""
+    """End the command if a file is neither .html nor .md, or matplotlib is missing, before reading."""
     from streamwatch.history.reporting.sources import ReportError
     from streamwatch.history.reporting.writing import figure_class
 
@@ -145,14 +145,14 @@ def _of_replay(read: ReplaySpec, settings: Settings) -> Source:
 
 
 def settings_text(settings: Settings) -> str:
-    """Write the sections that decide what is evaluated, as YAML."""
+    """Return the sections of the settings that a report prints, as YAML."""
     from streamwatch.edge.yaml_text import block
 
     return block(settings.model_dump(mode="json", include=set(_REPORTED_SECTIONS)))
 
 
 def versions() -> dict[str, str]:
-    """Versions of what makes a report."""
+    """Return the versions of streamwatch, Python and numerical libraries, by name."""
     import platform
     from importlib.metadata import version
 

@@ -1,6 +1,6 @@
 """`streamwatch run`: the daemon."""
 
-# ruff: noqa: PLC0415  # what is heavy is imported when a command needs it
+# ruff: noqa: PLC0415  # slow imports are made when a command needs them
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ def run(
     from streamwatch.telemetry import capture_libraries, crash_of
 
     telemetry = build_telemetry(settings)
-    capture_libraries(telemetry.emit)  # to the end of the process: what is left open shows itself then
+    capture_libraries(telemetry.emit)  # until the process ends, when unclosed resources are reported
     try:
         asyncio.run(build_daemon(settings, telemetry, discard=discard).run())
     except REFUSALS as error:

@@ -1,6 +1,6 @@
-"""`streamwatch simulate`: something to watch, on your own Kafka."""
+"""`streamwatch simulate`: writes simulated predictions and labels to Kafka."""
 
-# ruff: noqa: PLC0415  # what is heavy is imported when a command needs it
+# ruff: noqa: PLC0415  # slow imports are made when a command needs them
 
 from __future__ import annotations
 
@@ -129,10 +129,11 @@ def simulate(  # noqa: PLR0913  # one parameter per option
 def _brokers(
     config: Path | None, servers: str | None, overrides: list[str] | None
 ) -> tuple[str, KafkaSpec | None]:
-    """Addresses of the brokers, and how they let clients in; None without settings: plain text."""
+    """Return the bootstrap servers, and the spec of the connection; None (plain text) without settings."""
     if config is None and not overrides:
         return servers or "localhost:9092", None
-    from streamwatch.assembly.inspection import kafka_spec, sampling_settings
+    from streamwatch.assembly.inspection import sampling_settings
+    from streamwatch.assembly.specs import kafka_spec
     from streamwatch.settings import SettingsError
 
     try:
@@ -143,7 +144,7 @@ def _brokers(
 
 
 async def _simulate(spec: SimulationSpec, brokers: KafkaSpec | None, console: Console) -> SimulationSummary:
-    """Run until the end or Ctrl-C, which still flushes and sums up."""
+    """Run the simulation until its end or Ctrl-C, after which records are still flushed."""
     import asyncio
     import signal
 
@@ -158,7 +159,7 @@ async def _simulate(spec: SimulationSpec, brokers: KafkaSpec | None, console: Co
         from streamwatch.edge.sources.kafka.client import security_options
 
         try:
-            await list_topics(brokers)  # says in words why brokers let nobody in
+            await list_topics(brokers)  # its error explains failures of authentication
             security = security_options(brokers)  # tokens are fetched in this loop
         except KafkaUnreachable as error:
             refuse(str(error))

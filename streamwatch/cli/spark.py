@@ -1,6 +1,6 @@
 """`streamwatch spark`: the same rules on Spark."""
 
-# ruff: noqa: PLC0415  # what is heavy is imported when a command needs it
+# ruff: noqa: PLC0415  # slow imports are made when a command needs them
 
 from __future__ import annotations
 

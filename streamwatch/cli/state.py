@@ -1,6 +1,6 @@
 """`streamwatch state`: show, verify, export, back up, import, reset and backfill a state directory."""
 
-# ruff: noqa: PLC0415  # what is heavy is imported when a command needs it
+# ruff: noqa: PLC0415  # slow imports are made when a command needs them
 
 from __future__ import annotations
 
@@ -248,9 +248,8 @@ def reset(
         streamwatch state reset --all --yes
 
     A refusal of `streamwatch run` or `check` after a change of settings names
-    the form that helps. Outcomes of before are not kept, so nothing that is
-    lost comes back: export the state first if in doubt. The daemon must be
-    stopped.
+    the form that helps. Past outcomes are not kept, so that what is lost cannot
+    be restored: export the state first if in doubt. The daemon must be stopped.
 
     Exit codes: 0 on success, 2 if there is no such part or a daemon runs.
     """
@@ -337,12 +336,12 @@ def backfill(
 
 
 def _pattern_of(path: Path) -> str:
-    """Leave out the root of a pattern."""
+    """Return a pattern of files relative to its root, as `Path.glob` expects it."""
     return str(path.relative_to(path.anchor))
 
 
 def _moment(text: str) -> int:
-    """Read a time, in milliseconds since the epoch."""
+    """Parse the time of `--until` to milliseconds since the epoch."""
     from streamwatch.edge.sources.kafka.spec import At, parse_start
 
     try:
@@ -355,7 +354,7 @@ def _moment(text: str) -> int:
 
 
 def _files_by_topic(arguments: list[str]) -> dict[str, list[Path]]:
-    """Read `predictions=archive/*.parquet`; files of a topic are sorted by name within each argument."""
+    """Parse arguments such as `predictions=archive/*.parquet`; files are sorted by name in each argument."""
     found: dict[str, list[Path]] = {}
     for argument in arguments:
         topic, equals, named = argument.partition("=")
@@ -373,16 +372,16 @@ def _files_by_topic(arguments: list[str]) -> dict[str, list[Path]]:
 
 
 _NO_BROKER: Final = {"kafka": {"bootstrap_servers": "unused:9092"}}
-"""Settings that a backfill does not use."""
+"""Values of required settings that a backfill does not use."""
 _NOWHERE: Final = {
     "kafka": {"bootstrap_servers": "unused:9092"},
     "topics": {"predictions": "unused-predictions", "labels": "unused-labels"},
 }
-"""Settings that have to be there, and are not used."""
+"""Values of required settings that commands on a state directory do not use."""
 
 
 def _directory(directory: Path | None, config: Path | None, overrides: list[str] | None) -> Path:
-    """The directory named, or that of the settings; Kafka and topics need not be in them."""
+    """Return the given directory, else that of the settings, in which Kafka and topics may be missing."""
     if directory is not None:
         return directory
     settings = read_settings(config, overrides, _NOWHERE)
@@ -393,7 +392,7 @@ def _directory(directory: Path | None, config: Path | None, overrides: list[str]
 
 @contextmanager
 def _refusing() -> Generator[None]:
-    """End the command with what a state, a file or the disk says."""
+    """End the command with the message of an error of a state, a file or the disk."""
     from streamwatch.edge.stores.kind import StateFailed, StateRefused
 
     try:
@@ -404,7 +403,7 @@ def _refusing() -> Generator[None]:
 
 @contextmanager
 def _progress(what: str) -> Generator[Report]:
-    """A bar on a terminal, for what takes longer than a moment."""
+    """Yield a function that updates a progress bar, which is shown on a terminal only."""
     from rich.console import Console
     from rich.progress import Progress
 
@@ -419,7 +418,7 @@ def _progress(what: str) -> Generator[Report]:
 
 
 def _print_check(check: Check) -> None:
-    """One line with a tick or a cross, what was found wrong below it."""
+    """Print a check with a tick or a cross, and its faults below."""
     sign, color = ("✓", typer.colors.GREEN) if check.good else ("✗", typer.colors.RED)
     typer.echo(f"{typer.style(sign, fg=color)} {check.what}: {check.found}")
     for fault in check.faults:

@@ -1,4 +1,4 @@
-"""How `streamwatch state show` writes an overview for a person."""
+"""Text output of `streamwatch state show`."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _PARTS = {
 
 
 def write(seen: Overview, console: Console) -> None:
-    """Facts first, then a table of models, then sizes."""
+    """Print facts, a table of models, and sizes."""
     for name, text in _facts(seen):
         console.print(f"[bold]{name:<16}[/bold] {escape(text)}", soft_wrap=True)
     if seen.models:
@@ -73,7 +73,7 @@ def _facts(seen: Overview) -> Iterator[tuple[str, str]]:
 
 
 def _models(seen: Overview) -> Table:
-    """Build the table of models; shares of ages are columns only if some model has them."""
+    """Build the table of models; a bin of ages is a column only if some model has predictions in it."""
     table = Table(title="pending predictions by age", title_justify="left")
     table.add_column("model")
     table.add_column("pending", justify="right")

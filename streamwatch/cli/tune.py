@@ -1,6 +1,6 @@
-"""`streamwatch tune`: thresholds that keep a promised rate of false alarms, from outcomes of the past."""
+"""`streamwatch tune`: thresholds of detectors that keep a promised rate of false alarms."""
 
-# ruff: noqa: PLC0415  # what is heavy is imported when a command needs it
+# ruff: noqa: PLC0415  # slow imports are made when a command needs them
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from streamwatch.history.tuning.history import History, Unfit
 
 EXIT_NO_PROMISE = 1
-"""Exit code where no history supports the promise."""
+"""Exit code if no history supports the promise."""
 
 
 def tune(  # noqa: PLR0913  # one parameter per option
@@ -173,7 +173,7 @@ def tune(  # noqa: PLR0913  # one parameter per option
 
 
 def _check_folder(output: Path | None) -> None:
-    """Refuse a file in a folder that is not there, before the minutes that its contents take."""
+    """End the command if the folder of the output does not exist, before minutes of computing."""
     if output is not None and not output.parent.is_dir():
         refuse(f"--output: {output} cannot be written: there is no folder {output.parent}")
 

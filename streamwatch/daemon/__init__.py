@@ -1,4 +1,4 @@
-"""The long-running process: a loop that reads and evaluates, its status, and its end."""
+"""The long-running process: consume loop, commits, notifications, replicas, status and shutdown."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""From alarms to notifications in the outbox: decided before a commit, delivered once it is durable."""
+"""Notifications of alarms: decided before a commit, stored in its outbox, delivered once it is durable."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _VERDICTS = {1: "better", -1: "worse", 0: "open"}
 ALARMS = "alarms"
 """Section of a commit that holds the open alarms."""
 PACING = "pacing"
-"""Section of a commit that holds what waits to be issued to receivers."""
+"""Section of a commit that holds notifications to be issued to receivers later."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,14 +31,17 @@ class AlertDecisions:
     """Decisions of one commit about alarms."""
 
     sections: Mapping[str, bytes] = field(default_factory=dict[str, bytes])
+    """Sections of the commit by name: the alarm book and the pacing."""
     outbox: Mapping[str, bytes | None] = field(default_factory=dict[str, "bytes | None"])
+    """Changed entries of the outbox by id of the notification; None removes one."""
     notifications: Sequence[Notification] = ()
     """Notifications that are issued to receivers."""
     issued_to: Mapping[str, Sequence[str]] | None = None
-    """Receivers of each by its id; None: all that want it."""
+    """Names of receivers by id of the notification; None: all that want it."""
     open_incidents: Sequence[Notification] = ()
-    """All incidents that are open afterwards, each as its last notification."""
+    """All incidents that are open after the decisions, each as its last notification."""
     families: Sequence[Family] = ()
+    """Metrics of alarms for the report."""
 
 
 NOTHING = AlertDecisions()
@@ -50,16 +53,16 @@ class WatchedFleet:
 
     labels: ModelLabels = field(default_factory=ModelLabels)
     activity: Callable[[], Mapping[str, ModelActivity]] = dict
-    """Returns the activity of every model, that of its folds added up."""
+    """Returns the activity of every model, summed over its folds."""
     topics: TopicsOfRun = field(default_factory=TopicsOfRun)
 
     def families(self) -> list[Family]:
-        """The metric whose labels are those of models; empty where no model is known."""
+        """Return the metric that has the labels of each model; without samples if no model is known."""
         return [self.labels.family(self.activity(), self.topics)]
 
 
 def event_of(alarm: Alarm) -> AlarmRaised | VerdictChanged:
-    """The internal event that reports an alarm."""
+    """Convert an alarm to the internal event that reports it."""
     verdict = alarm.judgement
     if verdict is None:
         marks = (alarm.model, alarm.detector, alarm.ordinal, alarm.outcome, alarm.event_ms)
@@ -69,33 +72,33 @@ def event_of(alarm: Alarm) -> AlarmRaised | VerdictChanged:
 
 
 class Alerting:
-    """The book of alarms of one life of the state, and the deliveries of the process.
+    """Decides on notifications with the alarm book of the open state, and delivers them.
 
     Parameters
     ----------
     book
         Decides which alarms are announced, and holds those that are open.
     deliveries
-        Queues of the receivers.
+        Queues of the receivers; one object for the process.
     models
-        Returns the models as they are now, by which open alarms are reviewed.
+        Returns the current facts about models, by which open alarms are reviewed.
     now_ms
         The wall clock.
     owed
-        Notifications of the last commit that have yet to be delivered.
+        Outbox of the last commit: encoded notifications to be delivered, by id.
     hints
         Returns the active early hints by model; None if receivers are not notified of hints.
     comparisons
         Returns the verdicts on all challengers; None if receivers are not notified of them.
     list_worse
-        Lists the models that are worse; needed where the book makes digests of them.
+        Lists the models that are worse than an opponent; required if the book makes digests.
     pacing
         Decides when a notification is issued to which receiver; None: each at once.
     fleet
         Labels of models.
     anew
-        For one of several replicas: gives an empty book and pacing, which take over from another's. It is
-        silent until it takes over. None: of a process that is alone.
+        With several replicas: returns an empty alarm book and pacing, to restore another replica's decisions
+        into; nothing is decided until `take_over`. None without replicas.
     """
 
     def __init__(  # noqa: PLR0913
@@ -125,45 +128,51 @@ class Alerting:
         self._anew = anew
         self._is_silent = anew is not None
         self._entries = dict(owed)
-        """Outbox as of the last decision."""
+        """Entries of the outbox after the last decision, by id."""
         self._replaced: dict[str, bytes | None] = {}
-        """Changes with which the next commit makes the outbox that of the previous holder."""
+        """Changes that turn the outbox into that of the previous holder, for the next commit."""
         self.fleet = fleet or WatchedFleet()
         """Labels of the models, for reports."""
 
     def begin(self) -> None:
-        """Deliver from now on, beginning with the notifications that the last commit left undelivered.
+        """Begin to deliver notifications, first those of the last commit's outbox.
 
-        One of several replicas waits for `take_over`.
+        With several replicas, nothing is delivered before `take_over`.
         """
         if self._is_silent:
             return
         self._deliveries.restore(self._owed, self._open_incidents(), self._pacing.take_orphans())
         self._owed = {}
 
-    # One of several replicas: what is decided goes from holder to holder.
+    # Several replicas: decisions are passed from holder to holder.
 
     def take_over(self, decisions: Decisions) -> None:
-        """Decide and deliver from now on, beginning with what the holder before has decided.
+        """Begin to decide and deliver, continuing from the decisions of the previous holder.
 
-        Raises PackedError for decisions of another version.
+        Raises
+        ------
+        PackedError
+            If the decisions are of another version.
         """
-        self._show(decisions)
+        self.follow(decisions)
         self._replaced = {**dict.fromkeys(self._entries), **decisions.outbox}
         self._entries = dict(decisions.outbox)
         self._is_silent = False
         self._deliveries.restore(self._entries, self._open_incidents(), self._pacing.take_orphans())
 
     def silence(self) -> None:
-        """Decide and deliver nothing more."""
+        """Stop deciding and delivering, as another replica is the holder."""
         self._is_silent = True
         self._deliveries.restore({}, [])
 
     def follow(self, decisions: Decisions) -> None:
-        """Show what the holder has decided; raises PackedError for decisions of another version."""
-        self._show(decisions)
+        """Replace the alarm book and pacing by those of the holder, to be shown in reports.
 
-    def _show(self, decisions: Decisions) -> None:
+        Raises
+        ------
+        PackedError
+            If the decisions are of another version.
+        """
         assert self._anew is not None  # noqa: S101 - of one of several replicas
         book, pacing = self._anew()
         book.restore(decisions.alarms)
@@ -171,26 +180,32 @@ class Alerting:
         self._book, self._pacing = book, pacing
 
     def shown(self) -> AlertDecisions:
-        """Open incidents and metrics, for a commit that decides nothing."""
+        """Return open incidents and metrics without decisions, for a commit of a follower."""
         families = [*self._book.families(), *self._pacing.families()]
         return AlertDecisions(open_incidents=self._open_incidents(), families=families)
 
     def decided(self, event: int, retired: int, verdicts: list[tuple[str, str, int]]) -> Decisions:
-        """Everything decided up to now, for the next holder.
+        """Return all decisions up to now, for the next holder.
 
         Parameters
         ----------
         event, retired
             Numbers of the last alarm and of the last retirement that were considered.
         verdicts
-            Verdicts of comparisons last written.
+            Last published verdict of each comparison.
         """
         return Decisions(
             event, retired, self._book.state(), self._pacing.state(), dict(self._entries), verdicts
         )
 
     def due(self, *, behind: bool) -> bool:
-        """Return whether there is something to commit although nothing was read."""
+        """Return whether a commit is needed for notifications, even if no record was read.
+
+        Parameters
+        ----------
+        behind
+            Whether a backlog is being read.
+        """
         if self._is_silent:
             return False
         now_ms, outbox = self._now_ms(), self._deliveries.outbox
@@ -203,16 +218,16 @@ class Alerting:
     def decide(
         self, alarms: Sequence[Alarm], retired: Sequence[str], *, in_backlog: bool, behind: bool
     ) -> AlertDecisions:
-        """Decide what the next commit holds.
+        """Decide on the notifications of the next commit.
 
         Parameters
         ----------
         alarms, retired
-            Since the last one.
+            Alarms and names of retired models since the last commit.
         in_backlog
             Whether some of the alarms may have been found in a backlog.
         behind
-            Whether it is still being read.
+            Whether a backlog is still being read.
         """
         book, models, now_ms = self._book, self._models(), self._now_ms()
         notifications = book.announce(alarms, now_ms, models, behind=in_backlog)
@@ -253,15 +268,14 @@ class Alerting:
     def _issue(
         self, notifications: Sequence[Notification], now_ms: int
     ) -> tuple[list[Notification], dict[str, list[str]]]:
-        """Choose what is issued now, and to which receivers; the rest waits for others to come."""
+        """Choose the notifications issued now and their receivers; pacing keeps the others for later."""
         pacing, issued = self._pacing, dict[str, Notification]()
         issued_to: dict[str, list[str]] = {}
         for notification in notifications:
             issued[notification.id] = notification
             receivers = issued_to[notification.id] = []
             for receiver in self._deliveries.wanted(notification):
-                # Receivers that retrain models are notified of each one; a list of worse models is a digest
-                # already.
+                # Receivers that retrain need every notification; a list of worse models is a digest already.
                 paced = notification.kind != "retraining" and notification.fleet is None
                 if paced and pacing.paces(receiver):
                     pacing.take(receiver, notification, now_ms)

@@ -1,4 +1,4 @@
-"""Backups of the state while the daemon runs: on a signal, or at intervals, with a command after each."""
+"""Backups of the state while the daemon runs: at SIGUSR1 or at intervals, with a command after each."""
 
 from __future__ import annotations
 
@@ -28,22 +28,22 @@ class BackupsSpec:
 
     directory: Path
     interval_seconds: float | None = None
-    """None makes them on a signal only."""
+    """Time between the beginnings of two backups; None: only at SIGUSR1."""
     kept: int = 3
-    """Backups in the directory; older ones are removed after a new one was made."""
+    """Number of backups to keep; older ones are removed after a new one was made."""
     command: tuple[str, ...] = ()
-    """Run after each backup, with the path of the backup as last argument."""
+    """Command and arguments to run after each backup, with the path of the backup added; empty: none."""
     command_seconds: float = 3_600.0
-    """After this the command is ended, and the backup counts as failed."""
+    """Longest run of the command; then it is killed, and the backup counts as failed."""
 
 
 class Backups:
-    """Makes copies of the state that is open, one at a time, beside reading and committing.
+    """Copies the open state in a thread, one backup at a time, while records are read and committed.
 
     Parameters
     ----------
     spec
-        Directory and interval; None if backups are not set up, of which a request for one is warned.
+        Directory and interval; None if no directory is set: then a request emits `BackupSkipped`.
     emit
         Receives internal events.
     clock
@@ -65,11 +65,11 @@ class Backups:
         self._made = self._failed = 0
         self._last_seconds: float | None = None
         self._last = self._newest()
-        """When the newest backup was begun; None without any."""
+        """Time of the beginning of the newest backup, in seconds since the epoch; None without one."""
         self._tried = self._last
 
     def ask(self) -> None:
-        """Have a backup made as soon as the state is between two commits."""
+        """Request a backup, which begins at the next call of `look`."""
         if self._spec is None:
             self._emit(BackupSkipped("state.backups.directory is not set"))
             return
@@ -88,7 +88,7 @@ class Backups:
         )
 
     def look(self, store: Store) -> None:
-        """Begin a backup of the open state if one is due, and note one that has been made."""
+        """Begin a backup of the open state if one is due; run the command after one that has been made."""
         if self._making is not None and self._making.done():
             making, self._making = self._making, None
             self._following = asyncio.create_task(self._follow(making))
@@ -101,14 +101,14 @@ class Backups:
             self._making = asyncio.create_task(self._make(store, self._tried))
 
     async def leave(self, seconds: float | None) -> bool:
-        """Wait at most so long until no thread uses the store; return whether none does."""
+        """Wait at most `seconds` (None: no limit) for a running backup; return whether none runs."""
         if self._making is None:
             return True
         await asyncio.wait({self._making}, timeout=seconds)
         return self._making.done()
 
     async def stop(self) -> None:
-        """End a command that runs."""
+        """Kill the command of a backup if it runs."""
         if self._making is not None and self._making.done():
             making, self._making = self._making, None
             self._following = asyncio.create_task(self._follow(making))
@@ -118,7 +118,7 @@ class Backups:
             await asyncio.wait({self._following})
 
     def families(self) -> Sequence[Family]:
-        """Backups made and failed; nothing where none are set up."""
+        """Backups made and failed, time and duration of the newest; empty if no directory is set."""
         if self._spec is None:
             return ()
         return [
@@ -138,7 +138,7 @@ class Backups:
         return target
 
     async def _follow(self, making: asyncio.Task[Path]) -> None:
-        """Count a backup once the command after it has ended well, and remove those that are too many."""
+        """Run the command, count the backup as made or failed, and remove backups beyond `kept`."""
         spec, began = self._spec, self._tried
         assert spec is not None  # noqa: S101 - none is made without
         try:
@@ -182,12 +182,12 @@ class Backups:
         return begun_at(found[-1]) if found else None
 
 
-class BackupCommandFailed(Exception):  # noqa: N818 - it names what is the case
+class BackupCommandFailed(Exception):  # noqa: N818 - the name says what happened
     """The command after a backup failed; the backup itself is there."""
 
 
 def _copied(store: Store, target: Path) -> None:
-    """Copy the state to a directory that has its name once it is whole."""
+    """Copy the state to `<target>.part`, which is renamed to `target` once it is complete."""
     target.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
     begun = target.with_name(f"{target.name}.part")
     shutil.rmtree(begun, ignore_errors=True)

@@ -1,4 +1,4 @@
-"""Records in, state out: decode, merge, fetch, advance, keep, in turns that let health checks answer."""
+"""Evaluation of polled records: decoded, merged, joined and estimated, in short turns of the event loop."""
 
 from __future__ import annotations
 
@@ -36,9 +36,6 @@ from streamwatch.daemon.turns import rows_up_to_objects, scores_in_columns, scor
 from streamwatch.edge.stores.kind import damage_named
 from streamwatch.telemetry import RecordRejected, Telemetry
 
-# Released records through the core, in steps that fit a turn of the event loop.
-
-
 EndOfRecord: TypeAlias = Callable[[int], int]
 """(index of a row) → index of the first row at or after it that begins a record."""
 
@@ -48,15 +45,15 @@ class Evaluated:
     """Result of evaluating some of the released records."""
 
     taken: int
-    """Number of records evaluated; 0 if so much fell due that the turn ended before the first one."""
+    """Number of records evaluated; 0 if expiring entries took the whole turn."""
     invalid: Sequence[Invalid]
     alarms: Sequence[Alarm]
     retired: Sequence[str]
     """Names of models."""
     scores: int = 0
-    """Scores that a commit writes: of the events, and of the outcomes."""
+    """Scores of the events and of the outcomes, which the next commit writes."""
     work: Work | None = None
-    """Blocking work, to be done in any thread before anything else is evaluated or committed."""
+    """Blocking work, to be run in any thread before the next evaluation or commit; None without any."""
 
 
 class Evaluating:
@@ -67,9 +64,9 @@ class Evaluating:
     pipeline
         The join and the estimators.
     checkpoint
-        What remembers what commits need; None where nothing is durable.
+        Collects the changes for the next commit; None if state is in memory only.
     publications
-        Takes outcomes for their topic; None where there is none.
+        Collects outcomes for their topic; None without one.
     """
 
     def __init__(
@@ -83,19 +80,28 @@ class Evaluating:
         self._publications = publications
         self._stretch: RecordBatch | None = None
         self._steps: Iterator[PartialResult] = iter(())
-        self._left = 0  # records that the next steps take
-        self._taken = 0  # by the steps made
+        self._left = 0  # records of the stretch that are not evaluated yet
+        self._taken = 0  # records of the stretch that are evaluated
 
     async def make_room(self) -> None:
-        """Make the room that the next `take` needs, if that takes long; others have turns meanwhile."""
+        """Enlarge the join's table in a thread if it is nearly full."""
         pipeline = self._pipeline
         while pipeline.join.is_nearly_full:
             pipeline.join.use(await asyncio.to_thread(pipeline.join.with_more_room))
 
     def take(self, records: RecordBatch, start: int, end_of_record: EndOfRecord) -> Evaluated:
-        """Evaluate the rows from `start` on, so many as fit a turn, and the rest of the last one's record.
+        """Evaluate rows from `start` on, as many as fit a turn, up to the end of a record.
 
-        The next call has to go on where this one stopped, until all of them are taken.
+        The next call must continue after the rows taken by this one, until all are taken.
+
+        Parameters
+        ----------
+        records
+            Released records.
+        start
+            Index of the first row to evaluate.
+        end_of_record
+            Finds the end of the record of a row.
         """
         if not self._left:
             most = rows_up_to_objects(records.part(start, len(records)))
@@ -120,18 +126,15 @@ class Evaluating:
         return Evaluated(taken, invalid, step.alarms, retired, scores, step.work)
 
 
-# Merges runs of the join's entries outside its table, in a thread, while reading goes on.
-
-
 class StoreMaintenance:
-    """Run merges as they fall due, one at a time, and now and then free the disk space of merged runs.
+    """Merges runs of the join's entries on disk in a thread, one merge at a time, and frees merged runs.
 
     Parameters
     ----------
     pipeline
         Pipeline whose join has the entries.
     runs
-        Store of the runs.
+        Store of the runs, which are sorted entries outside the join's table.
     directory
         Directory of the state, for messages of errors.
     """
@@ -145,14 +148,14 @@ class StoreMaintenance:
         self._running: Future[None] | None = None
 
     def schedule_next(self) -> None:
-        """Take over the result of a merge that has ended, and start the next one that is due.
+        """Apply the result of a finished merge, and start the next one that is due, else free merged runs.
 
         To be called between two batches.
 
         Raises
         ------
         StateDamaged
-            If a run is not what was written.
+            If a run differs from what was written.
         StateFailed
             If the disk failed.
         """
@@ -172,12 +175,12 @@ class StoreMaintenance:
             self._running = self._thread.submit(self._runs.reclaim, ranges)
 
     async def run_in_thread(self, work: Work) -> None:
-        """Run work in a thread that evaluation waits for; being cancelled waits for its end, too.
+        """Run work in a thread and wait for its end, even if cancelled.
 
         Raises
         ------
         StateDamaged
-            If what it read is not what was written.
+            If the work read something else than was written.
         StateFailed
             If the disk failed.
         """
@@ -190,7 +193,7 @@ class StoreMaintenance:
             raise
 
     async def stop(self, seconds: float | None) -> bool:
-        """Cancel what is running, and wait at most so long for its end; return whether it has ended."""
+        """Cancel a running merge and wait at most `seconds` (None: no limit); return whether it ended."""
         if self._merge is not None:
             self._merge.cancelled = True
         self._thread.shutdown(wait=False, cancel_futures=True)
@@ -199,35 +202,35 @@ class StoreMaintenance:
         waiting = asyncio.wrap_future(self._running)
         done, _ = await asyncio.wait({waiting}, timeout=seconds)
         if done and not waiting.cancelled():
-            waiting.exception()  # whoever stops it does so for another reason
+            waiting.exception()  # retrieved and dropped: the state is closed anyway
         return bool(done)
 
 
 class BatchProcessor:
-    """Brings what polls deliver into one sequence, and the sequence through the core into the store.
+    """Merges polled records into one sequence, and evaluates it: join, estimators, alarms.
 
     Parameters
     ----------
     checkpoint
-        The core and its estimators, and what remembers what commits need.
+        Join and estimators, and their changes since the last commit.
     store
-        Where state lives.
+        Store of the state, which is durable or in memory.
     topics
-        What each topic carries, and how to decode it; in the order of the settings.
+        Side and decoder of each topic by name, in the order of the settings.
     telemetry
         Receives internal events: rejected records, partitions that are not waited for.
     clocks
         The host's clocks.
     merge
-        How long records wait for others.
+        Limits of how long records wait for other partitions.
     progress
-        Where the sequence goes on, of a state that was restored.
+        Position in the merged sequence, from a restored state; None: a new sequence.
     rejected
-        Given every invalid record.
+        Receives every invalid record.
     maintenance
-        Merges of entries outside the join's table; None where there are none.
+        Merges of entries outside the join's table; None if all entries are in the table.
     publications
-        Takes outcomes for their topic; None where there is none.
+        Collects outcomes for their topic; None without one.
     """
 
     def __init__(  # noqa: PLR0913  # one for each thing it works with
@@ -258,7 +261,7 @@ class BatchProcessor:
         self.maintenance = maintenance
         self._work: Work | None = None
         self._taken = 0
-        """Position among the records that are ready."""
+        """Number of the ready records that are evaluated."""
         self._mismatches = MismatchReporter(telemetry)
         self._uncommitted = self._uncommitted_scores = 0
         self._alarms: list[Alarm] = []
@@ -276,7 +279,7 @@ class BatchProcessor:
 
     @property
     def positions(self) -> Mapping[Partition, int]:
-        """Positions after what was evaluated."""
+        """Position after the last evaluated record, by partition."""
         return self.progress.positions
 
     @property
@@ -310,52 +313,52 @@ class BatchProcessor:
         return DataLoss()
 
     def settle(self) -> tuple[Sequence[Alarm], Sequence[str]]:
-        """Hand over alarms and retired models since the last commit, which are being committed."""
+        """Return the alarms and the names of retired models since the last call, for a commit."""
         self._uncommitted = self._uncommitted_scores = 0
         alarms, self._alarms = self._alarms, []
         retired, self._retired = self._retired, []
         return alarms, retired
 
     def holds_from_before(self, arrived_ms: int) -> bool:
-        """Return whether a record that arrived at or before this time is not evaluated yet."""
+        """Return whether a record read at or before this monotonic time is not evaluated yet."""
         return self._merged.holds_from_before(arrived_ms)
 
     def crowded(self) -> frozenset[Partition]:
-        """Name the partitions so far ahead of others that nothing more should be fetched from them."""
+        """Return the partitions that should not be fetched now, as they are far ahead of others."""
         return self._merged.merge.crowded()
 
     def flush(self, moved: frozenset[Partition]) -> None:
-        """Release what is held of these partitions, whose logs are no longer there; nothing may be ready."""
+        """Release the held records of partitions whose logs are gone; call only if not `has_ready`."""
         self._merged.flush(moved)
 
     def forget_records(self, partitions: frozenset[Partition]) -> None:
-        """Forget the records by which these logs were recognised, as the logs were replaced."""
+        """Forget the records that identify the logs of these partitions, as the logs were replaced."""
         self._merged.forget_records(partitions)
 
     def take_newest(self) -> Mapping[Partition, Record]:
-        """Hand over the last records evaluated since the last call, by which the logs are recognised."""
+        """Return the last record evaluated since the last call by partition; it identifies the log."""
         return self._merged.take_newest()
 
     async def receive(self, poll: Poll, *, connected: bool = True) -> None:
-        """Decode what a poll delivered and release what may go; nothing may be ready.
+        """Decode a poll's records and release those whose order is certain; call only if not `has_ready`.
 
         Parameters
         ----------
         poll
             Records by partition, and the state of every partition.
         connected
-            Whether brokers answer.
+            Whether the brokers answer.
         """
         await self._merged.receive(poll, connected=connected)
 
     async def make_room(self) -> None:
-        """Make the room that the next of the released records need, if that takes long."""
+        """Enlarge the join's table in a thread if it is nearly full."""
         await self._evaluating.make_room()
 
     def evaluate(self) -> int:
-        """Evaluate the next of the released records, so many as fit a turn; return the number of alarms.
+        """Evaluate the next released records, as many as fit a turn; return the number of alarms raised.
 
-        Work that was not taken since the last call is done first.
+        Blocking work of the previous call is done first if `take_work` has not taken it.
         """
         if (work := self.take_work()) is not None:
             work()
@@ -386,12 +389,12 @@ class BatchProcessor:
         return len(alarms)
 
     def take_work(self) -> Work | None:
-        """Hand over what has to be done before `evaluate` goes on, or anything is committed; for a thread."""
+        """Return blocking work, to be run in a thread before the next `evaluate` or commit; None without."""
         work, self._work = self._work, None
         return work
 
     def report_in_slices(self) -> Generator[None, None, Report]:
-        """Build the report, giving way between slices of models."""
+        """Build the report as a generator, which yields between slices of models and returns the report."""
         families = self.pipeline.join_families() + progress_families(self.progress)
         yield
         estimated = yield from self._monitors.families_in_slices()
@@ -416,11 +419,11 @@ class BatchProcessor:
         )
 
     def families(self) -> Sequence[Family]:
-        """Records held by the merge, the partitions waited for, and dead letters."""
+        """Records held by the merge, the partitions that it waits for, and dead letters."""
         return [*self._merged.families(), *self.rejected.families()]
 
     def _note_retired(self, names: Sequence[str]) -> None:
-        """Remember models that retired; one that predicts in folds has when its last fold has."""
+        """Remember retired models; a model that predicts in folds is retired once all of its folds are."""
         alive = {model_of(name) for name in self._monitors.models()} if names else set[str]()
         for name in names:
             model = model_of(name)

@@ -1,4 +1,4 @@
-"""`Commits`: when state is made durable; reports are shown only after that."""
+"""Commits: make the state durable when due, and show reports and alarms after that."""
 
 from __future__ import annotations
 
@@ -32,12 +32,10 @@ from streamwatch.daemon.turns import SCORES_PER_TURN
 from streamwatch.edge.stores.kind import StateFailed
 from streamwatch.telemetry import InternalEvent
 
-# The store and what lives in memory beside it, opened, restored and dropped together.
-
 
 @dataclass(frozen=True, slots=True)
 class State:
-    """State from an opening to a failure or the end."""
+    """An open store and the objects restored from it, from its opening to a failure or the end."""
 
     store: Store
     checkpoint: Checkpointing
@@ -47,46 +45,46 @@ class State:
     resumed: RestoreReport
     """Models and estimators found at the opening."""
     alerting: Alerting | None = None
-    """Decides on notifications; None: there are none."""
+    """Decides on notifications; None without receivers and reports of alarms."""
     events: Sequence[InternalEvent] = ()
-    """Internal events of the opening beside that: settings that have changed."""
+    """Further internal events of the opening: settings that have changed."""
     topics_since_ms: Mapping[str, int] = field(default_factory=dict[str, int])
-    """Topics that were added to the state, and the time from which each is read."""
+    """For topics that were added to the state, the record time from which each is read."""
     publishing: Publishing | SharedPublishing | None = None
-    """Writes outcomes and events to topics; None: there are none."""
+    """Makes publications of outcomes and events; None without topics for them."""
 
 
 RELAX = 10.0
-"""Commits take at most about one part in this many of the time.
+"""Commits take at most about 1 / this of the time.
 
-Only their own time on the event loop counts: not what is waited for, be it dead letters, a disk or others.
+Only the time in which they block the event loop counts, not that of waiting for a disk or for dead letters.
 """
 REPORT_RELAX = 30.0
-"""Reports take at most about one part in this many of the time: with 500 models, 3 % of a core.
+"""Reports take at most about 1 / this of the time: with 500 models, 3 % of a core.
 
-A report comes as soon as that allows where there is nothing else to do; else once an interval of commits.
+An idle daemon makes the next report as soon as that allows, others at most once in an interval of commits.
 """
 LONGEST_REPORT_WAIT = 60.0
 """Seconds after which a report comes all the same: on a busy machine, one of 10,000 models takes some."""
 RELAXED_INTERVALS = 2
-"""Intervals to which commits are relaxed at most, whatever one of them took."""
+"""Most intervals by which `RELAX` delays the next commit."""
 LAST_REPORT_SECONDS = 1.0
-"""A stop makes a report, which hardly anybody sees, if the one before took no longer.
+"""Duration of the previous report up to which a stop makes a last one.
 
-One of 10,000 models would take the time in which the last commit has to reach the disk.
+A report on 10,000 models would take the time in which the last commit has to reach the disk.
 """
 OVERDUE_INTERVALS = 3
-"""Intervals, of a second at least, after which evaluated records that are not committed are a fault."""
+"""Intervals, of at least a second, after which evaluated records that are not committed are overdue."""
 
 
 @dataclass(frozen=True, slots=True)
 class CommitSpec:
-    """Limits of what stays in memory only: a time, a number of events, of scores."""
+    """Limits of what is not committed yet; a commit is due when one of them is reached."""
 
     interval_seconds: float = 1.0
     events: int = 5_000
     scores: int = SCORES_PER_TURN
-    """A commit is written in one turn of the event loop, and each score in it takes about a microsecond."""
+    """Scores; a commit is written in one turn of the event loop, and each takes about a microsecond."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,14 +92,15 @@ class Durable:
     """Contents of a durable commit that may now be shown."""
 
     report: Report | None
-    """None where none was due."""
+    """None if none was due."""
     alarms: Sequence[Alarm]
     positions: Mapping[Partition, int]
     outgoing: AlertDecisions = NOTHING
+    """Decisions on notifications."""
     commit: int = 0
     """Number of the commit, counted from the beginning of the state."""
     counts: DataLossTotals = field(default_factory=DataLossTotals)
-    """Losses found in the logs."""
+    """Data loss found in the logs."""
 
 
 class Durability(Protocol):
@@ -113,24 +112,24 @@ class Durability(Protocol):
 
 
 class Commits:
-    """Commits of one life of the state: one is being flushed at most, while reading goes on.
+    """Commits the open state; while at most one commit is flushed in a thread, evaluation goes on.
 
     Parameters
     ----------
     state
-        What is committed.
+        State to be committed.
     source_positions
-        Asked at each commit how the logs are recognised.
+        Returns the positions with fingerprints of their logs; called at each commit.
     spec
-        How often.
+        Limits of what is not committed yet.
     shown
-        Notes what has become durable.
+        Called with each durable commit.
     monotonic
         Monotonic clock in seconds.
     behind
-        Whether a backlog is being read.
+        Returns whether a backlog is being read.
     counts
-        Asked what was found of the logs; news of that are committed like any others.
+        Returns the data loss; a change of it makes a commit due.
     """
 
     def __init__(
@@ -160,9 +159,9 @@ class Commits:
         self._seconds: float | None = None
         self._durations = Durations()
         self._evaluated_at: float | None = None
-        """When the oldest record was evaluated that is in no commit; None where there is none."""
+        """Time at which the oldest uncommitted record was evaluated; None without one."""
         self._committing: float | None = None
-        """Likewise for the commit that is being flushed."""
+        """The same of the commit that is being flushed."""
         self._total = state.checkpoint.commits
 
     @property
@@ -179,7 +178,7 @@ class Commits:
 
     @property
     def _filled(self) -> float:
-        """Share of what a commit may hold that is uncommitted, of whichever there is more."""
+        """Uncommitted events, scores or invalid records as a share of their limit; the largest of these."""
         processor, spec = self._state.processor, self._spec
         return max(
             processor.uncommitted / spec.events,
@@ -188,13 +187,13 @@ class Commits:
         )
 
     def evaluated(self) -> None:
-        """Note that records may have been evaluated: from now on they wait to be committed."""
+        """Note the time at which uncommitted records were evaluated; call after each evaluation."""
         if self._evaluated_at is None and self._state.processor.uncommitted > 0:
             self._evaluated_at = self._clock()
 
     @property
     def overdue(self) -> str | None:
-        """Reason for which evaluated records are not durable after three intervals; None if they are."""
+        """Reason for which evaluated records are not durable after three intervals; None if none are late."""
         since = self._evaluated_at if self._committing is None else self._committing
         if since is None:
             return None
@@ -210,15 +209,20 @@ class Commits:
         return f"evaluated records have not been committed for {waited:.0f} s{why}"
 
     async def settle(self, *, soon: bool) -> None:
-        """Commit if it is time; `soon`: there is nothing better to do, or somebody waits for an alarm.
+        """Commit if it is due.
+
+        Parameters
+        ----------
+        soon
+            Whether to commit before the interval is over, because nothing was read or an alarm was raised.
 
         Raises
         ------
         StateFailed
-            A commit of before, or this one, has failed.
+            If this commit or the flush of the previous one has failed.
         """
         self.evaluated()
-        # A poll is part of a backlog if reading was behind before it, even if it is the last part.
+        # The last poll of a backlog is part of it, though reading is no longer behind after it.
         behind = self._behind()
         self._in_backlog = self._in_backlog or self._was_behind or behind
         self._was_behind = behind
@@ -237,16 +241,16 @@ class Commits:
         await self._commit(report=report)
 
     async def finish(self) -> None:
-        """Commit what there is and wait until it is durable."""
+        """Commit everything that was evaluated and wait until it is durable."""
         if self._flushing is not None:
             await self._flushed()
         await self._commit(report=self._report_seconds <= LAST_REPORT_SECONDS, patient=False)
         await self._flushed()
 
     async def abandon(self, seconds: float | None = None) -> bool:
-        """Wait, at most so long, until no thread uses the store any more; return whether that is so.
+        """Wait for the running flush at most `seconds` (None: without limit); return whether none runs.
 
-        A flush that succeeds meanwhile is reported; one that fails is not.
+        If the flush succeeds, its commit is shown; if it fails, the error is dropped.
         """
         if self._flushing is None:
             return True
@@ -255,12 +259,12 @@ class Commits:
             return False
         flushing, self._flushing = self._flushing, None
         if not flushing.cancelled():
-            flushing.exception()  # no retry, no word: the caller is leaving because of another one
+            flushing.exception()  # retrieved and dropped: the caller closes the state after another error
         return True
 
     async def _flushed(self) -> None:
         if self._flushing is not None:
-            await asyncio.wait({self._flushing})  # who gives up waiting cannot stop the thread
+            await asyncio.wait({self._flushing})  # a cancelled caller must not cancel the flush
             flushing, self._flushing = self._flushing, None
             flushing.result()
 
@@ -335,7 +339,7 @@ class Commits:
         self._shown(durable)
 
     async def _build(self, outgoing: AlertDecisions) -> tuple[Report, float]:
-        """Build a report in slices, so that health is answered meanwhile; and the seconds the slices took."""
+        """Build a report in slices, between which other tasks run; return it and the seconds it took."""
         slices, seconds = self._state.processor.report_in_slices(), 0.0
         while True:
             began = self._clock()
@@ -366,20 +370,17 @@ class Commits:
         ]
 
 
-# The last commit before a stop, which has a bounded time to reach the disk.
-
-
 COMMIT_SECONDS = 4.0
 """Seconds a stop waits for the last commit to be on the disk."""
 
 
 async def finish(commits: Commits) -> None:
-    """Make durable what was read. Being cancelled gives up a poll, which is over: the disk has its time.
+    """Make a last commit before a stop; cancelling the caller does not interrupt it.
 
     Raises
     ------
     StateFailed
-        If that takes longer than `COMMIT_SECONDS`.
+        If it is not durable within `COMMIT_SECONDS`.
     """
     finishing = asyncio.create_task(commits.finish())
     loop = asyncio.get_running_loop()
@@ -393,16 +394,15 @@ async def finish(commits: Commits) -> None:
     finishing.result()
 
 
-# Metadata committed with advisory offsets: the identity of the state, by which a start recognises it.
-
-
 class OffsetMetadata:
-    """`state=<identity> commit=<number>` of the last durable commit; empty without one.
+    """Metadata of the offsets committed to Kafka: `state=<identity> commit=<number>`; empty without a state.
+
+    A start compares it with the state that it opens, to detect a lost state directory.
 
     Parameters
     ----------
     is_shared
-        Whether replicas with states of their own use the group in turn: then it is empty.
+        Whether replicas, each with its own state, commit offsets in turn: then the metadata is empty.
     """
 
     def __init__(self, *, is_shared: bool = False) -> None:
@@ -410,10 +410,10 @@ class OffsetMetadata:
         self._identity = ""
         self._commit = 0
         self.topics_since_ms: Mapping[str, int] = {}
-        """Topics that were added to the state, and the time from which each is read."""
+        """For topics that were added to the state, the record time from which each is read."""
 
     def opened(self, identity: str, commit: int) -> None:
-        """Note that a state was opened, which is durable up to this commit."""
+        """Set the identity of the opened state and the number of its last commit."""
         self._identity, self._commit = identity, commit
 
     def durable(self, commit: int) -> None:
@@ -421,7 +421,7 @@ class OffsetMetadata:
         self._commit = commit
 
     def __call__(self) -> str:
-        """Return the text."""
+        """Return the metadata."""
         if self._is_shared or not self._identity:
             return ""
         return f"state={self._identity} commit={self._commit}"

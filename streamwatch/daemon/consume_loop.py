@@ -1,4 +1,4 @@
-"""Loop that reads, evaluates and commits; after a failure of the store it begins again from the disk."""
+"""Consume loop: reads, evaluates and commits; after a failure of the store it reopens the state from disk."""
 
 from __future__ import annotations
 
@@ -24,16 +24,16 @@ from streamwatch.daemon.status import DaemonStatus, counted
 from streamwatch.edge.stores.kind import StateFailed, StateForbidden, StateGone, StateRefused
 from streamwatch.telemetry import CatchUpCompleted, DiskFreed, DiskLow, Telemetry
 
-# Polls of a source in order, each once the schemas are at hand that its records need.
+# Polls of a source, in order; each is evaluated once the schemas that its records need are loaded.
 #
-# While a registry cannot be asked, everything waits: at most `max_hold_back_seconds` once a partition was
-# at its end in this run, without limit while its backlog is read. Then the partitions whose records need a
-# schema are left behind: what was read of them is set aside until it can be decoded, nothing more is read
-# of them, and others go on. What they bring later is out of order.
+# While the schema registry does not answer, all partitions wait: without limit while the partition that needs
+# the schema has not been read to its end in this run, at most `max_hold_back_seconds` afterwards. Then that
+# partition is left behind: its records are set aside until they can be decoded, nothing more is read from it,
+# and the other partitions go on. Records set aside are evaluated out of order.
 
 
 PATIENCE_SECONDS: Final = 2.0
-"""Time for which a poll waits for a schema of its own, however long others were waited for."""
+"""Least time that a poll waits for its schemas, even if earlier polls used up `max_hold_back_seconds`."""
 
 
 class Decodable(NamedTuple):
@@ -41,7 +41,7 @@ class Decodable(NamedTuple):
 
     poll: Poll
     at_once: bool
-    """Whether the poll had to wait for nothing."""
+    """Whether no schema had to be waited for."""
 
 
 @dataclass(slots=True)
@@ -55,7 +55,7 @@ class _Aside:
 
 
 class Polls:
-    """Reads polls ahead while one of them waits for schemas.
+    """Returns polls in order, and reads further ones ahead while one waits for schemas.
 
     Parameters
     ----------
@@ -64,11 +64,11 @@ class Polls:
     schemas
         Schemas, loaded before the records that need them are decoded; None if no format needs any.
     max_hold_back_seconds
-        How long others wait for a partition whose schema cannot be had, once it was at its end in this run.
+        How long all partitions wait for a missing schema of a partition that was read to its end in this run.
     monotonic
         Monotonic clock in seconds.
     durations
-        Notes how long polls took.
+        Histogram to which the duration of each poll is added.
     """
 
     def __init__(
@@ -92,11 +92,11 @@ class Polls:
 
     @property
     def left_behind(self) -> frozenset[Partition]:
-        """Partitions of which nothing more is to be read until their schemas are at hand."""
+        """Partitions that are not read until the schemas of their records set aside are loaded."""
         return frozenset(self._aside)
 
     def clear(self) -> None:
-        """Drop what was read ahead and what was set aside."""
+        """Drop the polls read ahead and the records set aside."""
         self._ahead.clear()
         self._aside.clear()
         self._seen_end.clear()
@@ -112,9 +112,9 @@ class Polls:
         return await self._polled(stop)
 
     def last_of(self, poll: Poll) -> Sequence[Poll]:
-        """Records set aside of partitions whose logs are gone as of a poll.
+        """Take out the records set aside for partitions whose logs are gone or replaced as of a poll.
 
-        No schema of it can be waited for any longer: what comes next is of another log.
+        They are evaluated without waiting for the missing schemas: the next records are of another log.
         """
         gone = {p for p in self._aside if p in poll.moved or (poll.partitions and p not in poll.partitions)}
         return self._given_back(gone)
@@ -122,15 +122,16 @@ class Polls:
     async def decodable(self, poll: Poll, commits: Commits, stop: asyncio.Event) -> Decodable | None:
         """Wait until the records of a poll can be decoded; return None once `stop` is set.
 
-        Meanwhile nothing more is read, but the source is heard, and what was evaluated before becomes
-        durable. Records given up at a stop are read again: positions follow what was evaluated.
+        Meanwhile all partitions are paused, the source is polled for changes, and earlier records are
+        committed. At a stop the poll is dropped; the next start reads it again, as positions are those of
+        evaluated records.
         """
         schemas, at_once = self._schemas, True
         if schemas is None:
             return Decodable(poll, at_once)
         records = dict(poll.records)
         needed = dict(await schemas.needed(records))
-        for partition in self._aside.keys() & records.keys():  # of polls read ahead
+        for partition in self._aside.keys() & records.keys():  # polls read ahead may have some
             self._set_aside(partition, records.pop(partition), needed.pop(partition, ()))
         began = self._monotonic()
         while missing := await schemas.missing(needed):
@@ -154,7 +155,7 @@ class Polls:
         return Decodable(self._as_left(records, poll.moved), at_once)
 
     def _is_too_long(self, began: float) -> bool:
-        """Return whether others have waited long enough for schemas, of this poll or of one before."""
+        """Return whether all partitions have waited long enough for schemas, of this poll or earlier ones."""
         now = self._monotonic()
         if self._waiting_since is None:
             self._waiting_since = began
@@ -167,7 +168,7 @@ class Polls:
         aside.needed.update(needed)
 
     async def _returned(self) -> Poll | None:
-        """Records set aside of partitions whose schemas are all at hand by now."""
+        """Return the next poll of records set aside whose schemas are all loaded by now; None without any."""
         assert self._schemas is not None  # noqa: S101 - nothing is set aside without
         needed = {partition: aside.needed for partition, aside in self._aside.items()}
         missing = await self._schemas.missing(needed, wait=False)
@@ -177,7 +178,7 @@ class Polls:
         return polls[0] if polls else None
 
     def _given_back(self, partitions: Collection[Partition]) -> Sequence[Poll]:
-        """Return the records set aside of these partitions, as they were delivered."""
+        """Take out the records set aside for these partitions, divided into polls as they were delivered."""
         pieces = {partition: self._aside.pop(partition).pieces for partition in sorted(partitions)}
         polls: list[Poll] = []
         for number in range(max(map(len, pieces.values()), default=0)):
@@ -187,7 +188,7 @@ class Polls:
         return polls
 
     def _standing(self, positions: Mapping[Partition, int]) -> Mapping[Partition, PartitionState]:
-        """States of partitions of which there is more to be evaluated."""
+        """Return states of partitions with these positions, at which more is to be evaluated."""
         return {
             partition: replace(self._states[partition], position=position, caught_up=False, at_end_ms=None)
             for partition, position in positions.items()
@@ -205,24 +206,21 @@ class Polls:
             poll = await self._source.poll()
         except asyncio.CancelledError:
             if stop.is_set():
-                return None  # what was read before can be made durable
+                return None  # evaluated records can still be committed
             raise
         self._durations.observe(self._monotonic() - began)
         return poll
 
 
-# Whether records are evaluated as they come, or a backlog of them is being caught up with.
-
-
 class Backlog:
-    """Finds out when the records that were there at the start have been evaluated.
+    """Tells whether a backlog is being read, and emits an event when that of the start has been evaluated.
 
     Parameters
     ----------
     status
-        Knows whether every partition was read to its end.
+        Its `caught_up` is whether every partition was read to its end.
     telemetry
-        Called once, when the backlog at the start has been read.
+        Receives `CatchUpCompleted`, once.
     monotonic
         Monotonic clock in seconds.
     """
@@ -233,7 +231,7 @@ class Backlog:
         self._monotonic = monotonic
         self._began = monotonic()
         self._read_ms: int | None = None
-        """When every partition was read to its end; None before."""
+        """Monotonic time at which every partition was read to its end; None while one is not."""
         self.passed = False
         """Whether the backlog of the start is over."""
 
@@ -242,7 +240,7 @@ class Backlog:
         self._began = self._monotonic()
 
     def lasts(self, processor: Processor | None) -> bool:
-        """Return whether a backlog is being read, or records of one are still to be evaluated."""
+        """Return whether a backlog is being read, or some of its records are not evaluated yet."""
         if not self._status.caught_up:
             self._read_ms = None
             return True
@@ -251,16 +249,16 @@ class Backlog:
         return processor is not None and processor.holds_from_before(self._read_ms)
 
     def look(self, processor: Processor, records: int) -> None:
-        """Emit, once the backlog is over, how many records were evaluated in which time."""
+        """Emit `CatchUpCompleted` with the number of records, if the backlog of the start is over now."""
         if not self.passed and not self.lasts(processor):
             self.passed = True
             self._telemetry.emit(CatchUpCompleted(records, round(self._monotonic() - self._began, 3)))
 
 
 MEMORY_SECONDS = 10.0
-"""Seconds between two times that freed memory is given back to the system."""
+"""Seconds between two calls that return freed memory to the system."""
 LEAVE_SECONDS = 1.0
-"""Seconds a stop waits, beyond the last commit, for a thread that still uses the store."""
+"""Seconds that a stop waits, after the last commit, for threads that still use the store."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -275,24 +273,24 @@ class ConsumeLoopSpec:
     offset_metadata: OffsetMetadata = field(default_factory=OffsetMetadata)
     """Updated with what is durable."""
     dead_letters: DeadLetters | None = None
-    """Passed to every state that is opened, and closed at the end."""
+    """Topic of invalid records, used by every state that is opened, stopped at the end of the loop."""
     schemas: Schemas | None = None
     """Schemas, loaded before the records that need them are decoded; None if no format needs any."""
     max_hold_back_seconds: float = 600.0
-    """How long all wait for a schema that cannot be had, once caught up."""
+    """How long all partitions wait for a missing schema of a partition that was read to its end."""
     fail_on_lost_state: str | None = None
-    """Setting whose value `fail` has the daemon end when its state is removed while it is open; None begins
-    anew."""
+    """Name of the setting that has the daemon fail when its state directory is removed while it is open; None
+    begins a new state instead."""
     monotonic: Callable[[], float] = time.monotonic
     """Monotonic clock in seconds."""
     backups: Backups | None = None
-    """Copies of the state that is open; None where there are none to be made."""
+    """Backups of the open state; None if the state is in memory only."""
     return_memory: Callable[[], object] = lambda: None
-    """Gives freed memory back to the system; called when a backlog is over, and every ten seconds."""
+    """Returns freed memory to the system; called when a backlog is over, and every ten seconds."""
 
 
 class ConsumeLoop:
-    """Reads until it is stopped.
+    """Reads, evaluates and commits until it is stopped.
 
     Parameters
     ----------
@@ -335,11 +333,17 @@ class ConsumeLoop:
 
     @property
     def backups(self) -> Backups | None:
-        """Copies of the state that is open; None where there are none to be made."""
+        """Backups of the open state; None if the state is in memory only."""
         return self._spec.backups
 
     async def run(self, stop: asyncio.Event) -> None:
-        """Read until `stop`, then make durable what was read; raises refusals and bugs."""
+        """Read until `stop` is set, then commit what was evaluated.
+
+        Raises
+        ------
+        StateRefused, StateForbidden
+            If the state cannot be used.
+        """
         try:
             while not stop.is_set():
                 try:
@@ -365,7 +369,7 @@ class ConsumeLoop:
                 await self._spec.schemas.close()
 
     async def _lose(self, error: StateFailed | StateForbidden, stop: asyncio.Event) -> None:
-        """Drop what is in memory, none of which was shown."""
+        """Close the state, and wait before it is reopened; nothing that was not committed has been shown."""
         delay = self.holder.failed(error)
         await self._leave(LEAVE_SECONDS if stop.is_set() else None)
         setting = self._spec.fail_on_lost_state
@@ -384,7 +388,7 @@ class ConsumeLoop:
         state = await self.holder.open()
         self._opened()
         if state.alerting is not None:
-            state.alerting.begin()  # what is owed, and what is open, does not wait for the source
+            state.alerting.begin()  # pending notifications do not wait for the source
         if state.publishing is not None:
             state.publishing.begin()
         self._status.stage = f"{self._source.name} has not answered yet"
@@ -415,7 +419,7 @@ class ConsumeLoop:
         return commits
 
     def _counted(self) -> DataLossTotals:
-        """Sum the data loss that the source and others have counted."""
+        """Sum the data loss counted by the source and by the processor."""
         counts = counted(self._source)
         return counts.plus(self.holder.opened.processor.data_loss)
 
@@ -439,9 +443,9 @@ class ConsumeLoop:
         self._status.shown = self._status.shown or durable.report is not None
 
     async def _take(self, poll: Poll, commits: Commits, stop: asyncio.Event) -> None:
-        """Evaluate what a poll releases; commit when due, and sooner when idle or at an alarm.
+        """Evaluate the records that a poll releases; commit when due, sooner after an empty poll or an alarm.
 
-        An alarm in a backlog is about the past, and waits for the next commit.
+        An alarm found in a backlog is about the past and waits for the next regular commit.
         """
         processor = self.holder.opened.processor
         for last in self._polls.last_of(poll):
@@ -477,14 +481,14 @@ class ConsumeLoop:
         await yield_to_loop()
 
     def _return_memory(self, *, caught_up: bool) -> None:
-        """Give freed memory back when it is time: between two rounds a tenth of a backlog is free."""
+        """Return freed memory to the system if it is due; a backlog frees a tenth of it in ten seconds."""
         now = self._spec.monotonic()
         if caught_up or now >= self._memory_due:
             self._memory_due = now + MEMORY_SECONDS
             self._spec.return_memory()
 
     async def _evaluate(self, commits: Commits, stop: asyncio.Event) -> int:
-        """Evaluate what was released, with commits in between; return the number of alarms raised."""
+        """Evaluate the released records, with commits in between; return the number of alarms raised."""
         processor, alarms = self.holder.opened.processor, 0
         while processor.has_ready and not stop.is_set():
             await processor.make_room()
@@ -502,7 +506,7 @@ class ConsumeLoop:
         return alarms
 
     def _held_back(self, poll: Poll) -> frozenset[Partition]:
-        """Partitions not to be read now: those ahead of others, or all while the disk is nearly full."""
+        """Return the partitions not to be read now: those ahead of others, or all while the disk is low."""
         low = self._spec.disk_is_low()
         if low != self._low:
             self._telemetry.emit(DiskLow() if low else DiskFreed())

@@ -1,4 +1,4 @@
-"""The running monitor: serve, read, evaluate, commit, show, until a signal stops it."""
+"""The daemon: its tasks from the first request to shutdown by a signal."""
 
 from __future__ import annotations
 
@@ -33,13 +33,11 @@ from streamwatch.telemetry import (
     Telemetry,
 )
 
-# Work in a thread that does not keep the process from leaving.
-
 
 async def in_background(work: Callable[[], None]) -> None:
-    """Await `work` in a thread of its own, which goes on if the caller is cancelled.
+    """Run `work` in a daemon thread and await it; if the caller is cancelled, the thread goes on.
 
-    The event loop's own pool is waited for at the end of a run, be it for minutes.
+    Threads of the event loop's pool would delay the end of the process until they have ended.
     """
     loop = asyncio.get_running_loop()
     done: asyncio.Future[None] = loop.create_future()
@@ -58,7 +56,7 @@ async def in_background(work: Callable[[], None]) -> None:
             work()
         except BaseException as raised:  # noqa: BLE001 - it is raised where it is awaited
             error = raised
-        with suppress(RuntimeError):  # the loop is closed: nobody waits any more
+        with suppress(RuntimeError):  # the loop is closed, as the caller was cancelled
             loop.call_soon_threadsafe(settle, error)
 
     threading.Thread(target=run, name="background", daemon=True).start()
@@ -66,20 +64,21 @@ async def in_background(work: Callable[[], None]) -> None:
 
 
 FINISH_SECONDS = 2.0
-"""Seconds a stop waits for the batch at hand; a poll that hangs on a dead broker is given up then."""
+"""Seconds that a stop waits for the current batch; then it is cancelled, such as a poll of a dead broker."""
 
 DELIVER_SECONDS = 2.0
-"""Seconds it waits for notifications that are on their way; the rest goes out after the next start."""
+"""Seconds that a stop waits for notifications being sent; the rest are sent after the next start."""
 
 PUBLISH_SECONDS = 2.0
-"""Seconds it waits for outcomes and events of the last commit; the rest is written after the next start."""
+"""Seconds that a stop waits for outcomes and events to be written; the next start writes the rest."""
 
 REPORT_SECONDS = 10.0
+"""Interval at which the duration of compiling is reported."""
 COMPILING = "the estimators are being compiled"
 
 
 class Server(Protocol):
-    """The HTTP server, as the daemon needs it."""
+    """HTTP server of the API, the page and `/metrics`."""
 
     @property
     def url(self) -> str:
@@ -91,11 +90,11 @@ class Server(Protocol):
         ...
 
     def publish(self, report: Report) -> None:
-        """Show this report from now on."""
+        """Serve this report from now on."""
         ...
 
     async def stop(self) -> None:
-        """Leave within a bounded time."""
+        """Stop in bounded time."""
         ...
 
 
@@ -104,7 +103,7 @@ class Attachments:
     """Recipients of reports and alarms besides the HTTP server."""
 
     sinks: Sequence[Sink] = ()
-    """Shown every report."""
+    """Receive every report."""
     deliveries: Deliveries | None = None
     """Delivers notifications of alarms to receivers."""
     publisher: Publisher | StandbyPublisher | None = None
@@ -114,7 +113,7 @@ class Attachments:
 
 
 class Daemon:
-    """Read, evaluate and commit in one task, beside a server that shows the last durable report.
+    """Runs the consume loop, deliveries and publishing as tasks, beside a server of the last durable report.
 
     Parameters
     ----------
@@ -123,9 +122,9 @@ class Daemon:
     reading
         How state is opened and committed.
     server
-        Started before anything else, so that health is answered from the first moment.
+        Started before anything else, so that health checks are answered at once.
     status
-        Kept up to date with the results of polls.
+        Updated with the stage of the start and with every poll and commit.
     telemetry
         Receives internal events.
     warm_up
@@ -161,9 +160,9 @@ class Daemon:
         return self._server.url
 
     def stop(self, cause: str = "request") -> None:
-        """Finish the batch being evaluated, make it durable, publish once more, and leave `run`.
+        """Request the end of `run`: the current batch is evaluated, committed and shown before.
 
-        What was read after it is not evaluated: the next start reads it again.
+        Records that are not evaluated are read again by the next start.
         """
         if not self._stop.is_set():
             self._telemetry.emit(Stopping(cause))
@@ -171,7 +170,13 @@ class Daemon:
             self._stop.set()
 
     async def run(self) -> None:
-        """Serve until `stop`, SIGTERM or SIGINT (a second one kills); raises refusals and bugs."""
+        """Run until `stop`, SIGTERM or SIGINT; a second signal kills the process.
+
+        Raises
+        ------
+        StateRefused, PublishingRefused
+            If the state or the topics of results cannot be used.
+        """
         supervisor = self._attachments.supervisor
         self._telemetry.emit(Started(__version__))
         await self._server.start()
@@ -203,14 +208,14 @@ class Daemon:
 
     async def _read(self) -> None:
         await self._compile()
-        gc.freeze()  # a full collection looked at all that a start leaves for 80 ms, now and then
+        gc.freeze()  # else each full collection takes 80 ms for the objects of the start
         try:
             await self._consume_loop.run(self._stop)
         finally:
             gc.unfreeze()
 
     async def _compile(self) -> None:
-        """Have the estimators compiled, or loaded; report every ten seconds how long that has taken."""
+        """Compile the estimators or load them from the cache; report the time taken every ten seconds."""
         self._status.stage = COMPILING
         self._telemetry.emit(KernelCompiling())
         began = time.monotonic()
@@ -237,7 +242,7 @@ class Daemon:
             await self._attachments.publisher.run()
 
     async def _end_publishing(self, reading: asyncio.Task[None], publishing: asyncio.Task[None]) -> None:
-        """Have what the last commit holds written, for a bounded time."""
+        """Wait at most `PUBLISH_SECONDS` for the publications of the last commit, and end the publisher."""
         if self._attachments.publisher is not None:
             await asyncio.wait({reading})
             await self._attachments.publisher.drain(PUBLISH_SECONDS)
@@ -259,9 +264,9 @@ class Daemon:
 
 @contextmanager
 def _signals(stop: Callable[[str], None], back_up: Callable[[], None]) -> Generator[None]:
-    """SIGTERM and SIGINT ask to stop; a second one of the same kind ends the process as usual.
+    """Handle SIGTERM and SIGINT by `stop`, and SIGUSR1 by `back_up`.
 
-    SIGUSR1 asks for a backup.
+    The default action is restored after a first SIGTERM or SIGINT, so that a second one ends the process.
     """
     loop = asyncio.get_running_loop()
 

@@ -1,8 +1,8 @@
-"""Delivery of notifications from the outbox to every receiver, at least once, apart from reading.
+"""Delivery of notifications from the outbox to every receiver, at least once, in tasks of their own.
 
-One task per receiver: one that hangs delays neither reading nor another receiver. What cannot be delivered
-ends as dropped: an error in the log that names notification, receiver and reason, and a counter. It is not
-kept: the alarm itself stays in the report, and a list nobody empties would only grow.
+Each receiver has one task: a receiver that hangs delays neither reading nor another receiver. A notification
+that cannot be delivered is dropped and counted; an error in the log names notification, receiver and reason.
+It is not kept: the alarm itself stays in the report, and a list that nobody empties would only grow.
 
 A notification is sent when the commit that holds it is durable, and leaves the outbox with the next commit
 after it was sent. A crash in between sends it again, under the same id.
@@ -43,18 +43,16 @@ from streamwatch.telemetry import (
 _SILENT_SECONDS: Final = 0.1
 """Seconds between two checks of whether this process may notify."""
 
-# What became of every notification, by receiver: sent, failed, given up, or still owed.
-
 
 class DeliveryAccounts:
-    """Takes notifications that were sent or given up out of the outbox, and counts them.
+    """Removes notifications that were sent or dropped from the outbox, and counts them.
 
     Parameters
     ----------
     outbox
-        What is owed to whom.
+        Notifications to be delivered, by receiver.
     receivers
-        Names.
+        Names of the receivers.
     emit
         Receives internal events.
     """
@@ -70,7 +68,7 @@ class DeliveryAccounts:
         self._dropped: Counter[tuple[str, str]] = Counter()
 
     def sent(self, name: str, notification: Notification, attempts: int) -> None:
-        """Count a notification that a receiver took, unless it is no longer in the outbox."""
+        """Remove a notification that a receiver accepted, and count it if it was still in the outbox."""
         if self._outbox.settle(name, notification):
             self._sent[name] += 1
             self._emit(NotificationSent(name, notification.id, notification.kind, attempts))
@@ -80,7 +78,7 @@ class DeliveryAccounts:
         self._failed[name, reason] += 1
 
     def drop(self, name: str, notification: Notification, reason: str, attempts: int) -> None:
-        """Drop a notification for one receiver, and report that."""
+        """Drop a notification for one receiver, count it and emit `NotificationDropped`."""
         self._outbox.settle(name, notification)
         self._dropped[name, reason] += 1
         self._emit(
@@ -97,13 +95,13 @@ class DeliveryAccounts:
         )
 
     def drop_beyond(self, name: str, most: int, reason: str) -> None:
-        """Give up the oldest of what waits for a receiver, beyond so many."""
+        """Drop the oldest notifications of a receiver until at most `most` wait."""
         if (beyond := self._outbox.size(name) - most) > 0:
             for notification in self._outbox.waiting(name)[:beyond]:
                 self.drop(name, notification, reason, self._outbox.attempts(name, notification))
 
     def drop_issued_by(self, name: str, due_ms: int, reason: str) -> None:
-        """Give up all that waits for a receiver and was issued by then."""
+        """Drop the notifications of a receiver that were issued at or before `due_ms` (host time)."""
         for notification in [each for each in self._outbox.waiting(name) if each.issued_ms <= due_ms]:
             self.drop(name, notification, reason, self._outbox.attempts(name, notification))
 
@@ -122,11 +120,8 @@ class DeliveryAccounts:
 
 
 def _by_reason(counts: Mapping[tuple[str, str], int]) -> list[tuple[tuple[str, str], float]]:
-    """Samples of counts by (receiver, reason); labels are in alphabetical order."""
+    """Return samples with labels (reason, receiver) of counts by (receiver, reason)."""
     return sorted(((reason, name), float(n)) for (name, reason), n in counts.items())
-
-
-# State of one receiver's queue: when the next attempt may be made, and how many failed in a row.
 
 
 @dataclass(frozen=True, slots=True)
@@ -134,36 +129,49 @@ class DeliverySpec:
     """Limits of delivery: how long to try, and how often."""
 
     give_up_after_ms: int = 86_400_000
-    """Host time since the notification was decided."""
+    """Age since its decision, by the host's clock, at which a notification is dropped."""
     max_pending: int = 1_000
-    """Notifications that wait for one receiver; beyond it the oldest is dropped."""
+    """Most notifications that wait for one receiver; beyond it the oldest is dropped."""
     initial_seconds: float = 1.0
+    """Upper bound of the wait after a first failure; it doubles with each further one."""
     maximum_seconds: float = 60.0
-    """Waits double from `initial_seconds` to this; each is drawn between 0 and that (full jitter)."""
+    """Largest value of that bound; each wait is drawn uniformly between 0 and the bound (full jitter)."""
     max_asked_seconds: float = 3_600.0
-    """Longest wait an answer may ask for."""
+    """Longest wait that a receiver may ask for in its answer (`Retry-After`)."""
 
 
 @dataclass(slots=True)
 class ReceiverQueue:
-    """Queue of one receiver: the receiver, and when the next attempt is due."""
+    """One receiver, and when it may be sent the next notification."""
 
     receiver: Receiver
     woken: asyncio.Event = field(default_factory=asyncio.Event)
+    """Set when there are new notifications or the daemon stops."""
     failures: int = 0
     """Failed attempts in a row."""
     resume: float = 0.0
-    """Loop time before which it is left alone."""
+    """Loop time before which no attempt is made."""
     remind: float = 0.0
     """Loop time of the next reminder of open alarms."""
     reminded: bool = False
     """Whether the last attempt was a reminder: then new notifications come first, even if reminders fail."""
     gone: bool = False
+    """Whether the receiver answered `Gone`: nothing more is sent until the next start."""
     durations: Durations = field(default_factory=Durations)
-    """Of attempts to deliver a notification."""
+    """Histogram of durations of attempts to deliver a notification."""
 
     def pause(self, answer: DeliveryResult, spec: DeliverySpec, draw: float) -> None:
-        """Wait after a failure: exponential back-off with full jitter, longer if it asks for it."""
+        """Set the time of the next attempt after a failure: exponential back-off with full jitter.
+
+        Parameters
+        ----------
+        answer
+            Result of the attempt; the wait is at least what it asks for, up to `max_asked_seconds`.
+        spec
+            Bounds of the wait.
+        draw
+            Uniform in [0, 1).
+        """
         ceiling = min(spec.maximum_seconds, spec.initial_seconds * 2.0 ** min(self.failures, 32))
         asked = (answer.after_seconds or 0.0) if isinstance(answer, Failed) else 0.0
         self.failures += 1
@@ -171,7 +179,7 @@ class ReceiverQueue:
         self.resume = asyncio.get_running_loop().time() + wait
 
     async def wait(self, seconds: float | None) -> None:
-        """Wait until there is something new to send, or so long."""
+        """Wait until the queue is woken, at most `seconds` (None: without limit)."""
         with suppress(TimeoutError):
             async with asyncio.timeout(seconds):
                 await self.woken.wait()
@@ -179,14 +187,14 @@ class ReceiverQueue:
 
 
 class Deliveries:
-    """Delivers what is owed, and keeps it until a commit may forget it.
+    """Delivers the notifications of the outbox, each kept until a commit has removed it.
 
     Parameters
     ----------
     receivers
         Receivers of notifications; names are unique.
     spec
-        How long and how often.
+        Limits of retries and of the number that wait.
     emit
         Receives internal events.
     clock_ms
@@ -194,10 +202,10 @@ class Deliveries:
     draw
         Uniform in [0, 1), for jitter.
     speaks
-        Whether this process may notify anybody now: of several replicas only one may. None: always.
+        Returns whether this process may notify now: of several replicas only one may. None: always.
     """
 
-    def __init__(  # clock, chance and voice are for tests and replicas
+    def __init__(
         self,
         receivers: Sequence[Receiver],
         spec: DeliverySpec,
@@ -220,11 +228,19 @@ class Deliveries:
 
     @property
     def receivers(self) -> Sequence[str]:
-        """Names of the receivers, in their order."""
+        """Names of the receivers, in the order of the settings."""
         return list(self._queues)
 
     def record(self, notification: Notification, receivers: Sequence[str] | None = None) -> bytes | None:
-        """Encode a notification for the outbox, for these receivers or all that want it; None for none."""
+        """Encode a notification for the outbox; None if no receiver is to get it.
+
+        Parameters
+        ----------
+        notification
+            Notification to be delivered.
+        receivers
+            Names of the receivers that get it; None: all that want it.
+        """
         wanted = self.wanted(notification) if receivers is None else receivers
         return self.outbox.draft(notification, wanted) if wanted else None
 
@@ -239,9 +255,9 @@ class Deliveries:
         Parameters
         ----------
         notifications
-            The new ones, in order.
+            New notifications, in order.
         open_incidents
-            All open incidents as of that commit, for receivers that are reminded of them.
+            All open incidents as of that commit, for reminders.
         issued_to
             Receivers by id of the notification; None: all that want it.
         """
@@ -259,9 +275,16 @@ class Deliveries:
         open_incidents: Sequence[Notification],
         orphans: Sequence[tuple[str, Notification]] = (),
     ) -> None:
-        """Take the outbox of the last durable commit, at a start or when state was opened anew.
+        """Replace the outbox by that of the last durable commit, when a state was opened or taken over.
 
-        `orphans` waited to be issued to receivers that are no longer configured.
+        Parameters
+        ----------
+        outbox
+            Encoded notifications by id.
+        open_incidents
+            All open incidents as of that commit, for reminders.
+        orphans
+            (receiver, notification) that waited to be issued to receivers no longer configured; dropped.
         """
         self._open_incidents = open_incidents
         for name, notification in orphans:
@@ -273,7 +296,7 @@ class Deliveries:
             queue.woken.set()
 
     async def run(self) -> None:
-        """Deliver until `stop`; ends at once where there are no receivers. Raises bugs only."""
+        """Deliver until `stop`; return at once without receivers."""
         async with asyncio.TaskGroup() as group:
             self._tasks = [group.create_task(self._serve(queue)) for queue in self._queues.values()]
 
@@ -323,7 +346,7 @@ class Deliveries:
             await queue.receiver.close()
 
     async def _unless_silenced(self, attempt: Coroutine[Any, Any, DeliveryResult]) -> DeliveryResult | None:
-        """Make an attempt; return None if it was cancelled, as this process may no longer notify."""
+        """Make an attempt; return None if it was cancelled because this process may no longer notify."""
         speaks = self._speaks
         if speaks is None:
             return await attempt
@@ -338,7 +361,7 @@ class Deliveries:
                 await asyncio.wait({attempting})
 
     def _next(self, queue: ReceiverQueue) -> tuple[Notification | None, float | None]:
-        """Choose the next notification (None: a reminder), and in how many seconds (None: nothing to do)."""
+        """Return the next notification (None: a reminder) and its delay in s (None: nothing to send)."""
         now = asyncio.get_running_loop().time()
         name = queue.receiver.name
         repeats = (
@@ -351,7 +374,7 @@ class Deliveries:
         return notification, None if notification is None else queue.resume - now
 
     async def _remind(self, queue: ReceiverQueue) -> None:
-        """Repeat open incidents, except those of models with a newer notification that waits."""
+        """Send a reminder of open incidents, except those for which a newer notification waits."""
         name, wait = queue.receiver.name, queue.receiver.repeat_interval_seconds or 0.0
         queue.reminded = True
         queue.remind = asyncio.get_running_loop().time() + wait
@@ -404,12 +427,12 @@ class Deliveries:
         self._bound(queue)
 
     def _bound(self, queue: ReceiverQueue) -> None:
-        """Give up what waits beyond the limit; everything, if the receiver is gone."""
+        """Drop the oldest notifications beyond the limit; all of them if the receiver is gone."""
         most, reason = (0, "receiver_gone") if queue.gone else (self._spec.max_pending, "too_many_pending")
         self._accounts.drop_beyond(queue.receiver.name, most, reason)
 
     def _give_up(self, name: str, reason: str) -> None:
-        """Give up all that has waited too long, not only what was just tried: attempts are a minute apart."""
+        """Drop all notifications that are too old, not only the one tried: attempts are a minute apart."""
         self._accounts.drop_issued_by(name, self._clock_ms() - self._spec.give_up_after_ms, reason)
 
     def wanted(self, notification: Notification) -> list[str]:

@@ -1,4 +1,4 @@
-"""What polls deliver, decoded and merged into one sequence, of which a turn at a time is released."""
+"""Polled records, decoded and merged into one sequence, which is released in turns of bounded size."""
 
 from __future__ import annotations
 
@@ -34,11 +34,9 @@ from streamwatch.telemetry import (
     Telemetry,
 )
 
-# The records read last, so that a log can be recognised by the one that was evaluated last.
-
 
 class RecentRecords:
-    """Keeps what was delivered of each partition until all of it has been evaluated, then its last record."""
+    """Keeps records by partition until they are evaluated, the last one longer, to identify the log."""
 
     def __init__(self) -> None:
         self._delivered: dict[Partition, deque[Sequence[Record]]] = {}
@@ -48,14 +46,13 @@ class RecentRecords:
         self._delivered.setdefault(partition, deque()).append(records)
 
     def forget(self, partition: Partition) -> None:
-        """Drop what is known of a partition."""
+        """Drop the records of a partition."""
         self._delivered.pop(partition, None)
 
-    def let_go(self, offsets: Mapping[Partition, int]) -> None:
-        """Drop what lies before these offsets; of what ends at one, only that record is kept.
+    def drop_before(self, offsets: Mapping[Partition, int]) -> None:
+        """Drop the records before these offsets, as far as whole deliveries lie before them.
 
-        Most of a backlog are values: if they were kept from one commit to the next, they would take as much
-        memory.
+        Values of a backlog's records take much memory, which should be free before the next commit.
         """
         for partition, offset in offsets.items():
             delivered = self._delivered.get(partition)
@@ -67,7 +64,7 @@ class RecentRecords:
                 delivered[0] = (delivered[0][-1],)
 
     def take(self, offsets: Mapping[Partition, int]) -> dict[Partition, Record]:
-        """Find the records at these offsets, and drop all before them; without those that were forgotten."""
+        """Return the records at these offsets, except forgotten ones, and drop deliveries before them."""
         found: dict[Partition, Record] = {}
         for partition, offset in offsets.items():
             delivered = self._delivered.get(partition)
@@ -81,7 +78,7 @@ class RecentRecords:
 
 
 def _last_offset(records: Sequence[Record]) -> int:
-    """Offset of the last record; of columns without making an object of it."""
+    """Offset of the last record; for columns, read without making a record object."""
     if isinstance(records, FetchedRecords):
         return int(records.rows[-1, OFFSET])
     return records[-1].offset
@@ -94,19 +91,16 @@ def _index_of(records: Sequence[Record], offset: int) -> int:
     return bisect_left(records, offset, key=lambda record: record.offset)
 
 
-# Invalid records on their way to the dead-letter topic: kept until their turn, written before the commit.
-
-
 class RejectedRecords:
-    """Keeps invalid records as they were read until they are released.
+    """Keeps invalid records as read until they are evaluated, then passes them to the dead-letter topic.
 
     Parameters
     ----------
     dead_letters
-        Given every invalid record when its turn has come.
+        Writes the invalid records, before the commit.
     keeper
-        Given them instead where several replicas read the same: the commit has them, and one replica writes
-        them afterwards. With neither, nothing is kept.
+        Used instead with several replicas: stores invalid records in the commit, after which one replica
+        writes them. With neither, nothing is kept.
     """
 
     def __init__(self, dead_letters: DeadLetters | None = None, keeper: RecordKeeper | None = None) -> None:
@@ -116,14 +110,14 @@ class RejectedRecords:
         self._records: dict[tuple[str, int, int], Record] = {}
 
     def keep(self, records: Sequence[Record], batch: RecordBatch) -> None:
-        """Keep those of the records decoded to a batch that are invalid, or hold events that are."""
+        """Keep the records that were decoded to at least one invalid event of this batch."""
         if self._keeps and batch.objects:
             for index, event in zip(batch.records_of_objects().tolist(), batch.objects, strict=True):
                 if type(event) is Invalid:
                     self._records[event.topic, event.partition, event.offset] = records[index]
 
     def release(self, event: Invalid) -> None:
-        """Hand over the record of a released event; once, however many of its events are invalid."""
+        """Hand the record of an evaluated event to the dead-letter topic, once even if it has several."""
         record = self._records.pop((event.topic, event.partition, event.offset), None)
         if record is None:
             return
@@ -134,37 +128,34 @@ class RejectedRecords:
 
     @property
     def filled(self) -> float:
-        """Share of what a commit may hold of invalid records that was released since the last one."""
+        """Bytes of invalid records to be committed, as a share of what a commit may contain."""
         return 0.0 if self._keeper is None else self._keeper.filled
 
     @property
     def problem(self) -> str | None:
-        """Reason for which dead letters wait to be written; None if they do not."""
+        """Reason for which dead letters wait to be written; None if none wait."""
         return None if self._dead_letters is None else self._dead_letters.problem
 
     async def deliver(self, *, only_if_full: bool = False) -> None:
-        """Have what was released written: before the commit that is past it, or if very much waits."""
+        """Write the released invalid records; with `only_if_full`, only if the buffer for them is full."""
         if self._dead_letters is not None and (self._dead_letters.is_full or not only_if_full):
             await self._dead_letters.flush()
 
     def families(self) -> Sequence[Family]:
-        """Dead letters written and dropped; nothing where there is no topic for them."""
+        """Dead letters written and dropped; empty without a topic for them."""
         return () if self._dead_letters is None else self._dead_letters.families()
-
-
-# What a topic carries, and how it is decoded.
 
 
 @dataclass(frozen=True, slots=True)
 class Topic:
-    """Side of a topic, and the decoder of its records."""
+    """Side of a topic (predictions or labels), and the decoder of its records."""
 
     side: Side
     decoder: Decoder
 
 
 def _explain(records: Sequence[Record], batch: RecordBatch, decoder: Explains) -> None:
-    """Have the first invalid record of each reason explained: all of them may be invalid."""
+    """Set the detail of the first invalid event of each reason; explaining every one would take too long."""
     if not batch.objects:
         return
     explained: set[str] = set()
@@ -174,22 +165,20 @@ def _explain(records: Sequence[Record], batch: RecordBatch, decoder: Explains) -
             event.detail = decoder.explain(records[index], event.reason)
 
 
-# The event loop turns often enough for health checks, and no more often than that.
-
-
 REQUEST_STEPS: Final = 4
+"""Turns of the event loop that an HTTP request takes."""
 HELD_SECONDS: Final = 0.003
-"""How long the loop may be held before others have a turn: those cost what a hundred records cost."""
+"""Time for which the event loop is not given up; giving it up costs as much as evaluating 100 records."""
 
 _turned: WeakKeyDictionary[asyncio.AbstractEventLoop, float] = WeakKeyDictionary()
-"""When each loop last turned for others, by its own clock."""
+"""Time at which `yield_to_loop` last gave each loop up, by the loop's clock."""
 
 
 async def yield_to_loop() -> None:
-    """Let the event loop turn between two batches, if it was held for long since it last did.
+    """Let other tasks run, if the event loop was not given up for `HELD_SECONDS`.
 
-    A request takes as many turns as it has steps (read, handle, answer): after a single turn a whole batch
-    would stand between two of its steps.
+    Gives up several turns, as an HTTP request takes one for each of its steps (read, handle, answer): after a
+    single turn, a whole batch would delay the next step.
     """
     loop = asyncio.get_running_loop()
     if loop.time() - _turned.get(loop, 0.0) < HELD_SECONDS:
@@ -205,17 +194,17 @@ class MergedRecords:
     Parameters
     ----------
     topics
-        What each topic carries, and how to decode it; in the order of the settings.
+        Side and decoder of each topic by name, in the order of the settings.
     telemetry
         Receives internal events: partitions that are not waited for, a host's clock that is not trusted.
     clocks
         The host's clocks.
     merge
-        How long records wait for others.
+        Limits of how long records wait for other partitions.
     progress
-        Where the sequence goes on; `next_turn` and whoever evaluates keep it.
+        Position in the merged sequence; updated by `next_turn` and by the caller that evaluates.
     rejected
-        Keeps every invalid record until it is released.
+        Keeps every invalid record until it is evaluated.
     """
 
     def __init__(
@@ -240,36 +229,36 @@ class MergedRecords:
         self._read: Mapping[Partition, int] = {}
         self._host_was_behind = False
         self.ready: Released | None = None
-        """Records to be evaluated before `next_turn`; None where none are."""
+        """Released records, to be evaluated before `next_turn` is called; None without any."""
         self.records = 0
         """Records decoded since the start."""
 
     def holds_from_before(self, arrived_ms: int) -> bool:
-        """Return whether something is yet to be evaluated that was read by then."""
+        """Return whether a record read at or before this monotonic time is not evaluated yet."""
         return self.ready is not None or self.merge.holds_from_before(arrived_ms)
 
     def flush(self, moved: frozenset[Partition]) -> None:
-        """Release what is held of these partitions, whose logs are no longer there; nothing may be ready."""
+        """Release the held records of partitions whose logs are gone; call only if `ready` is None."""
         self._begin(self.merge.flush(sorted(moved), self._clocks.host_ms()))
 
     def forget_records(self, partitions: frozenset[Partition]) -> None:
-        """Forget the records by which these logs were recognised, as the logs were replaced."""
+        """Forget the records that identify the logs of these partitions, as the logs were replaced."""
         for partition in partitions:
             self._recent.forget(partition)
 
     def take_newest(self) -> Mapping[Partition, Record]:
-        """Hand over the last records evaluated since the last call, by which the logs are recognised."""
+        """Return the last record evaluated since the last call by partition; it identifies the log."""
         return self._recent.take(self._progress.take_newest())
 
     async def receive(self, poll: Poll, *, connected: bool) -> None:
-        """Decode what a poll delivered and release what may go; nothing may be ready.
+        """Decode a poll's records and release those whose order is certain; call only if `ready` is None.
 
         Parameters
         ----------
         poll
             Records by partition, and the state of every partition.
         connected
-            Whether brokers answer.
+            Whether the brokers answer.
         """
         self._meet(poll)
         clocks = self._clocks
@@ -287,15 +276,15 @@ class MergedRecords:
         self._begin(self.merge.in_turns(clocks.monotonic_ms(), clocks.host_ms(), connected=connected))
 
     def next_turn(self) -> None:
-        """Make the next released records ready, if there are more."""
+        """Set `ready` to the next released records; None if there are no more."""
         self.ready = next(self._turns, None)
         self._report()
         if self.ready is None:
-            self._recent.let_go(self._progress.newest)
+            self._recent.drop_before(self._progress.newest)
             self._advance_positions()
 
     def families(self) -> Sequence[Family]:
-        """Records held by the merge, and the partitions waited for."""
+        """Records held by the merge, and the partitions that it waits for."""
         return held_families(self.merge, self._clocks.monotonic_ms())
 
     def _begin(self, turns: Iterable[Released]) -> None:
@@ -303,13 +292,13 @@ class MergedRecords:
         self.next_turn()
 
     def _advance_positions(self) -> None:
-        """Set the position of partitions without held records to that of reading, past control records."""
+        """Set the position of partitions without held records to the read position, past control records."""
         for partition, position in self._read.items():
             if self.merge.is_empty(partition):
                 self._progress.positions[partition] = position
 
     def _meet(self, poll: Poll) -> None:
-        """Take up partitions seen for the first time, and forget those that are no longer there."""
+        """Add partitions seen for the first time to the progress, and forget those that are gone."""
         for partition in poll.moved:  # an offset of the old log means nothing in the new one
             self._progress.newest.pop(partition, None)
         for partition, state in poll.partitions.items():
@@ -345,18 +334,21 @@ class MergedRecords:
             self._telemetry.emit(HostClockBehind() if self._host_was_behind else HostClockRight())
 
 
-# Internal events of what is silently wrong with models.
-
-
 class MismatchReporter:
-    """Emits an internal event when something is found wrong with a model; again only after it was right."""
+    """Emits an internal event when a model begins to have a mismatch, such as labels of other classes."""
 
     def __init__(self, telemetry: Telemetry) -> None:
         self._telemetry = telemetry
         self._reported: set[tuple[str, str]] = set()
 
     def report(self, found: Sequence[Mismatch]) -> None:
-        """Emit events for new ones among all mismatches of now."""
+        """Emit events for the mismatches that were not among those of the previous call.
+
+        Parameters
+        ----------
+        found
+            All current mismatches.
+        """
         now: set[tuple[str, str]] = set()
         for each in found:
             if each.disjoint is not None:

@@ -1,4 +1,4 @@
-"""Protocol of a processor: what the consume loop and commits need of whatever takes in polled records."""
+"""Protocols `Processor` and `Checkpointing`: evaluation of polled records, as the consume loop calls it."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from streamwatch.daemon.merged_records import RejectedRecords
 
 
 class Checkpointing(Protocol):
-    """Content of a commit beside positions and alarms."""
+    """Builds the content of commits beside positions and alarms."""
 
     @property
     def commits(self) -> int:
@@ -26,12 +26,20 @@ class Checkpointing(Protocol):
     def changes(
         self, sections: Mapping[str, bytes], outbox: Mapping[str, bytes | None] | None = None
     ) -> CommitBatch:
-        """Build the next commit; `sections` and `outbox` are what others add to it."""
+        """Build the next commit.
+
+        Parameters
+        ----------
+        sections
+            Further sections of it, by name.
+        outbox
+            Changed entries of the outbox by id; None removes one.
+        """
         ...
 
 
 class Processor(Protocol):
-    """Takes in what polls deliver (`BatchProcessor`, `ResultsProcessor`)."""
+    """Evaluates the records of polls (`BatchProcessor`, `ResultsProcessor`)."""
 
     @property
     def records(self) -> int:
@@ -40,12 +48,12 @@ class Processor(Protocol):
 
     @property
     def positions(self) -> Mapping[Partition, int]:
-        """Positions after what was evaluated."""
+        """Position after the last evaluated record, by partition."""
         ...
 
     @property
     def progress(self) -> MergeProgress:
-        """Progress of the evaluation along the sequence of records."""
+        """Progress of the evaluation in the merged sequence of records."""
         ...
 
     @property
@@ -55,7 +63,7 @@ class Processor(Protocol):
 
     @property
     def uncommitted_scores(self) -> int:
-        """Scores among them."""
+        """Scores of those events and of their outcomes."""
         ...
 
     @property
@@ -65,7 +73,7 @@ class Processor(Protocol):
 
     @property
     def has_report(self) -> bool:
-        """Return whether there is a report: there is none of what is half read."""
+        """Return whether there is a report; false while results are read incompletely."""
         ...
 
     @property
@@ -75,63 +83,71 @@ class Processor(Protocol):
 
     @property
     def data_loss(self) -> DataLoss:
-        """Records that others than the source found missing of their logs since the beginning."""
+        """Data loss since the beginning of the state that is not counted by the source."""
         ...
 
     @property
     def rejected(self) -> RejectedRecords:
-        """Invalid records on their way to another topic."""
+        """Invalid records to be written to the dead-letter topic."""
         ...
 
     @property
     def maintenance(self) -> StoreMaintenance | None:
-        """Merges of entries outside the join's table; None where there are none."""
+        """Merges of entries outside the join's table; None if all entries are in the table."""
         ...
 
     def settle(self) -> tuple[Sequence[Alarm], Sequence[str]]:
-        """Hand over alarms and retired models since the last commit, which are being committed."""
+        """Return the alarms and the names of retired models since the last call, for a commit."""
         ...
 
     def holds_from_before(self, arrived_ms: int) -> bool:
-        """Return whether something is yet to be evaluated that was read by then."""
+        """Return whether a record read at or before this monotonic time is not evaluated yet."""
         ...
 
     def crowded(self) -> frozenset[Partition]:
-        """Name the partitions of which no more should be asked for now."""
+        """Return the partitions that should not be fetched now, as they are far ahead of others."""
         ...
 
     def flush(self, moved: frozenset[Partition]) -> None:
-        """Note that the logs of these partitions are no longer there; nothing may be ready."""
+        """Release the held records of partitions whose logs are gone; call only if not `has_ready`."""
         ...
 
     def forget_records(self, partitions: frozenset[Partition]) -> None:
-        """Forget the records by which these logs were recognised, as the logs were replaced."""
+        """Forget the records that identify the logs of these partitions, as the logs were replaced."""
         ...
 
     def take_newest(self) -> Mapping[Partition, Record]:
-        """Hand over the last records evaluated since the last call, by which the logs are recognised."""
+        """Return the last record evaluated since the last call by partition; it identifies the log."""
         ...
 
     async def receive(self, poll: Poll, *, connected: bool = True) -> None:
-        """Take in what a poll delivered; nothing may be ready."""
+        """Decode a poll's records and release those whose order is certain; call only if not `has_ready`.
+
+        Parameters
+        ----------
+        poll
+            Records by partition, and the state of every partition.
+        connected
+            Whether the brokers answer.
+        """
         ...
 
     async def make_room(self) -> None:
-        """Make the room that `evaluate` needs, if that takes long."""
+        """Enlarge tables that `evaluate` might fill, in a thread."""
         ...
 
     def evaluate(self) -> int:
-        """Evaluate as much as fits a turn; return the number of alarms raised."""
+        """Evaluate the records of one turn of the event loop; return the number of alarms raised."""
         ...
 
     def take_work(self) -> Work | None:
-        """Hand over what has to be done before `evaluate` goes on, or anything is committed; for a thread."""
+        """Return blocking work, to be run in a thread before the next `evaluate` or commit; None without."""
         ...
 
     def report_in_slices(self) -> Generator[None, None, Report]:
-        """Build the report, giving way between slices of models."""
+        """Build the report as a generator, which yields between slices of models and returns the report."""
         ...
 
     def families(self) -> Sequence[Family]:
-        """Metrics as of now, not of a commit."""
+        """Metrics of the current state, not of the last commit."""
         ...

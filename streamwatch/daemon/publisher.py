@@ -1,16 +1,14 @@
-"""Outcomes and events on their way from the state to their topics: committed, then written, then removed.
+"""Publications (outcomes and events of a commit) from the state to their topics, each exactly once.
 
-Order of what happens, and what a crash in between leaves:
+1. A commit makes the state durable together with its publication. After a crash before it, nothing has been
+   written, and the records are evaluated again.
+2. The publication is written in one Kafka transaction with the ledger, a record that names the commit. After
+   a crash before the end of the transaction, the next producer aborts it, and the publication is written
+   from the state.
+3. A later commit removes the publication from the state. After a crash before it, the ledger shows that the
+   publication is written.
 
-1. A commit makes the state durable together with its publication. Before it, nothing was written: the
-   records are evaluated again.
-2. The publication is written in one transaction with the ledger, which names the commit. Before the end of
-   the transaction nobody who reads committed records sees any of it; the next producer ends it, and the
-   publication, which the state has, is written then.
-3. A later commit removes the publication from the state. Until then, the ledger records that it is written.
-
-So the state decides once, and the ledger decides what is written: neither evaluation nor clocks have to be
-reproducible.
+As publications are read back from the state, evaluation and clocks need not be reproducible.
 """
 
 from __future__ import annotations
@@ -55,22 +53,22 @@ from streamwatch.telemetry import (
 
 
 class Transactions(Protocol):
-    """Topics of results, written in transactions (`KafkaTransactions`)."""
+    """Topics of results and their ledger, written in transactions (`KafkaTransactions`)."""
 
     async def open(self) -> Ledger | None:
-        """Fence older producers and read the ledger; None where nothing was written yet."""
+        """Fence older producers and return the ledger; None if nothing was written yet."""
         ...
 
     async def write(self, publications: Sequence[Publication], ledger: Ledger) -> None:
-        """Write publications and the ledger, all or nothing."""
+        """Write publications and the ledger in one transaction."""
         ...
 
     async def read(self) -> Ledger | None:
-        """Read the ledger without fencing anybody."""
+        """Return the ledger without fencing other producers; None if nothing was written yet."""
         ...
 
     async def close(self) -> None:
-        """Leave in bounded time."""
+        """Close the producer in bounded time."""
         ...
 
 
@@ -80,13 +78,13 @@ class Publisher:
     Parameters
     ----------
     transactions
-        The topics.
+        Topics to write to.
     names
-        What is written, for messages: `topic outcomes`, or several.
+        Names of the topics for messages, such as `topic outcomes`.
     emit
         Receives internal events.
     most_bytes
-        Bytes that may wait.
+        Bytes of publications that may wait; beyond it, commits wait.
     """
 
     def __init__(
@@ -104,27 +102,27 @@ class Publisher:
         self._life: str | None = None
         self._commits = 0
         self._ledger: Ledger | None = None
-        """As it was last read or written by this process; None before."""
+        """Ledger as this process last read or wrote it; None before."""
         self._is_open = False
         self._attempts = Attempts(names, emit, RETRY_SECONDS)
         self._outcomes = self._events = self._transactions_committed = 0
 
     def begin(self, life: str, commits: int, waiting: Mapping[int, bytes]) -> None:
-        """Go on with the publications of a state that was opened, instead of any before.
+        """Replace all waiting publications by those of a state that was opened.
 
         Parameters
         ----------
         life
-            Name of what is numbered in one sequence.
+            Identifier of the sequence in which the state numbers its outcomes.
         commits
             Number of the state's last commit.
         waiting
-            Publications in the state by commit number, ascending.
+            Encoded publications of the state by commit number, ascending.
 
         Raises
         ------
         PublicationError
-            If one is none of this version.
+            If a publication cannot be decoded by this version.
         """
         self._queue.restart(map(decoded, waiting.values()))
         self._life, self._commits = life, commits
@@ -132,41 +130,36 @@ class Publisher:
             self._ledger = self._aligned(self._ledger)
 
     def add(self, publication: Publication) -> None:
-        """Write a publication that is durable now."""
+        """Queue a publication whose commit is durable."""
         self._queue.add(publication)
 
     def take_written(self) -> list[int]:
-        """Hand over the commits whose publications are in their topics, once."""
+        """Return the commits whose publications were written since the last call."""
         return self._queue.take_written()
 
     @property
     def writes_invalid(self) -> bool:
-        """Return whether publications are to have invalid records: never, they are written before commits."""
+        """Return whether publications contain invalid records: never, as those are written before commits."""
         return False
 
     @property
-    def waiting_bytes(self) -> int:
-        """Bytes that wait."""
-        return self._queue.size_bytes
-
-    @property
     def problem(self) -> str | None:
-        """Reason for which publications wait; None while they are being written."""
+        """Reason for which publications wait; None unless the last attempt to write failed."""
         if self._attempts.error is None:
             return None
         return f"{self._queue.records} records wait for {self._names}: {self._attempts.error}"
 
     async def room(self) -> None:
-        """Wait until no more waits than may."""
+        """Wait until less than `most_bytes` of publications wait."""
         await self._queue.room()
 
     async def run(self) -> None:
-        """Write until cancelled.
+        """Write publications until cancelled.
 
         Raises
         ------
         PublishingRefused
-            The topics cannot be used, or another process writes to them.
+            If the topics cannot be used, or another process writes to them.
         """
         try:
             while True:
@@ -181,11 +174,11 @@ class Publisher:
             await self._transactions.close()
 
     async def drain(self, seconds: float) -> None:
-        """Wait, at most so long, until nothing waits."""
+        """Wait at most `seconds` until no publication waits."""
         await self._queue.drain(seconds)
 
     def families(self) -> Sequence[Family]:
-        """Records written, those that wait, and how often commits waited for them."""
+        """Records written, records waiting, and how often commits waited for them."""
         return [
             single("publishing_outcomes_total", float(self._outcomes)),
             single("publishing_events_total", float(self._events)),
@@ -196,7 +189,7 @@ class Publisher:
         ]
 
     async def _turn(self) -> None:
-        """Open the topics if need be, else write what waits, or wait for it."""
+        """Open the topics if they are closed, else write the next transaction or wait for a publication."""
         if not self._is_open:
             while self._life is None:
                 await self._queue.change()
@@ -211,12 +204,12 @@ class Publisher:
         await self._write([publication.after(ledger) for publication in chosen], chosen)
 
     def _next(self, ledger: Ledger) -> list[Publication]:
-        """Publications of the next transaction; those that the ledger has are done with."""
+        """Drop publications that the ledger has; return those of the next transaction."""
         self._queue.drop_while(lambda publication: publication.commit <= ledger.commit)
         return self._queue.first(TRANSACTION_BYTES)
 
     async def _open(self) -> None:
-        if self._ledger is not None:  # it is asked before an opening would fence whoever has fenced this one
+        if self._ledger is not None:  # opening would fence a process that has taken over meanwhile
             self._require_own(await self._transactions.read())
         found = await self._transactions.open()
         if self._ledger is not None:
@@ -230,7 +223,7 @@ class Publisher:
             raise _fenced(self._names)
 
     def _aligned(self, ledger: Ledger | None) -> Ledger:
-        """The ledger as it concerns the state that is open."""
+        """Return a ledger adapted to the open state; a new one for the state of another life."""
         life = self._life
         assert life is not None  # noqa: S101 - `run` waits for it
         if ledger is None:
@@ -265,32 +258,29 @@ def _fenced(names: str) -> PublishingFenced:
     )
 
 
-# One life of a state, and the publisher of the process.
-
-
 @dataclass(frozen=True, slots=True)
 class Publishing:
-    """Publications of the state that is open, on their way to the topics."""
+    """Makes the publications of the open state, and passes them to the publisher of the process."""
 
     log: PublicationLog
     publisher: Publisher
     commits: int
     """Number of the last commit when the state was opened."""
     waiting: Mapping[int, bytes]
-    """Publications in the state then."""
+    """Encoded publications in the state at its opening, by commit number."""
 
     def begin(self) -> None:
-        """Write from now on, beginning with what the state has."""
+        """Have the publications of the opened state written, and those of later commits after them."""
         self.publisher.begin(self.log.life, self.commits, self.waiting)
 
     @property
     def due(self) -> bool:
-        """Never: what is to be decided is decided at the next commit."""
+        """Return whether a commit is needed to decide on alarms: never, as each commit decides."""
         return False
 
     @property
     def leads(self) -> bool:
-        """Always: there is nobody else."""
+        """Return whether this process publishes: always, as there are no replicas."""
         return True
 
     def decide(
@@ -302,14 +292,14 @@ class Publishing:
         in_backlog: bool,
         behind: bool,
     ) -> AlertDecisions:
-        """Number what was raised since the last commit, and decide on notifications."""
+        """Number the alarms raised since the last commit, and decide on notifications."""
         self.log.note(alarms)
         if alerting is None:
             return NOTHING
         return alerting.decide(alarms, retired, in_backlog=in_backlog, behind=behind)
 
     def close(self, commit: int, outgoing: AlertDecisions) -> ClosedPublication:
-        """Make the publication of a commit."""
+        """Make the publication of a commit with this number."""
         publication = self.log.close(commit, outgoing.notifications)
         values: dict[int, bytes | None] = dict.fromkeys(self.publisher.take_written())
         if publication is not None:
@@ -317,7 +307,7 @@ class Publishing:
         return ClosedPublication(publication, values, {SECTION: self.log.section()})
 
     def durable(self, closed: ClosedPublication, deliver: Callable[[], None]) -> None:
-        """Deliver the notifications of a commit that is durable now, and have its publication written."""
+        """Deliver the notifications of a durable commit, and queue its publication."""
         deliver()
         if closed.publication is not None:
             self.publisher.add(closed.publication)
@@ -325,9 +315,11 @@ class Publishing:
 
 @dataclass(frozen=True, slots=True)
 class ClosedPublication:
-    """Part of a commit that is about publications."""
+    """Publication of a commit, and the changes of the state that go with it."""
 
     publication: Publication | None = None
+    """None if the commit has neither outcomes nor events."""
     values: Mapping[int, bytes | None] = field(default_factory=dict[int, "bytes | None"])
-    """New in the state, by commit number; None removes one."""
+    """Encoded publications to store by commit number; None removes that of a commit."""
     sections: Mapping[str, bytes] = field(default_factory=dict[str, bytes])
+    """Sections of the commit by name."""

@@ -1,8 +1,8 @@
-"""The results of a distributed run, taken in as a daemon takes in records: whole batches, each once.
+"""Results of a distributed (Spark) job, read by a daemon from their topic: whole batches, each once.
 
-The topic is compacted and read from its beginning at every start; the state keeps which batch was reported
-last, and which notifications are still to be delivered. Nothing is shown before the topic was read to its end
-as of the start: after compaction only the whole of it belongs to one moment.
+The topic is compacted and read from its beginning at every start; the state keeps the last reported batch and
+the pending notifications. Nothing is shown before the topic was read to its end as of the start: compaction
+removes records of earlier batches, so that only all of its records together are the results of one moment.
 """
 
 from __future__ import annotations
@@ -42,46 +42,38 @@ from streamwatch.daemon.merged_records import MismatchReporter, RejectedRecords,
 from streamwatch.edge.stores.kind import StateRefused
 from streamwatch.telemetry import Telemetry
 
-# Section of a commit about results: which batch was reported last.
-
-
 RESULTS: Final = "results"
 """Section of a commit with the batch that was reported last."""
 
 
 class LastReportedBatch(msgspec.Struct, frozen=True, array_like=True):
-    """The last batch that was reported."""
+    """The last batch of the job that was reported."""
 
     life: str = ""
-    """Name of the state of the job that wrote it; empty before the first."""
+    """Identifier of the job's state; empty before the first batch."""
     batch: int = 0
+    """Number of the batch."""
     data_loss: DataLoss = DataLoss()
-    """What was missing of the job's topics up to there."""
+    """Data loss that the job found in its topics up to this batch."""
 
 
 _LAST_REPORTED: Final = msgspec.msgpack.Decoder(LastReportedBatch)
 
 
 def last_reported_of(section: bytes | None) -> LastReportedBatch:
-    """Read the section of a commit; raises PackedError if it is none."""
+    """Decode the section `results` of a commit; raises PackedError for other bytes."""
     with reading(f"the section {RESULTS!r}"):
         return LastReportedBatch() if section is None else _LAST_REPORTED.decode(section)
 
 
 @dataclass(slots=True)
 class ResultsCheckpoint:
-    """Content of a commit of results: implements `Checkpointing`.
-
-    Parameters
-    ----------
-    reported
-        As of the last commit.
-    commits
-        Number of the last commit.
-    """
+    """Implements `Checkpointing` for results: a commit has the last reported batch."""
 
     reported: LastReportedBatch
+    """Last batch that was reported."""
     commits: int = 0
+    """Number of the last commit."""
 
     def changes(
         self, sections: Mapping[str, bytes], outbox: Mapping[str, bytes | None] | None = None
@@ -92,16 +84,14 @@ class ResultsCheckpoint:
         return CommitBatch({**own, **sections}, outbox=outbox or {})
 
 
-# Progress of a distributed run, from its results topic.
-
-
 STALE_INTERVALS: Final = 10
 STALE_SECONDS: Final = 300.0
+"""Results are stale if the newest batch is older than this many intervals of the job and seconds."""
 
 
 @dataclass(slots=True)
 class NewestBatch:
-    """Time of the newest batch of the job, for whoever asks whether it is old.
+    """Time of the job's newest batch, and whether it is stale.
 
     Parameters
     ----------
@@ -111,10 +101,10 @@ class NewestBatch:
 
     interval_seconds: float
     written_ms: int | None = None
-    """Time at which it was written; None before the first."""
+    """Time at which the batch was written, since the epoch; None before the first."""
 
     def is_stale(self, now_ms: int) -> bool:
-        """Return whether it is older than ten intervals and than five minutes; not before the first."""
+        """Return whether the batch is older than ten intervals and five minutes; false before the first."""
         if self.written_ms is None:
             return False
         most_seconds = max(STALE_INTERVALS * self.interval_seconds, STALE_SECONDS)
@@ -123,23 +113,24 @@ class NewestBatch:
 
 @dataclass(slots=True)
 class RunProgress:
-    """The newest batch that was taken in, and the newest record times."""
+    """The newest batch of the job, and the newest record times."""
 
     batch: int = 0
     """Number of the batch; 0 before the first."""
     written_ms: int = 0
-    """Time of its mark in the topic."""
+    """Record time of the batch's mark in the topic."""
     mark: BatchMark = field(default_factory=lambda: BatchMark("", -1))
+    """Mark of the batch: the record that ends it."""
     running_ms: dict[Partition, int] = field(default_factory=dict[Partition, int])
     """Newest record time by partition of the job's topics."""
     host_is_behind: bool | None = None
-    """Whether most records since the take before carried times from the future of the job's clock, and were
-    corrected for it; None before there is one to compare with."""
+    """Whether most records evaluated since the previous `note` had times in the future of the job's clock;
+    None before two calls of `note`."""
     _counted: tuple[int, int] | None = None
-    """Records evaluated up to the last take, and those of them from the future."""
+    """Records evaluated up to the last `note`, and those of them with times in the future."""
 
     def note(self, records: RecordCounts) -> None:
-        """Compare the counts of records, which are since the beginning, with those of the take before."""
+        """Compare counts of records, which are since the beginning, with those of the previous call."""
         counted = sum(records.evaluated.values()), records.corrected.get(REASONS[FUTURE], 0)
         if self._counted is not None and counted[0] > self._counted[0]:
             evaluated, future = (now - before for now, before in zip(counted, self._counted, strict=True))
@@ -160,35 +151,32 @@ class RunProgress:
         ]
 
     def of_records(self, records: RecordCounts, clock_ms: int) -> MergeProgress:
-        """Counts of records as the series of a sequence show them."""
+        """Convert counts of the job's records to progress, for the metrics of a merge."""
         counts = {each.name: getattr(records, each.name) for each in fields(RecordCounts)}
         return MergeProgress(clock_ms=clock_ms, running_ms=self.running_ms, **counts)
 
 
-# Results as they are read, held until the mark of their batch: then it is whole.
-
-
 @dataclass(slots=True)
 class WholeBatches:
-    """Holds results; of several of one name the latest counts."""
+    """Holds results until the mark that ends their batch was read; the latest result of a name counts."""
 
     whole: dict[tuple[str, str], ResultRecord] = field(default_factory=dict[tuple[str, str], ResultRecord])
-    """Of batches that are whole and not taken in yet, by kind and name."""
+    """Results of whole batches since the last `take`, by kind and name."""
     marked_ms: int = 0
-    """Time of the mark that was read last."""
+    """Record time of the last mark."""
     _held: dict[tuple[str, str], ResultRecord] = field(default_factory=dict[tuple[str, str], ResultRecord])
-    """Of a batch whose mark has yet to come."""
+    """Results of the batch whose mark was not read yet, by kind and name."""
 
     def add(self, record: Record) -> None:
-        """Hold a record of the topic.
+        """Add a record of the topic.
 
         Raises
         ------
         ResultsFormatError
-            If it is none of results.
+            If it is not a record of results.
         """
         if record.key is None:
-            return  # no key is compacted away, and none of ours lacks it
+            return  # not written by the job: all of its records have keys
         result = result_of(record.key, record.value)
         self._held[result.kind, result.name] = result
         if result.kind == MARK:
@@ -197,7 +185,7 @@ class WholeBatches:
             self._held.clear()
 
     def take(self) -> dict[tuple[str, str], ResultRecord]:
-        """Hand over what is whole, with the latest mark."""
+        """Return the results of whole batches, including the latest mark, and forget them."""
         whole, self.whole = self.whole, {}
         return whole
 
@@ -208,7 +196,7 @@ class WholeBatches:
 
 
 _TURN: Final = 200
-"""Results taken in before others have a turn."""
+"""Results evaluated before the event loop may turn."""
 
 
 class ResultsProcessor:
@@ -217,15 +205,15 @@ class ResultsProcessor:
     Parameters
     ----------
     spec
-        How the stream is cut.
+        Buckets of the job: how its stream of records is divided.
     checkpoint
-        Notes the batch that was taken in.
+        Updated with the batch that was evaluated.
     telemetry
-        Receives internal events about models whose classes do not fit.
+        Receives internal events about models whose predicted and true classes do not match.
     host_ms
         The host's clock, in milliseconds since the epoch.
     newest
-        Notes when the newest batch was written.
+        Updated with the time of the newest batch.
     """
 
     def __init__(
@@ -258,22 +246,22 @@ class ResultsProcessor:
 
     @property
     def positions(self) -> Mapping[Partition, int]:
-        """Positions after what was taken in."""
+        """Positions of reading in the results topic."""
         return self.progress.positions
 
     @property
     def uncommitted_scores(self) -> int:
-        """None: results hold no scores to be committed."""
+        """Return 0: results contain no scores to be committed."""
         return 0
 
     @property
     def has_ready(self) -> bool:
-        """Never: `receive` takes in all that is whole."""
+        """Return False: `receive` evaluates all whole batches."""
         return False
 
     @property
     def has_report(self) -> bool:
-        """Return whether a whole batch was taken in."""
+        """Return whether a whole batch was evaluated."""
         return bool(self._life)
 
     @property
@@ -283,47 +271,47 @@ class ResultsProcessor:
 
     @property
     def data_loss(self) -> DataLoss:
-        """Records missing of the job's topics, as far as batches were taken in."""
+        """Data loss that the job found in its topics, up to the last evaluated batch."""
         return self._checkpoint.reported.data_loss
 
     def settle(self) -> tuple[Sequence[Alarm], Sequence[str]]:
-        """Hand over alarms since the last commit, and models that are no longer there."""
+        """Return the alarms and the names of retired models since the last call, for a commit."""
         self.uncommitted = 0
         alarms, self._alarms = self._alarms, []
         retired, self._retired = self._retired, []
         return alarms, retired
 
     def holds_from_before(self, arrived_ms: int) -> bool:
-        """Return whether what was read is yet to be taken in."""
+        """Return whether a whole batch was read and not evaluated yet."""
         del arrived_ms
         return bool(self._batches.whole)
 
     def crowded(self) -> frozenset[Partition]:
-        """None: there is one partition."""
+        """Return no partition: the topic has only one."""
         return frozenset()
 
     def flush(self, moved: frozenset[Partition]) -> None:
-        """Begin anew: the topic is another one, read from its beginning."""
+        """Forget all results, as the topic was replaced and is read from its beginning."""
         del moved
         self._begin("")
         self._batches.clear()
         self._at_end = False
 
     def forget_records(self, partitions: frozenset[Partition]) -> None:
-        """Nothing is remembered of single records."""
+        """Do nothing: single records are not remembered."""
         del partitions
 
     def take_newest(self) -> Mapping[Partition, Record]:
-        """None: a start reads the topic from its beginning."""
+        """Return no records: every start reads the topic from its beginning."""
         return {}
 
     async def receive(self, poll: Poll, *, connected: bool = True) -> None:
-        """Take in the batches that are whole, once the topic was read to its end.
+        """Evaluate the whole batches, once the topic was read to its end.
 
         Raises
         ------
         ResultsFormatError
-            If a record is none of results.
+            If a record is not one of results.
         StateRefused
             If the topic ends before a batch that was reported.
         """
@@ -340,18 +328,18 @@ class ResultsProcessor:
             self.progress.positions[partition] = state.position
 
     async def make_room(self) -> None:
-        """Do nothing: no room is needed."""
+        """Do nothing: there are no tables to enlarge."""
 
     def evaluate(self) -> int:
         """Return 0: nothing is ever ready."""
         return 0
 
     def take_work(self) -> None:
-        """None: nothing is done in threads."""
+        """Return None: no work is done in threads."""
         return
 
     def report_in_slices(self) -> Generator[None, None, Report]:
-        """Build the report, giving way between slices of models."""
+        """Build the report as a generator, which yields between slices of models and returns the report."""
         view = self.view
         monitors = view.monitors
         totals = view.totals
@@ -374,14 +362,14 @@ class ResultsProcessor:
         )
 
     def families(self) -> Sequence[Family]:
-        """Series of how far the job is, and of events that wait in buckets for the time of a later batch."""
+        """Series of the job's newest batch and clock, and events that wait in buckets for a later batch."""
         held = [single("merge_held_records", float(self._held_records))] if self.has_report else []
         behind = self._run.host_is_behind
         clock = single("host_clock_behind", None if behind is None else float(behind))
         return [*held, clock, *self._run.families()]
 
     async def _take(self) -> None:
-        """Take in what is whole: nothing is committed or shown in between."""
+        """Evaluate the whole batches, with no commit or report in between."""
         whole = self._batches.take()
         mark = whole.pop((MARK, ""))
         if mark.life != self._life:
@@ -396,7 +384,7 @@ class ResultsProcessor:
         before = self._models()
         for number, ((kind, name), result) in enumerate(sorted(whole.items()), 1):
             if result.body and result.life != mark.life:
-                continue  # of a job before this one
+                continue  # written by an earlier job
             if kind == WATERMARK:
                 partition, self._run.running_ms[partition] = watermark_of(result.body)
                 continue

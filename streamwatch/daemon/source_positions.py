@@ -1,4 +1,4 @@
-"""Positions in every partition, and losses found in the logs, as a commit keeps them."""
+"""Positions of every partition and data loss found in its log, as a commit stores them."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from streamwatch.core.join.durable.packed import reading
 from streamwatch.core.merge import MergeProgress, ReleasedState
 
 POSITIONS, MERGE = "positions", "merge"
-"""Sections of a commit."""
+"""Names of the sections of a commit with `PositionsSection` and with the progress of the merge."""
 
 
 class PartitionPosition(msgspec.Struct, frozen=True, array_like=True):
@@ -27,24 +27,24 @@ class PartitionPosition(msgspec.Struct, frozen=True, array_like=True):
 
 
 class DataLossTotals(msgspec.Struct, frozen=True):
-    """Data loss found in the logs since the state began, up to the positions it is committed with."""
+    """Data loss found in the logs since the beginning of the state."""
 
     losses: Mapping[Name, int] = {}
-    """Times a log was found changed, by cause."""
+    """Number of losses (a log was truncated, replaced, ...) by cause."""
     records_lost: Mapping[Name, int] = {}
-    """Records known to be lost thereby, by cause."""
+    """Records known to be lost, by cause."""
     position_unverified: int = 0
-    """Times a log could not be recognised."""
+    """Number of times that it could not be verified that a log is the one read before."""
 
     def plus(self, lost: DataLoss) -> DataLossTotals:
-        """Add data loss that others have counted."""
+        """Add data loss that was counted elsewhere."""
         if not lost.times:
             return self
         both = total_data_loss((DataLoss(dict(self.losses), dict(self.records_lost)), lost))
         return DataLossTotals(both.times, both.records, self.position_unverified)
 
     def minus(self, lost: DataLoss) -> DataLossTotals:
-        """Subtract data loss that others have counted."""
+        """Subtract data loss that was counted elsewhere."""
         if not lost.times:
             return self
         return DataLossTotals(
@@ -55,7 +55,7 @@ class DataLossTotals(msgspec.Struct, frozen=True):
 
 
 class PositionsSection(msgspec.Struct, frozen=True, rename={"partitions": "places"}):
-    """Positions and counts as a commit stores them; a state without counts has the list of positions only."""
+    """Positions and counts as a commit stores them; older commits are a list of positions only."""
 
     partitions: list[PartitionPosition]
     counts: DataLossTotals = DataLossTotals()
@@ -67,14 +67,14 @@ _DECODER = msgspec.msgpack.Decoder(list[PartitionPosition] | PositionsSection)
 
 @dataclass(frozen=True, slots=True)
 class SourcePositions:
-    """Positions and fingerprints of every partition, and what was lost."""
+    """Positions and fingerprints of every partition, and data loss."""
 
     positions: Mapping[Partition, int] = field(default_factory=dict[Partition, int])
     fingerprints: Mapping[Partition, Fingerprint] = field(default_factory=dict[Partition, Fingerprint])
     counts: DataLossTotals = field(default_factory=DataLossTotals)
 
     def only(self, topics: Container[str]) -> SourcePositions:
-        """Leave out the partitions of other topics; the counts stay."""
+        """Return a copy without partitions of other topics; the counts stay."""
         return SourcePositions(
             {p: position for p, position in self.positions.items() if p.topic in topics},
             {p: fingerprint for p, fingerprint in self.fingerprints.items() if p.topic in topics},
@@ -107,17 +107,24 @@ _MERGE_DECODER = msgspec.msgpack.Decoder(ReleasedState)
 
 
 def encoded_progress(progress: MergeProgress) -> bytes:
-    """Write how far the merged sequence was evaluated, for a commit."""
+    """Encode the progress of the merged sequence for a commit."""
     return _ENCODER.encode(progress.state())
 
 
 def restored_progress(written: bytes | None, topics: Collection[str] | None = None) -> MergeProgress:
-    """Decode the progress of a commit, of all topics or of these; None begins anew.
+    """Decode the progress of the merged sequence from a commit.
+
+    Parameters
+    ----------
+    written
+        Section of the commit; None: progress of a new sequence.
+    topics
+        Topics whose partitions are kept; None: all.
 
     Raises
     ------
     PackedError
-        If it is none.
+        If the bytes are not such a section.
     """
     if written is None:
         return MergeProgress()

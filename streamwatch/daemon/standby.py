@@ -1,20 +1,22 @@
-"""One of several replicas: all evaluate, one publishes and notifies, and the next goes on where it stopped.
+"""Publishing by one of several replicas: all evaluate, only the elected one (the holder) publishes.
 
-Each replica reads everything into a state of its own and numbers the same outcomes and alarms in the same
-way. Only the holder writes them, and decides what is announced. The ledger, written in the same transactions,
-has what the others need: the last numbers, digests up to them, and the holder's decisions.
+Each replica reads all records into a state of its own and gives the same outcomes and alarms the same
+numbers. Only the holder writes them to topics and decides on notifications. The ledger, written in the same
+transactions, has what the other replicas need: the last numbers, digests up to them, and the decisions.
 
-- A replica that follows keeps its outcomes and alarms until the ledger has their numbers. It compares the
-  digests, and takes no part in elections any more where they differ.
-- The one elected opens a producer, which fences the one before, and then reads the ledger to its end. It
-  writes what it has beyond the last numbers, and decides on alarms beyond those that were considered.
-- A notification is sent only after a transaction has its decision: the next holder knows it by the same id.
-  It knows that it was delivered with a later transaction; in between it is sent again.
-- Decisions that were not written are dropped by a replica that loses the election; the next holder decides.
-- Invalid records are part of publications, too. The holder writes them to their topic just before the
-  transaction whose ledger has their position: those between the two are written again by the next holder.
+- A follower (a replica that is not the holder) keeps its outcomes and alarms until the ledger has their
+  numbers. It compares digests with those of the ledger; if they differ, it leaves the election for good.
+- A newly elected replica opens a producer, which fences that of the previous holder, and reads the ledger to
+  its end. It writes its outcomes and alarms beyond the last numbers, and decides on alarms that the previous
+  holder has not decided on.
+- A notification is sent after the transaction that contains its decision, so that the next holder sends it
+  under the same id. The next transaction records that it was delivered; a holder elected in between sends it
+  again.
+- A replica that loses the election drops its decisions that were not written; the next holder decides anew.
+- Publications also contain invalid records. The holder writes them to the dead-letter topic just before the
+  transaction whose ledger has their position; if it fails in between, the next holder writes them again.
 
-`Candidacy` decides whether it may notify; brokers decide whether it may write.
+`Candidacy` decides whether a replica may notify; the brokers decide, by fencing, whether it may write.
 """
 
 from __future__ import annotations
@@ -63,42 +65,42 @@ from streamwatch.telemetry import (
 )
 
 RETRY_SECONDS: Final = (0.1, 0.2, 0.5, 1.0)
-"""Between attempts while brokers cannot be reached, or refuse; the last one repeats.
+"""Delays between failed attempts to write; the last one repeats.
 
-Shorter than those of a publisher alone, as a takeover must not wait for them."""
+Shorter than without replicas, as a takeover waits for them."""
 LOOK_SECONDS: Final = 0.2
-"""How often a follower looks at the ledger, and a candidate at whether it is eligible."""
+"""Interval at which a follower reads the ledger, and a replica checks whether it may be a candidate."""
 MOST_POINTS: Final = 10_000
-"""Numbers of the ledger that a replica which is behind remembers for comparison."""
+"""Most digests of the ledger that a replica behind it remembers for comparison."""
 
 
 class SharedTransactions(Protocol):
-    """Topics of results that replicas write in turn (`KafkaTransactions`, which follows)."""
+    """Topics of results and their ledger, shared by replicas (`KafkaTransactions`)."""
 
     async def prepare(self) -> None:
-        """Look at the topics without fencing anybody."""
+        """Check the topics without fencing other producers."""
         ...
 
     async def open(self) -> Ledger | None:
-        """Fence older producers and read the ledger to its end; None where nothing was written yet."""
+        """Fence older producers and read the ledger to its end; None if nothing was written yet."""
         ...
 
     async def write(
         self, publications: Sequence[Publication], ledger: Ledger, parts: Sequence[bytes] = ()
     ) -> None:
-        """Write publications, the ledger and decisions, all or nothing."""
+        """Write publications, the ledger and encoded decisions (`parts`) in one transaction."""
         ...
 
     async def read(self) -> Ledger | None:
-        """Read the ledger to its end without fencing anybody."""
+        """Read the ledger to its end without fencing other producers; None if nothing was written yet."""
         ...
 
     async def follow(self, seconds: float) -> Ledger | None:
-        """Read what is added to the ledger within so long; the latest record."""
+        """Read for at most `seconds` what is added to the ledger; return its latest record."""
         ...
 
     def decisions(self) -> Decisions | None:
-        """Decisions beside the ledger as it was read last."""
+        """Return the decisions written with the ledger record read last; None without any."""
         ...
 
     async def close(self) -> None:
@@ -106,16 +108,16 @@ class SharedTransactions(Protocol):
         ...
 
     async def leave(self) -> None:
-        """Leave for good, in bounded time."""
+        """Close the producer and the reader of the ledger in bounded time."""
         ...
 
 
 class Election(Protocol):
-    """Member of the group that elects (`edge.sources.kafka.election.Election`)."""
+    """Membership in the consumer group that elects the holder (`edge.sources.kafka.election.Election`)."""
 
     @property
     def problem(self) -> str | None:
-        """Reason for which it is no member; None while it is one."""
+        """Reason why this replica is not a member; None while it is."""
         ...
 
     async def run(self) -> None:
@@ -124,14 +126,14 @@ class Election(Protocol):
 
 
 class Comparison:
-    """Compares the digests of a ledger with those of the own state, once it has come so far.
+    """Compares the digests of the ledger with those of this replica, once both have them.
 
     Parameters
     ----------
     what
         `outcomes` or `alarms and verdicts`, for messages.
     digest
-        Finds the digest up to a number in a publication.
+        (publication, number) → digest up to that number; None if the publication does not contain it.
     """
 
     def __init__(self, what: str, digest: Callable[[Publication, int], int | None]) -> None:
@@ -141,23 +143,28 @@ class Comparison:
         self._reached = (0, 0)
 
     def restart(self, number: int, digest: int) -> None:
-        """Go on at a number, up to which the state that was opened has this digest."""
+        """Forget all digests, and set the newest number of the opened state and the digest up to it."""
         self._reached = (number, digest)
         self._points.clear()
 
     def reach(self, number: int, digest: int) -> None:
-        """Note the newest number of the state, and the digest up to it."""
+        """Set the newest number of the state and the digest up to it."""
         self._reached = (number, digest)
 
     def add(self, number: int, digest: int) -> None:
-        """Remember a digest of the ledger."""
+        """Remember the ledger's digest up to a number."""
         if not self._points or self._points[-1] != (number, digest):
             self._points.append((number, digest))
 
     def difference(self, publications: Sequence[Publication]) -> str | None:
-        """Compare what can be compared by now; None where nothing differs.
+        """Compare remembered digests up to the state's newest number; return the first difference as text.
 
-        A number before the first publication that waits was compared when it was reached, if ever.
+        Digests of numbers before the first of these waiting publications cannot be compared and are dropped.
+
+        Parameters
+        ----------
+        publications
+            Publications of this replica that wait, in order.
         """
         while self._points and self._points[0][0] <= self._reached[0]:
             number, expected = self._points.popleft()
@@ -181,21 +188,21 @@ class StandbyPublisher:
     Parameters
     ----------
     transactions
-        The topics.
+        Topics to write to and their ledger.
     names
-        What is written, for messages.
+        Names of the topics for messages, such as `topic outcomes`.
     emit
         Receives internal events.
     candidacy
-        Whether this replica is the holder.
+        Knows whether this replica is the holder.
     election
-        Makes the member of the group, which calls the function it is given after each change.
+        (callback) → membership in the electing group, which calls the callback after each change.
     clock
-        Seconds that never go back, be the process stopped.
+        Monotonic clock in seconds that also counts while the process is stopped.
     most_bytes
-        Bytes that may wait.
+        Bytes of publications that may wait; beyond it, commits wait.
     dead_letters
-        Topic of invalid records, which the holder writes; None where there is none.
+        Topic of invalid records, which the holder writes; None without one.
     """
 
     def __init__(  # noqa: PLR0913  # one for each thing it works with
@@ -213,7 +220,7 @@ class StandbyPublisher:
         self._transactions = transactions
         self._dead_letters = dead_letters
         self._sent = BEGINNING
-        """Position of the last invalid record that this process has written; the ledger may be behind."""
+        """Position up to which this process has written invalid records; the ledger may be behind it."""
         self._names = names
         self._emit = emit
         self._clock = clock
@@ -222,38 +229,38 @@ class StandbyPublisher:
         self._election = election(self._queue.wake)
         self._writer = str(uuid.uuid4())
         self.caught_up: Callable[[], bool] = lambda: False
-        """Returns whether everything was read: before that, a replica takes no part in elections."""
+        """Returns whether all partitions were read to their ends; a replica is no candidate before."""
         self._state: SharedPublishing | None = None
         self._ledger: Ledger | None = None
-        """As it was last read or written; None where nothing was written yet."""
+        """Ledger as last read or written; None if nothing was written yet."""
         self._decisions: Decisions | None = None
         self._is_read = self._was_holder = False
         self._tenures = 0
-        """Times that it has read the ledger as the holder: what was decided before one is void."""
+        """Number of takeovers by this process; decisions of an earlier tenure are void."""
         self._deliver_after: dict[int, Callable[[], None]] = {}
-        """Called for a commit once it is written, to deliver its notifications."""
+        """By commit, the function that delivers its notifications, called once its publication is written."""
         self._outcomes_compared = Comparison("outcomes", Publication.outcome_digest)
         self._events_compared = Comparison("alarms and verdicts", Publication.event_digest)
         self._attempts = Attempts(names, emit, RETRY_SECONDS)
         self._outcomes = self._events = self._transactions_committed = 0
         self._takeovers = self._in_doubt = 0
 
-    # What commits need.
+    # Called by commits.
 
     def begin(self, state: SharedPublishing, waiting: Mapping[int, bytes]) -> None:
-        """Go on with a state that was opened, instead of any before.
+        """Replace the previous state, if any, and its waiting publications by those of an opened state.
 
         Parameters
         ----------
         state
-            Its outcomes and alarms.
+            Outcomes and alarms of the opened state.
         waiting
-            Publications in it by commit number, ascending.
+            Encoded publications of that state by commit number, ascending.
 
         Raises
         ------
         PublicationError
-            If one is none of this version.
+            If a publication cannot be decoded by this version.
         """
         log = state.log
         self._state = state
@@ -267,16 +274,16 @@ class StandbyPublisher:
         self._queue.wake()
 
     def add(self, publication: Publication, tenure: int | None, deliver: Callable[[], None]) -> None:
-        """Write a publication that is durable now, or keep it until the holder has written its own.
+        """Queue the publication of a durable commit: to be written, or until the holder has written the same.
 
         Parameters
         ----------
         publication
-            Contains what was decided in a tenure.
+            Publication, with its decisions if it was made in a tenure.
         tenure
-            The tenure; None where nothing was decided.
+            Number of that tenure; None if the commit decided nothing.
         deliver
-            Called once it is written, to deliver its notifications.
+            Delivers its notifications; called once it is written.
         """
         if tenure is None or tenure != self.tenure:
             publication = publication.numbered()
@@ -291,21 +298,21 @@ class StandbyPublisher:
             self._drop_written(self._ledger)
 
     def take_written(self) -> list[int]:
-        """Hand over the commits whose publications are in their topics, once."""
+        """Return the commits whose publications were written since the last call, by whichever replica."""
         return self._queue.take_written()
 
     async def room(self) -> None:
-        """Wait until no more waits than may."""
+        """Wait until less than `most_bytes` of publications wait."""
         await self._queue.room()
 
     async def drain(self, seconds: float) -> None:
-        """Wait, at most so long, until nothing waits to be written by this replica."""
+        """Wait at most `seconds` until no publication waits; a follower returns at once."""
         if self.tenure is not None:
             await self._queue.drain(seconds)
 
     @property
     def problem(self) -> str | None:
-        """Reason for which publications wait; None while they are being written, by whichever replica."""
+        """Reason for which publications wait; None if there is no known obstacle to writing them."""
         if self.candidacy.divergence is not None:
             return f"this replica is no standby any more: {self.candidacy.divergence}"
         reason = self._attempts.error or self._election.problem
@@ -320,12 +327,12 @@ class StandbyPublisher:
 
     @property
     def writes_invalid(self) -> bool:
-        """Return whether publications are to have invalid records, as there is a topic for them."""
+        """Return whether publications contain invalid records, because there is a topic for them."""
         return self._dead_letters is not None
 
     @property
     def reached(self) -> tuple[int, int]:
-        """Numbers of the last outcome and event in the topics."""
+        """Numbers of the last outcome and the last event in the topics; 0 without any."""
         return (0, 0) if self._ledger is None else (self._ledger.outcome, self._ledger.event)
 
     @property
@@ -350,7 +357,7 @@ class StandbyPublisher:
                 return []
 
     def families(self) -> Sequence[Family]:
-        """Part of this replica, and what it has written while it was the holder."""
+        """Role of this replica, takeovers, and records that it has written as the holder."""
         role = self.role
         return [
             family("standby_role", [((name,), float(name == role)) for name in ROLES]),
@@ -366,19 +373,19 @@ class StandbyPublisher:
             *(() if self._dead_letters is None else self._dead_letters.families()),
         ]
 
-    # What it does by itself.
+    # The task of the publisher.
 
     async def run(self) -> None:
-        """Take part in elections, write and follow, until cancelled.
+        """Take part in elections, write as the holder, and follow the ledger otherwise, until cancelled.
 
         Raises
         ------
         PublishingRefused
-            The topics cannot be used.
+            If the topics cannot be used.
         """
         try:
             async with asyncio.TaskGroup() as group:
-                group.create_task(self._stand())
+                group.create_task(self._be_candidate())
                 group.create_task(self._work())
         except BaseExceptionGroup as several:
             raise several.exceptions[0] from None
@@ -387,12 +394,13 @@ class StandbyPublisher:
             if self._dead_letters is not None:
                 await self._dead_letters.stop()
 
-    async def _stand(self) -> None:
-        """Be a candidate from when everything was read, until something is found to differ.
+    async def _be_candidate(self) -> None:
+        """Be a member of the electing group once all partitions were read, until a divergence is found.
 
-        Where so much waits that commits will, somebody has to write it, caught up or not.
+        If its queue is half full, a replica becomes a candidate before it has caught up: commits wait for a
+        full queue to be written, and without a holder nobody writes it.
         """
-        while not (  # noqa: ASYNC110 - what it waits for is of others
+        while not (  # noqa: ASYNC110 - nothing signals these conditions
             self._is_read and (self.caught_up() or self._queue.is_half_full)
         ):
             await asyncio.sleep(LOOK_SECONDS)
@@ -436,7 +444,7 @@ class StandbyPublisher:
             self._learn(await self._transactions.follow(LOOK_SECONDS))
 
     def _learn(self, ledger: Ledger | None) -> None:
-        """Compare with a ledger that was read, drop what it has, and show its decisions."""
+        """Compare digests with a ledger that was read, drop publications it has, and show its decisions."""
         state = self._state
         if ledger is None or state is None or (ledger == self._ledger and self._is_read):
             return
@@ -456,7 +464,7 @@ class StandbyPublisher:
             self._with_decisions(decisions, state.alerting.follow)
 
     def _drop_written(self, ledger: Ledger) -> None:
-        """Drop the first publications that wait, as far as the topics have all of them."""
+        """Drop publications from the front of the queue while the topics have all of their records."""
         self._queue.drop_while(lambda each: each.is_written(ledger) and not each.decides)
 
     def _with_decisions(self, decisions: Decisions, step: Callable[[Decisions], None]) -> None:
@@ -478,7 +486,7 @@ class StandbyPublisher:
             self._queue.wake()
 
     async def _take_over(self) -> None:
-        """Fence the previous holder, and go on where the ledger ends."""
+        """Fence the previous holder, and continue after the last numbers of the ledger."""
         state, term = self._state, self.candidacy.terms
         assert state is not None  # noqa: S101 - `_turn` waits for it
         began = self._clock()
@@ -495,7 +503,7 @@ class StandbyPublisher:
             self._drop_written(found)
         ledger = found or Ledger.begun(state.log.life, self._writer)
         begun: Decisions | None = None
-        if self._decisions is None:  # nobody has decided anything: all replicas go on from this state
+        if self._decisions is None:  # the first holder: followers start from these decisions
             begun = state.alerting.decided(0, 0, state.log.verdicts)
         written = ledger.invalid or BEGINNING if self.writes_invalid else None
         await self._write([], replace_ledger(ledger, commit=0, writer=self._writer, invalid=written), begun)
@@ -515,11 +523,11 @@ class StandbyPublisher:
             self._emit(StandbyTookOver(ledger.outcome, waiting, round(self._clock() - began, 3)))
 
     def _is_elected(self, state: SharedPublishing, term: int) -> bool:
-        """Return whether it is the holder still, in the same term and with the same state."""
+        """Return whether this replica is still elected, in this term and with this state."""
         return state is self._state and self.candidacy.is_elected and self.candidacy.terms == term
 
     async def _hold(self) -> None:
-        """Write what waits, or wait for it."""
+        """Write the next transaction, or wait for a publication."""
         ledger = self._ledger
         assert ledger is not None  # noqa: S101 - `_take_over` has set it
         self._drop_written(ledger)
@@ -536,7 +544,7 @@ class StandbyPublisher:
                 deliver()
 
     async def _write_invalid(self, chosen: Sequence[Publication]) -> None:
-        """Write invalid records to their topic; those that brokers do not take are counted and skipped."""
+        """Write invalid records to the dead-letter topic; those refused are counted and skipped."""
         if self._dead_letters is None:
             return
         for record in (record for each in chosen for record in each.invalid):
@@ -563,7 +571,7 @@ class StandbyPublisher:
             state.log.decided(decisions.event, decisions.retired)
 
     async def _step_down(self) -> None:
-        """Decide and write nothing more; what was decided and not written, the next holder decides."""
+        """Stop deciding and writing; decisions that were not written are left to the next holder."""
         self._was_holder = False
         self._deliver_after.clear()
         self._queue.replace(Publication.numbered)
@@ -574,18 +582,18 @@ class StandbyPublisher:
 
 
 class SharedPublishing:
-    """Outcomes, alarms and notifications of one life of a replica's state.
+    """Publications of the open state of one of several replicas; like `Publishing` for a daemon alone.
 
     Parameters
     ----------
     log
         Numbers outcomes and alarms.
     publisher
-        That of the process.
+        Publisher of the process.
     alerting
         Decides on notifications while this replica is the holder.
     waiting
-        Publications in the state when it was opened.
+        Encoded publications in the state at its opening, by commit number.
     """
 
     def __init__(
@@ -600,19 +608,20 @@ class SharedPublishing:
         self.alerting = alerting
         self._waiting = waiting
         self._tenure: int | None = None
-        """Tenure in which the commit at hand is decided; None where it is not."""
+        """Tenure in which the current commit decides on notifications; None if it does not."""
         self._considered = (0, 0)
+        """Numbers of the last alarm and the last retirement that were decided on."""
         self._is_new = False
-        """Whether it has taken over and decided nothing since."""
+        """Whether this replica has taken over and no commit has decided since."""
         self._last_decisions: Decisions | None = None
 
     def begin(self) -> None:
-        """Write or follow from now on, beginning with what the state has."""
+        """Hand the publications of the opened state to the publisher, to be written or compared."""
         self.publisher.begin(self, self._waiting)
         self._waiting = {}
 
     def take_over(self, decisions: Decisions) -> None:
-        """Decide from now on, beginning behind what the holder before has considered."""
+        """Decide on notifications from now on, continuing after the decisions of the previous holder."""
         self._considered = (decisions.event, decisions.retired)
         self._last_decisions, self._is_new = decisions, True
         self.log.go_on_from(decisions.comparisons)
@@ -624,12 +633,12 @@ class SharedPublishing:
 
     @property
     def due(self) -> bool:
-        """Return whether it has taken over, and has yet to decide on what happened before."""
+        """Return whether a commit is needed to decide on alarms, as this replica has just taken over."""
         return self._is_new and self._may_decide
 
     @property
     def _may_decide(self) -> bool:
-        """The holder decides once its state has come as far as that of the holder before."""
+        """Return whether this replica is the holder and its state has all that the topics contain."""
         outcome, event = self.publisher.reached
         return self.leads and self.log.outcomes >= outcome and self.log.events >= event
 
@@ -642,7 +651,7 @@ class SharedPublishing:
         in_backlog: bool,
         behind: bool,
     ) -> AlertDecisions:
-        """Number what was raised since the last commit; the holder decides on notifications."""
+        """Number the alarms raised since the last commit; the holder decides on notifications."""
         self.log.note(alarms, retired)
         self._tenure = self.publisher.tenure if self._may_decide else None
         if self._tenure is None:
@@ -652,7 +661,7 @@ class SharedPublishing:
         return self.alerting.decide(due, gone, in_backlog=in_backlog, behind=behind)
 
     def close(self, commit: int, outgoing: AlertDecisions) -> ClosedPublication:
-        """Make the publication of a commit; the state keeps of it what does not depend on who is holder."""
+        """Make the publication of a commit; the state stores it without decisions and notifications."""
         # The ledger may have been read again while the report was being built.
         decides = self._tenure is not None and self._tenure == self.publisher.tenure
         publication = self.log.close(commit, outgoing.notifications, decides=decides)
@@ -669,6 +678,6 @@ class SharedPublishing:
         return ClosedPublication(publication, values, {SECTION: self.log.section()})
 
     def durable(self, closed: ClosedPublication, deliver: Callable[[], None]) -> None:
-        """Have the publication of a durable commit written, and its notifications delivered afterwards."""
+        """Queue the publication of a durable commit; its notifications are delivered once it is written."""
         if closed.publication is not None:
             self.publisher.add(closed.publication, self._tenure, deliver)

@@ -1,4 +1,4 @@
-"""State from one opening to the next: opened in a thread, reported, and left to what still uses it."""
+"""Opening and closing of the state: opened in a thread, closed once no thread uses it."""
 
 from __future__ import annotations
 
@@ -22,22 +22,22 @@ from streamwatch.telemetry import (
 )
 
 STATE_GONE = "state_gone"
-"""Cause under which a state that was removed while it was open is counted."""
+"""Cause under which the removal of an open state directory is counted as data loss."""
 RETRY_SECONDS = (0.1, 0.5, 2.0, 5.0, 15.0)
-"""Between attempts to open state again after its disk failed; the last one repeats."""
+"""Delays before the state is opened again after consecutive failures; the last one repeats."""
 
 
 class StateHolder:
-    """Holds the state that is open, and counts over those before it.
+    """Opens and closes the state, and counts records and losses over all states since the start.
 
     Parameters
     ----------
     open_state
         Opens and restores state, in a thread; raises StateRefused or StateFailed.
     offset_metadata
-        Notes what was opened.
+        Updated with the identity of the opened state.
     status
-        Kept up to date.
+        Updated with the stage and with whether the state is durable.
     telemetry
         Receives internal events.
     monotonic
@@ -53,9 +53,9 @@ class StateHolder:
         monotonic: Callable[[], float] = time.monotonic,
     ) -> None:
         self.state: State | None = None
-        """State that is open; None before the first, and between two."""
+        """The open state; None while none is open."""
         self.was_open = False
-        """Whether one was ever opened."""
+        """Whether a state has been opened since the start."""
         self._open_state = open_state
         self._offset_metadata = offset_metadata
         self._status = status
@@ -67,17 +67,17 @@ class StateHolder:
 
     @property
     def records(self) -> int:
-        """Records taken in since the start, by whatever state."""
+        """Records read since the start, over all states."""
         return self._records_before + (self.state.processor.records if self.state else 0)
 
     @property
     def opened(self) -> State:
-        """The state that is open; between `open` and `leave` there is one."""
+        """The open state; to be called between `open` and `leave` only."""
         assert self.state is not None  # noqa: S101 - see above
         return self.state
 
     async def open(self) -> State:
-        """Open state, and report what was found; if cancelled, what its thread opens is closed again."""
+        """Open the state and emit events on what was found; if cancelled, the opened store is closed."""
         self._status.stage = "state is being opened"
         began = self._monotonic()
         opening = _Opening(self._open_state)
@@ -109,7 +109,7 @@ class StateHolder:
         return state
 
     def counts(self) -> DataLossTotals:
-        """Count what was found of the logs up to the opening, and the states removed since the start."""
+        """Return the data loss as of the opening, plus the state directories removed since the start."""
         counts = self.opened.source_positions.counts
         if not self._gone:
             return counts
@@ -117,11 +117,11 @@ class StateHolder:
         return DataLossTotals(losses, counts.records_lost, counts.position_unverified)
 
     def worked(self) -> None:
-        """Note that something became durable: the next failure counts as the first."""
+        """Note a durable commit: the next failure counts as the first again."""
         self._failures = 0
 
     def failed(self, error: StateFailed | StateForbidden) -> float:
-        """Report that memory is dropped; return the seconds to wait before state is opened again."""
+        """Emit `StateLost`; return the seconds to wait before the state is opened again."""
         if isinstance(error, StateGone):
             self._gone += 1
         delay = RETRY_SECONDS[min(self._failures, len(RETRY_SECONDS) - 1)]
@@ -132,9 +132,16 @@ class StateHolder:
         return delay
 
     async def leave(self, commits: Commits | None, seconds: float | None, *, unused: bool = True) -> None:
-        """Close the store once no thread uses it; one that hangs in a flush keeps it to the end.
+        """Close the store once no thread uses it; if one still does after `seconds`, it is left open.
 
-        `unused`: nothing but commits and merges uses it any more.
+        Parameters
+        ----------
+        commits
+            Commits of the state, whose flush is waited for.
+        seconds
+            Longest wait for a flush, and for a merge; None: without limit.
+        unused
+            Whether nothing else, such as a backup, uses the store.
         """
         self._status.commits = None  # a closed store has no metrics
         unused = (commits is None or await commits.abandon(seconds)) and unused
@@ -148,7 +155,7 @@ class StateHolder:
 
 
 class _Opening:
-    """State being opened in a thread that cannot be stopped: once given up, its store is closed, once."""
+    """Opening of state in a thread that cannot be stopped; after `give_up` its store is closed."""
 
     def __init__(self, open_state: Callable[[], State]) -> None:
         self._open_state = open_state
@@ -157,7 +164,7 @@ class _Opening:
         self._state: State | None = None
 
     def run(self) -> State:
-        """Open state; in a thread."""
+        """Open the state; called in a thread."""
         state = self._open_state()
         with self._lock:
             self._state = state
@@ -167,7 +174,7 @@ class _Opening:
         return state
 
     def give_up(self) -> None:
-        """Give the opening up: its result is closed when it comes."""
+        """Close the store now if it is open, else as soon as it is opened."""
         with self._lock:
             self._given_up = True
             state = self._state

@@ -1,4 +1,4 @@
-"""Status of the daemon itself: readiness, the source, lag, losses, resources."""
+"""Status of the daemon: readiness, lag, data loss, resources and clocks."""
 
 from __future__ import annotations
 
@@ -20,15 +20,14 @@ from streamwatch.core.ports import PartitionState, Schemas, Source
 from streamwatch.daemon.source_positions import DataLossTotals
 from streamwatch.telemetry import Telemetry
 
-# Metrics of the process and its interpreter, under the names every exporter gives them.
-
-
 _STATM = "/proc/self/statm"
 _FDS = "/proc/self/fd"
 
 
 def process_families(started_s: float) -> Sequence[Family]:
-    """CPU time, memory, open files and start of this process; without those that the system does not report.
+    """CPU time, memory, open files and start of this process, under the names of Prometheus clients.
+
+    Values that the system does not report have no sample.
 
     Parameters
     ----------
@@ -46,14 +45,14 @@ def process_families(started_s: float) -> Sequence[Family]:
 
 
 def _resident_bytes() -> float | None:
-    """Resident memory in bytes; None where the system does not report it (Linux does)."""
+    """Resident memory in bytes; None if the system does not report it, as Linux does."""
     with suppress(OSError), open(_STATM, encoding="ascii") as statm:  # noqa: PTH123 - a third of Path.open's time
         return float(int(statm.read().split()[1]) * os.sysconf("SC_PAGE_SIZE"))
     return None
 
 
 def _open_files() -> float | None:
-    """Number of open file descriptors, without the one used to count; None where it is not reported."""
+    """Number of open file descriptors, except the one used to count; None if it is not reported."""
     with suppress(OSError):
         return float(len(os.listdir(_FDS)) - 1)  # noqa: PTH208 - names are not asked for
     return None
@@ -68,25 +67,25 @@ class MetricsProvider(Protocol):
 
 
 def counted(source: Source) -> DataLossTotals:
-    """Read the losses a source has found up to its last poll."""
+    """Return the data loss that a source has found up to its last poll."""
     return DataLossTotals(dict(source.losses), dict(source.records_lost), source.position_unverified)
 
 
 class Committing(MetricsProvider, Protocol):
-    """Commits of the state that is open, as the status needs them."""
+    """Commits of the open state, as the status reads them (`Commits`)."""
 
     @property
     def overdue(self) -> str | None:
-        """Reason for which evaluated records have not been committed for long; None if they have."""
+        """Reason for which evaluated records have not been committed for long; None if none wait long."""
         ...
 
 
 class Standby(Protocol):
-    """One of several replicas, as the status needs it."""
+    """Publisher of one of several replicas, as the status reads it (`StandbyPublisher`)."""
 
     @property
     def role(self) -> str:
-        """Part of this replica."""
+        """Role of this replica."""
         ...
 
     def unready(self) -> Sequence[str]:
@@ -95,18 +94,18 @@ class Standby(Protocol):
 
 
 class DaemonStatus:
-    """Facts beside the reports, for `/readyz` and `/metrics`; all but the counts of logs wait for no commit.
+    """Current status for `/readyz` and `/metrics`; only counts of data loss are as of the last commit.
 
     Parameters
     ----------
     source
-        Asked how it is.
+        Source of records, whose metrics are included.
     telemetry
-        Its counters are among the facts.
+        Counters of internal events, which are included.
     parts
-        Further parts of the daemon, asked about themselves.
+        Further parts of the daemon whose metrics are included.
     schemas
-        Asked whether records wait for some; None where no format needs any.
+        Knows whether records wait for schemas; None if no format needs any.
     clock
         Seconds since the epoch.
     """
@@ -125,9 +124,9 @@ class DaemonStatus:
         self._parts = parts
         self._schemas = schemas
         self.durable = False
-        """Whether what is shown survives a restart."""
+        """Whether the open state is on disk and survives a restart."""
         self.disk_low = False
-        """Whether reading waits for room on the disk."""
+        """Whether reading waits until the disk has free space."""
         self.commits: Committing | None = None
         """Commits; None while state is closed."""
         self.data_loss: DataLossTotals | None = None
@@ -135,25 +134,25 @@ class DaemonStatus:
         self._clock = clock
         self._started = clock()
         self.stage: str | None = "starting"
-        """Stage before reading starts or after it ended; None in between."""
+        """Text on the current stage of start or stop; None while records are read."""
         self.shown = False
-        """Whether the results of the state that is open were published, or it has none."""
+        """Whether results of the open state were shown on `/metrics`, or it has none."""
         self.partitions: Mapping[Partition, PartitionState] = {}
         """State of each partition as of the last poll."""
         self.progress: MergeProgress | None = None
-        """How far records were evaluated; None while state is closed."""
+        """Progress of the evaluation; None while state is closed."""
         self.polls = Durations()
         """Durations of polls."""
         self.evaluations = Durations()
         """Durations of turns in which records are evaluated."""
         self.standby: Standby | None = None
-        """Part of this process as one of several replicas; None where it is alone."""
+        """Publisher of this replica; None without replicas."""
         self.results_stale: Callable[[], bool | None] = lambda: None
-        """Returns whether the results shown are old; None where this daemon evaluates by itself."""
+        """Returns whether the results of a distributed job are old; None if this daemon evaluates itself."""
 
     @property
     def caught_up(self) -> bool:
-        """Every partition was read to the end of its log as of a recent fetch."""
+        """Return whether every partition was read to the end of its log as of a recent fetch."""
         states = self.partitions.values()
         return bool(states) and all(state.caught_up for state in states) and self._source.up
 
@@ -162,15 +161,15 @@ class DaemonStatus:
 
     @property
     def role(self) -> str | None:
-        """Part of this process as one of several replicas; None where it is alone."""
+        """Role of this replica; None without replicas."""
         return None if self.standby is None else self.standby.role
 
     def unready(self) -> Sequence[str]:
-        """Reasons why the daemon is not ready.
+        """Return the reasons why the daemon is not ready.
 
-        Empty when partitions are assigned, the results of the state that was opened are on `/metrics`, and no
-        evaluated record waits for more than three intervals to be committed; of several replicas, when it
-        could take over.
+        Empty if the source is reachable with partitions assigned, results of the opened state are on
+        `/metrics`, no evaluated record has waited for more than three commit intervals, and, with replicas,
+        this one could take over.
         """
         if self.stage is not None:
             return [self.stage]
@@ -190,7 +189,7 @@ class DaemonStatus:
         return reasons
 
     def families(self) -> Sequence[Family]:
-        """The facts as series."""
+        """Return the status as series."""
         stale = self.results_stale()
         lag: list[tuple[tuple[str, ...], float]] = []
         lag_seconds: list[tuple[tuple[str, ...], float]] = []
@@ -223,25 +222,32 @@ class DaemonStatus:
 
 
 def lag_of(state: PartitionState, evaluated: int | None = None) -> int | None:
-    """High watermark minus the position behind what was evaluated, never negative.
+    """High watermark of a partition minus the position after its last evaluated record, at least 0.
 
-    None before the first fetch. Where nothing was evaluated yet, the position of reading counts.
+    Parameters
+    ----------
+    state
+        State of the partition as of the last poll.
+    evaluated
+        Position after its last evaluated record; None: the position of reading is taken instead.
+
+    Returns
+    -------
+    int | None
+        Records; None before the first fetch.
     """
     position = state.position if evaluated is None else min(evaluated, state.position)
     return None if state.high_watermark < 0 else max(0, state.high_watermark - position)
 
 
-# Clocks of the host; a correction of its time backwards counts only once it has lasted.
-
-
 @dataclass(frozen=True, slots=True)
 class Clocks:
-    """Time outside the records, in milliseconds."""
+    """Clocks of the host, in milliseconds."""
 
     host_ms: Callable[[], int]
     """Since the epoch, by the host's clock."""
     monotonic_ms: Callable[[], int]
-    """Of a clock that never goes back; fetches are timed by it too."""
+    """Of a monotonic clock, by which fetches are timed, too."""
 
 
 def _wall_ms() -> int:
@@ -249,12 +255,12 @@ def _wall_ms() -> int:
 
 
 class SteadyClock:
-    """Milliseconds since the epoch that do not go back at once.
+    """Host time in milliseconds since the epoch that follows a correction backwards only after an hour.
 
-    It bounds record timestamps from the future. If the host's clock is set back by a day, every record would
-    be clamped to an hour after the wrong time; so this clock goes on from the time before. The host's clock
-    may also have been corrected after it was ahead: once it has been behind for `BELIEVED_SECONDS`, it is
-    used. If it is wrong after all, the records show it (`core.merge.host_clock`).
+    It bounds record timestamps from the future. If the host's clock were wrongly set back by a day, every
+    record would be clamped to an hour after the wrong time; therefore this clock continues from the time
+    before. As the host's clock may also have been set back rightly, it is used once it has been behind for
+    `BELIEVED_SECONDS`. If it is wrong nevertheless, the records show it (`core.merge.host_clock`).
 
     Parameters
     ----------
@@ -275,7 +281,7 @@ class SteadyClock:
         self._less_since: float | None = None
 
     def __call__(self) -> int:
-        """Return the host's time, or what it would be had nobody set it back within the last hour."""
+        """Return the host's time, without corrections backwards within the last hour."""
         now = self._monotonic()
         elapsed_ms = int(now * 1_000)
         ahead_ms = self._wall_ms() - elapsed_ms
@@ -288,5 +294,5 @@ class SteadyClock:
         return self._ahead_ms + elapsed_ms
 
     def not_before(self, at_ms: int) -> None:
-        """Raise the clock to at least this time, which records read before a restart carry."""
+        """Raise the clock to at least this time, such as that of records read before a restart."""
         self._ahead_ms = max(self._ahead_ms, at_ms - int(self._monotonic() * 1_000))

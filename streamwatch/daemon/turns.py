@@ -1,7 +1,7 @@
-"""How much is decoded, and how much evaluated, before others have a turn: by records, bytes and scores.
+"""Limits of what is decoded or evaluated in one turn of the event loop: records, bytes and scores.
 
-What a poll delivers may be of any make: a batch within all limits can hold tens of megabytes of text, or
-hundreds of thousands of scores, each of which takes a microsecond or more.
+Polls differ much: one within the fetch limits can contain tens of megabytes of text, or hundreds of thousands
+of scores, each of which takes a microsecond or more.
 """
 
 from __future__ import annotations
@@ -19,37 +19,41 @@ from streamwatch.core.ports import Record
 from streamwatch.core.records import FetchedRecords, RecordBatch
 
 RECORDS_PER_TURN: Final = 500
-"""Records kept as objects that are decoded (of one partition) or evaluated (of all) before others have a
-turn."""
+"""Most records that are decoded (of a partition) or evaluated (of all) as Python objects in a turn."""
 ROWS_PER_TURN: Final = 4_096
-"""Records in columns that are joined before others have a turn; no more than 500 of them are objects."""
+"""Most records in columns that are joined in a turn, at most `RECORDS_PER_TURN` of them objects."""
 SCORES_PER_TURN: Final = 20_000
-"""Scores that are looked at and written before others have a turn."""
+"""Most scores that are evaluated and committed in a turn."""
 _PLAIN_SHARE: Final = 8
-"""Few objects are one in so many records, or fewer."""
+"""Records per object from which on a turn counts as decoded to columns."""
 
 
 class Room(NamedTuple):
-    """Most that is decoded before others have a turn."""
+    """Most that is decoded in one turn."""
 
     fetched: int
-    """Fetched records of a partition."""
+    """Fetched records of one partition."""
     size_bytes: int
-    """Of values and keys, over all partitions."""
+    """Bytes of keys and values of all partitions."""
 
 
 ROOM: Final = Room(2_000, 1 << 18)
+"""Limits while many records are decoded to objects."""
 ROOM_OF_COLUMNS: Final = Room(8_000, 1 << 20)
-"""Room where few of the records decoded before became objects: a compiled pass over so many takes about a
-millisecond."""
+"""Limits while nearly all records are decoded to columns: compiled decoding of so many takes about 1 ms."""
 
 
 def in_turns(
     delivered: Mapping[Partition, Sequence[Record]], room_now: Callable[[], Room] = lambda: ROOM
 ) -> Generator[Mapping[Partition, Sequence[Record]]]:
-    """Divide what was delivered into what is decoded at a time, for which room is asked before each.
+    """Divide the records of a poll into turns; a record larger than the limit has a turn of its own.
 
-    A record larger than that has a turn of its own.
+    Parameters
+    ----------
+    delivered
+        Records by partition.
+    room_now
+        Returns the limits of the next turn; called before each.
     """
     begin = dict.fromkeys(delivered, 0)
     while begin:
@@ -76,10 +80,10 @@ def in_turns(
 
 
 def room_after(decoded: Collection[Arrivals]) -> Room:
-    """Room for the turn after one that decoded these: more where they are nearly all columns.
+    """Choose the limits of the next turn: larger ones if the last turn decoded nearly all records to columns.
 
-    An object takes some microseconds, as long as many rows; where there were few, a larger turn takes no
-    longer than one of objects alone.
+    Decoding an object takes some microseconds, as long as many rows: with few objects, a larger turn takes no
+    longer.
     """
     rows = sum(map(len, decoded))
     objects = sum(len(arrivals.records.objects) for arrivals in decoded)
@@ -87,7 +91,7 @@ def room_after(decoded: Collection[Arrivals]) -> Room:
 
 
 def up_to_scores(events: Sequence[Event]) -> Sequence[Event]:
-    """The first of these events that together carry no more scores than fit a turn; one at least."""
+    """Return the first of these events, at least one, up to `SCORES_PER_TURN` scores."""
     room = SCORES_PER_TURN
     for count, event in enumerate(events):
         if type(event) is Prediction and event.scores:
@@ -98,7 +102,7 @@ def up_to_scores(events: Sequence[Event]) -> Sequence[Event]:
 
 
 def scores_of(events: Iterable[Event], outcomes: Iterable[Outcome]) -> int:
-    """Number of scores that these events bring, and of those that these outcomes take along."""
+    """Number of scores of these events and of these outcomes."""
     brought = sum(len(event.scores) for event in events if type(event) is Prediction and event.scores)
     if isinstance(outcomes, OutcomeBatch):
         return brought + len(outcomes.scores.values)
@@ -106,12 +110,12 @@ def scores_of(events: Iterable[Event], outcomes: Iterable[Outcome]) -> int:
 
 
 def scores_in_columns(records: RecordBatch) -> int:
-    """Number of scores that these records have in columns."""
+    """Number of scores in the columns of these records."""
     return int(records.scores.sizes(records.rows["object"][records.scored_rows()]).sum())
 
 
 def _rows_up_to_scores(records: RecordBatch) -> int:
-    """Number of the first of these records with no more scores in columns than fit a turn; one at least."""
+    """Number of leading records, at least one, with up to `SCORES_PER_TURN` scores in columns."""
     at = records.scored_rows()
     sizes = records.scores.sizes(records.rows["object"][at])
     fitting = max(int(np.searchsorted(np.cumsum(sizes), SCORES_PER_TURN, "right")), 1)
@@ -119,7 +123,7 @@ def _rows_up_to_scores(records: RecordBatch) -> int:
 
 
 def rows_up_to_objects(records: RecordBatch) -> int:
-    """Number of the first of these records among which no more are objects, or scores, than fit a turn."""
+    """Number of leading records, at least one, within the limits of rows, objects and scores of a turn."""
     count = _rows_up_to_scores(records.part(0, ROWS_PER_TURN))
     at = records.part(0, count).object_rows()
     if not len(at):

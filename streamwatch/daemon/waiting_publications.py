@@ -1,4 +1,4 @@
-"""Publications that are durable and wait to be in their topics, in the order of commits."""
+"""Queue of durable publications that wait to be written to their topics, in the order of commits."""
 
 from __future__ import annotations
 
@@ -14,24 +14,25 @@ from streamwatch.core.publishing.publications import Publication
 from streamwatch.telemetry import InternalEvent, PublishingDelayed, PublishingResumed
 
 MOST_BYTES: Final = 67_108_864
-"""Bytes that may wait for their topics, some 110 an outcome; beyond it, commits and reading wait."""
+"""Encoded bytes that may wait to be written, about 110 an outcome; beyond it, commits and reading wait."""
 TRANSACTION_BYTES: Final = 2_097_152
-"""Bytes of a transaction as they are kept, exceeded by its last publication only; JSON takes five times."""
+"""Encoded bytes of a transaction, exceeded by its last publication only; as JSON they are five times as
+large."""
 RETRY_SECONDS: Final = (0.2, 0.5, 1.0, 2.0, 5.0)
-"""Between attempts while brokers cannot be reached; the last one repeats."""
+"""Delays between failed attempts to write; the last one repeats."""
 FENCED_SECONDS: Final = 1.0
-"""How long a process that fenced this one has to write its name into the ledger."""
+"""Time to wait after this process was fenced, so that the other process can write itself into the ledger."""
 
 
 class Attempts:
-    """Attempts to write, and how long to wait after one that failed.
+    """Counts failed attempts to write, and chooses the delay after each.
 
     Parameters
     ----------
     names
-        What is written, for messages: `topic outcomes`, or several.
+        Names of the topics for messages, such as `topic outcomes`.
     emit
-        Receives when writing is delayed, and when it goes on.
+        Receives `PublishingDelayed` and `PublishingResumed`.
     delays
         Seconds between attempts while they fail; the last one repeats.
     """
@@ -53,7 +54,17 @@ class Attempts:
         self.error, self._in_a_row = None, 0
 
     def failed_by(self, error: Exception, waiting: int, least_seconds: float = 0.0) -> float:
-        """Note an attempt that failed while so many records wait; return the seconds until the next one."""
+        """Count a failed attempt; return the seconds until the next one.
+
+        Parameters
+        ----------
+        error
+            Reason of the failure.
+        waiting
+            Number of records that wait, for the event.
+        least_seconds
+            Lower bound of the delay.
+        """
         delay = max(least_seconds, self._delays[min(self._in_a_row, len(self._delays) - 1)])
         self._in_a_row += 1
         self.failed += 1
@@ -63,12 +74,12 @@ class Attempts:
 
 
 class WaitingPublications:
-    """Publications that wait, and those that the next commit may remove from the state.
+    """Queue of publications to be written, and the commits of those written since.
 
     Parameters
     ----------
     most_bytes
-        Bytes that may wait.
+        Encoded bytes that may wait; beyond it, `room` waits.
     """
 
     def __init__(self, most_bytes: int = MOST_BYTES) -> None:
@@ -98,12 +109,12 @@ class WaitingPublications:
         return tuple(self._waiting)
 
     def take_written(self) -> list[int]:
-        """Hand over the commits whose publications are in their topics, once."""
+        """Return the commits whose publications were written since the last call."""
         written, self._written = self._written, []
         return written
 
     def first(self, size_bytes: int) -> list[Publication]:
-        """Return the first publications, up to so many bytes; only the last one may exceed them."""
+        """Return the first publications, up to and including the one that reaches `size_bytes`."""
         chosen: list[Publication] = []
         size = 0
         for publication in self._waiting:
@@ -114,13 +125,13 @@ class WaitingPublications:
         return chosen
 
     def drop(self, publications: Iterable[Publication]) -> None:
-        """Remove these publications, if they wait."""
+        """Note these publications as written and remove those still at the front of the queue."""
         for publication in publications:
             if self._waiting and self._waiting[0].commit == publication.commit:
                 self._done()
 
     def drop_while(self, written: Callable[[Publication], bool]) -> None:
-        """Remove publications from the front, up to the first that is not written."""
+        """Remove publications from the front while `written` is true of them."""
         while self._waiting and written(self._waiting[0]):
             self._done()
 
@@ -130,21 +141,21 @@ class WaitingPublications:
 
     @property
     def size_bytes(self) -> int:
-        """Bytes that wait."""
+        """Encoded bytes of the publications that wait."""
         return sum(publication.size_bytes for publication in self._waiting)
 
     @property
     def records(self) -> int:
-        """Records that wait."""
+        """Number of outcomes, events and invalid records that wait."""
         return sum(publication.records for publication in self._waiting)
 
     @property
     def is_half_full(self) -> bool:
-        """Return whether half as much waits as may."""
+        """Return whether at least half of the bytes that may wait do."""
         return 2 * self.size_bytes >= self._most_bytes
 
     def wake(self) -> None:
-        """Wake whoever waits for a change."""
+        """Let `change` return without a change."""
         self._changed.set()
 
     async def change(self) -> None:
@@ -153,7 +164,7 @@ class WaitingPublications:
         await self._changed.wait()
 
     async def room(self) -> None:
-        """Wait until no more bytes wait than are allowed."""
+        """Wait until fewer bytes wait than are allowed."""
         if self.size_bytes < self._most_bytes:
             return
         self._waits += 1
@@ -161,14 +172,14 @@ class WaitingPublications:
             await self.change()
 
     async def drain(self, seconds: float) -> None:
-        """Wait, at most so long, until nothing waits."""
+        """Wait at most `seconds` until the queue is empty."""
         with suppress(TimeoutError):
             async with asyncio.timeout(seconds):
                 while self._waiting:
                     await self.change()
 
     def families(self) -> Sequence[Family]:
-        """Records that wait, and how often commits waited for them."""
+        """Records and bytes that wait, and how often commits waited for them."""
         return [
             single("publishing_waiting_records", float(self.records)),
             single("publishing_waiting_bytes", float(self.size_bytes)),

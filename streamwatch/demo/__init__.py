@@ -1,1 +1,1 @@
-"""Something to watch with nothing installed beside it: a broker, simulated models, a narrator."""
+"""Demo without Kafka: embedded broker, simulated models, and a narrator of the daemon's events."""

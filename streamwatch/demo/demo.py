@@ -1,8 +1,7 @@
-"""`streamwatch demo`: a broker, models that drift and the daemon that watches them, in one command.
+"""`streamwatch demo`: an embedded broker, simulated models and the daemon in one process.
 
-The daemon is the one of `streamwatch run`, reading over the Kafka protocol; only its broker lives in the
-same process. Memory stays bounded for hours: the broker keeps 5 MB per partition, and the join's horizon
-is minutes.
+The daemon is that of `streamwatch run` and reads by the Kafka protocol. Memory stays bounded for hours: the
+broker keeps 5 MB a partition, and the join's horizon is minutes.
 """
 
 from __future__ import annotations
@@ -31,7 +30,7 @@ _STOP_SECONDS = 10.0
 
 
 class DemoDaemon(Protocol):
-    """The daemon, as the demo needs it."""
+    """Daemon that the demo runs (`daemon.Daemon`)."""
 
     @property
     def url(self) -> str:
@@ -39,25 +38,25 @@ class DemoDaemon(Protocol):
         ...
 
     async def run(self) -> None:
-        """Until `stop`, or a signal."""
+        """Run until `stop` or a signal."""
         ...
 
     def stop(self, cause: str = ...) -> None:
-        """Leave `run` soon."""
+        """Request the end of `run`."""
         ...
 
 
 BuildDaemon = Callable[[Mapping[str, Any], Telemetry, Sequence[Sink]], DemoDaemon]
-"""Makes a daemon from what `streamwatch.yaml` would hold; every report goes to the sinks, too."""
+"""(content of a configuration file, telemetry, further sinks of reports) → daemon."""
 
 
 @dataclass(frozen=True, slots=True)
 class DemoSpec:
-    """Course of the demo: by default the first drift comes 15 seconds after the page is there.
+    """Parameters of the demo; by default the first drift is 15 seconds after the page can be opened.
 
-    On a first start estimators are compiled meanwhile, and the daemon then reads what has been written.
-    `seconds` ends it by itself, None runs until Ctrl-C. `head_start` instances are written at once. `compare`
-    compares the models with `CHAMPION`: a first start compiles for seven seconds more.
+    At a first start, estimators are compiled while the stream is written. `seconds` is the duration; None:
+    until Ctrl-C. `head_start` instances are written at once. `compare` compares the models with `CHAMPION`,
+    for which a first start compiles seven seconds longer.
     """
 
     host: str = "127.0.0.1"
@@ -73,7 +72,7 @@ class DemoSpec:
 
 @dataclass(frozen=True, slots=True)
 class DemoSummary:
-    """Summary of what was shown."""
+    """Result of a demo."""
 
     url: str
     alarms: int
@@ -81,16 +80,16 @@ class DemoSummary:
 
 
 def settings_document(bootstrap_servers: str, spec: DemoSpec) -> dict[str, Any]:
-    """Contents that the demo's configuration file would have."""
+    """Return the settings of the demo's daemon, as the content of a configuration file."""
     return {
         "kafka": {"bootstrap_servers": bootstrap_servers},
         "topics": {
             "predictions": [{"name": PREDICTIONS, "mapping": {"segments": ["channel"]}}],
             "labels": [LABELS],
         },
-        # Minutes, so that what is remembered of settled ids stays small however long the demo runs.
-        # In the order in which labels happen to come, guessing what came last would look worse than it is
-        # in the stream: evaluate in the order of the predictions.
+        # A horizon of minutes, so that dedup entries stay few however long the demo runs. Outcomes are
+        # evaluated in the order of predictions, as the previous label is a worse baseline in the order of
+        # labels.
         "join": {
             "horizon": "5m",
             "early_horizon": "1m",
@@ -133,7 +132,7 @@ async def run_demo(spec: DemoSpec, build: BuildDaemon, console: Console) -> Demo
             stop.set()
             daemon.stop("the demo is over")
             if not narrator.serving.is_set():
-                showing.cancel()  # it never began
+                showing.cancel()  # it still waits for the page
             await asyncio.wait({running, showing}, timeout=_STOP_SECONDS)
             narrator.stop()
         for task in (running, showing):
@@ -143,7 +142,7 @@ async def run_demo(spec: DemoSpec, build: BuildDaemon, console: Console) -> Demo
 
 
 def things_to_try(url: str, *, compare: bool) -> tuple[str, ...]:
-    """Lines that say where to look while the demo runs."""
+    """Return lines that suggest what to open while the demo runs."""
     compared = f"which challenger may replace {CHAMPION}, on the same ids"
     return (
         "three things to try:",
@@ -158,7 +157,7 @@ def things_to_try(url: str, *, compare: bool) -> tuple[str, ...]:
 async def _show(
     spec: DemoSpec, bootstrap_servers: str, daemon: DemoDaemon, narrator: Narrator, stop: asyncio.Event
 ) -> None:
-    """Once there is a page to look at, write the stream, be the estimators compiled by then or not."""
+    """Write the stream once the page can be opened, even if the estimators are not compiled yet."""
     await narrator.serving.wait()
     stream = StreamSpec(
         seed=spec.seed,

@@ -1,13 +1,11 @@
 """A Kafka broker inside this process: librdkafka's mock cluster, which ships in the confluent-kafka wheel.
 
-It speaks the Kafka protocol on a local port, so producers, consumers and the daemon run unchanged against
-it. It is reached through librdkafka's public C interface (`rdkafka_mock.h`): the Python package does not
-wrap it.
+It speaks the Kafka protocol on a local port, so that producers, consumers and the daemon use it unchanged. It
+is called through librdkafka's public C interface (`rdkafka_mock.h`), which the Python package does not wrap.
 
-Limits: every partition keeps its last 5 MB or 100,000 batches, whichever is less, and forgets the rest;
-nothing is written to disk; `offsets_for_times` answers nothing; the admin protocol is absent (topics are
-made with `create_topic`, or appear with four partitions when a client asks for them); transactions are
-incomplete.
+Limits: every partition keeps only its last 5 MB or 100,000 batches, whichever is less; nothing is written to
+disk; `offsets_for_times` returns nothing; there is no admin protocol (topics are made with `create_topic`, or
+appear with four partitions when a client asks for them); transactions are incomplete.
 """
 
 from __future__ import annotations
@@ -19,20 +17,17 @@ from typing import Self
 
 from streamwatch.edge.extras import command_for
 
-PARTITION_BYTES = 5 * 1024 * 1024
-"""What one partition keeps."""
-
 _PRODUCER = 0  # rd_kafka_type_t
 _CONF_OK = 0  # rd_kafka_conf_res_t
 _ERROR_TEXT_BYTES = 512
 
 
 class EmbeddedBrokerMissingError(RuntimeError):
-    """The mock cluster is not there: the extra `demo` is not installed, or its wheel lacks the symbols."""
+    """The mock cluster is missing: the extra `demo` is not installed, or its wheel lacks the symbols."""
 
 
 class EmbeddedBroker:
-    """A one-node Kafka for demos and quick tests, alive inside the `with` block.
+    """Kafka broker for demos and quick tests, which runs inside the `with` block.
 
     Examples
     --------
@@ -64,7 +59,7 @@ class EmbeddedBroker:
         return str(library.rd_kafka_mock_cluster_bootstraps(cluster).decode())
 
     def create_topic(self, name: str, partitions: int = 1) -> None:
-        """Make a topic that does not exist yet.
+        """Create a topic.
 
         Raises
         ------
@@ -80,12 +75,12 @@ class EmbeddedBroker:
             raise ValueError(f"topic {name} was not created: {reason}")
 
     def set_down(self) -> None:
-        """Drop every connection and refuse new ones, as a broker that died; what it holds is kept."""
+        """Drop every connection and refuse new ones, like a broker that is down; records are kept."""
         library, cluster = self._alive()
         library.rd_kafka_mock_broker_set_down(cluster, 1)
 
     def set_up(self) -> None:
-        """Answer again after `set_down`."""
+        """Accept connections again after `set_down`."""
         library, cluster = self._alive()
         library.rd_kafka_mock_broker_set_up(cluster, 1)
 
@@ -123,7 +118,7 @@ class EmbeddedBroker:
 
 
 def _librdkafka() -> ctypes.CDLL:
-    """The C library the confluent-kafka wheel brings, with the signatures used here."""
+    """Load the C library of the confluent-kafka wheel, with the signatures used here."""
     try:
         extension = importlib.import_module("confluent_kafka.cimpl")
         # Symbols of the libraries an extension module is linked to are found through the module's own handle.

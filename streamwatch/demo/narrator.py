@@ -1,4 +1,4 @@
-"""Describes in plain words what the daemon of a demo does, from its internal events and its reports."""
+"""Narrator of the demo: describes the daemon's internal events and reports on a console."""
 
 from __future__ import annotations
 
@@ -30,8 +30,7 @@ from streamwatch.telemetry import (
 )
 
 WINDOW = "adwin:0.05"
-"""The forgetting whose numbers are narrated: its window shrinks when the loss changes, so it answers
-quickly."""
+"""Forgetting whose accuracies are shown: its window shrinks at a change, so that they follow quickly."""
 
 _STATUS_SECONDS = 10.0
 
@@ -46,27 +45,27 @@ class ModelSummary:
     persistent: float
     pending: float
     judged: float = 0.0
-    """1 better than no change, −1 worse, 0 open."""
+    """Verdict: 1 better than no change, −1 worse, 0 open."""
     since: float = 0.0
-    """Outcome from which that holds."""
+    """Number of the outcome from which the verdict holds."""
 
     @property
     def verdict(self) -> str:
-        """In words."""
+        """Verdict in words."""
         if self.judged == 0.0:
             return "open: not shown to be better or worse than no change"
         return f"{'better' if self.judged > 0.0 else 'worse'} than no change since outcome {self.since:,.0f}"
 
 
 class Narrator:
-    """Listens to the telemetry and the reports of one daemon and writes to a console.
+    """Describes the internal events and reports of a daemon on a console.
 
     Parameters
     ----------
     console
-        On a terminal a table stays at the bottom and lines scroll above it; elsewhere there are only lines.
+        On a terminal, a table of models stays below the lines; elsewhere there are only lines.
     clock
-        Seconds since the epoch, for the time in front of each line.
+        Seconds since the epoch, for the time at the beginning of each line.
     """
 
     def __init__(self, console: Console, clock: Callable[[], float] = time.time) -> None:
@@ -80,30 +79,30 @@ class Narrator:
         self.alarms = 0
         """Alarms narrated so far."""
         self.first_alarm_seconds: float | None = None
-        """From the narrator's start to the first alarm."""
+        """Seconds from the narrator's creation to the first alarm; None before."""
         self.serving = asyncio.Event()
-        """Set when the daemon's page can be looked at."""
+        """Set once the daemon's page can be opened."""
         self._began = clock()
 
     def start(self) -> None:
-        """Draw the table, if there is a terminal to draw it on."""
+        """Begin to draw the table, on a terminal."""
         if self._live is not None:
             self._live.start()
 
     def stop(self) -> None:
-        """Leave the terminal as it was, with the last table on it."""
+        """Stop drawing, and print the last table on a terminal."""
         if self._live is not None:
             self._live.stop()
             if self._summaries:
                 self._console.print(self._table())
 
     def say(self, text: str) -> None:
-        """One line with the time of day."""
+        """Print a line with the time of day."""
         moment = time.strftime("%H:%M:%S", time.localtime(self._clock()))
         self._console.print(Text.assemble((f"{moment} ", "dim"), text), soft_wrap=True)
 
     def hear(self, event: InternalEvent) -> None:
-        """Describe an internal event that a person wants to know of."""
+        """Describe an internal event, if it is of interest in a demo."""
         match event:
             case KernelCompiling(seconds):
                 self.say(
@@ -131,10 +130,10 @@ class Narrator:
             case VerdictChanged():
                 self._narrate_verdict(event)
             case InternalEvent():
-                pass  # all others are for the log
+                pass
 
     def publish(self, report: Report) -> None:
-        """Redraw; elsewhere than on a terminal, print now and then how the models do."""
+        """Redraw the table with a report; without a terminal, print accuracies every ten seconds."""
         self._summaries = summaries(report)
         if self._live is not None:
             self._live.update(self._table())
@@ -152,7 +151,7 @@ class Narrator:
         )
 
     def _narrate_verdict(self, change: VerdictChanged) -> None:
-        """Tell a verdict when the daemon gives it, not whenever two numbers cross."""
+        """Print a changed verdict."""
         by_cohorts = change.basis == "cohorts"
         if change.verdict == "open":
             verdict = "is no longer shown to be better or worse than no change"
@@ -191,7 +190,7 @@ class Narrator:
 
 
 class NarratedTelemetry(Telemetry):
-    """Telemetry whose internal events a narrator reports; only errors are also written as log lines."""
+    """Telemetry whose internal events a narrator describes; only errors are also logged."""
 
     def __init__(self, narrator: Narrator) -> None:
         super().__init__(level="error")
@@ -204,7 +203,7 @@ class NarratedTelemetry(Telemetry):
 
 
 def summaries(report: Report) -> list[ModelSummary]:
-    """Summaries of all models, by name."""
+    """Extract summaries of all models from a report, in the order of names."""
     nan = float("nan")
     values: dict[tuple[str, ...], float] = {}
     for family in report.families:
@@ -231,7 +230,7 @@ def summaries(report: Report) -> list[ModelSummary]:
 
 
 def _short(share: float) -> str:
-    """`76 %`, or a dash where undefined."""
+    """Write a share as `76 %`; NaN as a dash."""
     if share != share:  # noqa: PLR0124 - NaN
         return "–"
     return f"{share:.0%}".replace("%", " %")

@@ -1,4 +1,4 @@
-"""A producer on topics that exist, for streams that are written to Kafka."""
+"""Topics and a producer for simulated streams."""
 
 from __future__ import annotations
 
@@ -12,15 +12,12 @@ from aiokafka import AIOKafkaProducer
 from aiokafka.admin import AIOKafkaAdminClient, NewTopic
 from aiokafka.errors import KafkaError, TopicAlreadyExistsError, for_code
 
-# Makes topics on a real broker, for trials.
-
-
 _KNOWN_SECONDS = 15.0
 _LOOK_SECONDS = 0.1
 
 
 class SimulationError(RuntimeError):
-    """The stream could not be written; the message says what was expected of the broker."""
+    """The stream could not be written; the message names the cause at the broker."""
 
 
 async def create_topics(
@@ -31,7 +28,7 @@ async def create_topics(
     replication_factor: int = 1,
     security: Mapping[str, Any] | None = None,
 ) -> None:
-    """Make the topics that are not there; those that are keep their partitions.
+    """Create the topics that do not exist; existing ones keep their partitions.
 
     Raises
     ------
@@ -49,13 +46,13 @@ async def create_topics(
         for name, code, *message in answers:
             if code not in (0, TopicAlreadyExistsError.errno):
                 raise SimulationError(f"topic {name} was not created: {for_code(code).__name__} {message}")
-        async with asyncio.timeout(_KNOWN_SECONDS):  # made is not yet known: metadata follows a little later
+        async with asyncio.timeout(_KNOWN_SECONDS):  # created topics appear in metadata a little later
             while not set(topics) <= set(await admin.list_topics()):  # noqa: ASYNC110  # no event to wait for
                 await asyncio.sleep(_LOOK_SECONDS)
     except TimeoutError as error:
         raise SimulationError(f"topics were made at {bootstrap_servers} but did not appear") from error
     except (KafkaError, AttributeError) as error:
-        # aiokafka finds no controller in an embedded broker's metadata and trips over the None.
+        # An embedded broker has no controller, at which aiokafka raises AttributeError.
         raise SimulationError(f"topics were not created at {bootstrap_servers}: {error}") from error
     finally:
         await admin.close()
@@ -66,38 +63,40 @@ _STOP_SECONDS: Final = 10.0
 
 @contextmanager
 def without_retry_warnings() -> Generator[None, None, None]:
-    """Keep aiokafka from logging a line per batch it sends again: a topic just made has no leaders yet."""
+    """Suppress aiokafka's log line for each batch that it sends again, as new topics have no leaders yet."""
 
-    def worth_saying(record: logging.LogRecord) -> bool:
+    def is_other(record: logging.LogRecord) -> bool:
         return not record.getMessage().startswith("Got error produce response")
 
     sender = logging.getLogger("aiokafka.producer.sender")
-    sender.addFilter(worth_saying)
+    sender.addFilter(is_other)
     try:
         yield
     finally:
-        sender.removeFilter(worth_saying)
+        sender.removeFilter(is_other)
 
 
 @asynccontextmanager
 async def producer_of(
     bootstrap_servers: str, topics: Sequence[str], create: int | None, security: Mapping[str, Any]
 ) -> AsyncGenerator[AIOKafkaProducer, None]:
-    """Start a producer; it is stopped in the end, with what it has sent or could not.
+    """Yield a started producer; at the end its buffered records are sent, for at most ten seconds.
 
     Parameters
     ----------
+    bootstrap_servers
+        Addresses of brokers.
     topics
-        What will be written to.
+        Topics that will be written.
     create
-        Partitions of topics that are made where they are absent; None: they must be there.
+        Number of partitions with which missing topics are created; None: all must exist.
     security
         Keyword arguments for aiokafka's clients.
 
     Raises
     ------
     SimulationError
-        If the broker cannot be reached or a topic is absent.
+        If the broker cannot be reached or a topic is missing.
     """
     if create is not None:
         await create_topics(bootstrap_servers, topics, partitions=create, security=security)
@@ -105,7 +104,7 @@ async def producer_of(
     try:
         try:
             await producer.start()
-            # Listing all topics creates none; asking for one by name might.
+            # Listing all topics creates none, unlike a request for one by name.
             existing = (await producer.client.fetch_all_metadata()).topics()
         except KafkaError as error:
             raise SimulationError(f"no Kafka broker at {bootstrap_servers}: {error}") from error
@@ -116,6 +115,6 @@ async def producer_of(
             )
         yield producer
     finally:
-        # With the broker gone, what is still buffered cannot be delivered: leave it after a while.
+        # If the broker is gone, buffered records cannot be sent and are dropped after a while.
         with suppress(TimeoutError):
             await asyncio.wait_for(producer.stop(), _STOP_SECONDS)

@@ -21,12 +21,10 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 from streamwatch.demo.producing import SimulationError, producer_of, without_retry_warnings
 from streamwatch.demo.simulated import Drift, StreamSpec, blocks
 
-# When each record of a synthetic stream is due: predictions at a steady rate, labels after a delay.
-
 
 @dataclass(frozen=True, slots=True)
 class Due:
-    """One record, `at_s` seconds of stream time after the start."""
+    """A record that is to be written `at_s` seconds of stream time after the start."""
 
     at_s: float
     side: Literal["prediction", "label"]
@@ -36,7 +34,7 @@ class Due:
 
 
 class _Event(msgspec.Struct, omit_defaults=True):
-    """The fields of both kinds, by their default names; `timestamp` in milliseconds since the epoch."""
+    """Value of a prediction or a label, with default field names; `timestamp` in ms since the epoch."""
 
     id: str
     timestamp: int
@@ -49,11 +47,11 @@ class _Event(msgspec.Struct, omit_defaults=True):
 
 @dataclass(frozen=True, slots=True)
 class ScheduleSpec:
-    """Layout of a stream in time.
+    """Times and ids of a stream's records.
 
-    `instances` None is endless. `rate` is instances per second of stream time. `start_ms` is the epoch time
-    of the first; `run` prefixes the ids, so that two runs into one topic do not meet. Delays are divided by
-    `time_scale`.
+    `rate` is in instances per second of stream time. `start_ms` is the time of the first instance since the
+    epoch. `run` is a prefix of the ids, so that those of two runs differ. `instances` is their number; None:
+    endless. Delays are divided by `time_scale`.
     """
 
     stream: StreamSpec
@@ -66,7 +64,7 @@ class ScheduleSpec:
 
 
 def schedule(spec: ScheduleSpec) -> Iterator[Due]:
-    """All records in the order they are due; labels that outlast the last prediction come after it."""
+    """Yield all records in the order of `at_s`."""
     encoder = msgspec.json.Encoder()
     names, classes = spec.stream.model_names, spec.stream.classes
     waiting: list[tuple[float, int, str]] = []  # (due, instance, class): labels to come
@@ -110,12 +108,12 @@ def _label(encoder: msgspec.json.Encoder, spec: ScheduleSpec, waiting: tuple[flo
 
 
 _TICK_SECONDS = 0.02
-_TURN = 500  # records handed to the producer before the loop turns
+_TURN = 500  # records passed to the producer between two turns of the event loop
 
 
 @dataclass(slots=True)
 class SimulationSummary:
-    """Summary of what was sent."""
+    """Counts of what was sent."""
 
     models: tuple[str, ...]
     instances: int = 0
@@ -127,7 +125,7 @@ class SimulationSummary:
     interrupted: bool = False
 
     def lines(self) -> list[str]:
-        """For a person to read."""
+        """Return the summary as lines of text."""
         sent = (
             f"sent {self.predictions:,} predictions of {len(self.models)} models ({', '.join(self.models)}) "
             f"on {self.instances:,} instances, and {self.labels:,} labels: {self.bytes / 1e6:,.1f} MB "
@@ -176,20 +174,19 @@ class Meter:
         self._shown.__exit__(kind, error, traceback)
 
     def show(self, summary: SimulationSummary) -> None:
-        """Redraw."""
+        """Redraw the bar with these counts."""
         if self._progress is not None:
             self._progress.update(self._task, completed=summary.instances, labels=summary.labels)
 
 
 @dataclass(frozen=True, slots=True)
 class SimulationSpec:
-    """Stream to write, where to, and how fast.
+    """Stream to write, its topics, and its pace.
 
-    `rate` is instances per second: each is one prediction per model and, mostly, one label. Live (the
-    default), the wall clock rules, and delays are divided by `time_scale` (60: a delay of a minute takes
-    a second). With `flat_out` records go as fast as the broker takes them, with the timestamps of a
-    backlog written at `rate` whose last label could fall due now. `outcomes` is the number of instances,
-    None for no end.
+    `rate` is in instances per second; an instance is one prediction of each model and, mostly, one label. By
+    default, records are written live, at the times of the stream, with delays divided by `time_scale` (60: a
+    delay of a minute takes a second). With `flat_out`, they are written as fast as possible, with timestamps
+    of a backlog that ends now. `outcomes` is the number of instances; None: endless.
     """
 
     bootstrap_servers: str
@@ -206,7 +203,7 @@ class SimulationSpec:
     head_start: int = 0
     """Instances that are written at once with timestamps in the past, before the rest comes live."""
     run: str | None = None
-    """Prefix of the ids; None takes the start time, so runs never share ids."""
+    """Prefix of the ids; None: made from the start time, so that runs do not share ids."""
 
     def __post_init__(self) -> None:
         if not self.rate > 0.0:
@@ -224,23 +221,23 @@ async def run_simulation(
     stop: asyncio.Event | None = None,
     console: Console | None = None,
 ) -> SimulationSummary:
-    """Write the stream until it ends, `stop` is set or the task is cancelled (Ctrl-C); say what was sent.
+    """Write the stream until it ends or `stop` is set; return what was sent.
 
     Parameters
     ----------
     spec
-        What, where, how fast.
+        Stream, topics and pace.
     security
         Keyword arguments for aiokafka's clients (`security_protocol`, `sasl_mechanism`, `ssl_context`, …).
     stop
-        Set it to end early; what is buffered is still flushed.
+        Ends the stream when it is set; buffered records are still flushed.
     console
-        Where progress is drawn when it is a terminal; None for silence.
+        Console for a progress bar, drawn on a terminal only; None: no bar.
 
     Raises
     ------
     SimulationError
-        If the broker cannot be reached or a topic is absent and `create_topics` is off.
+        If the broker cannot be reached, or a topic is missing without `create_topics`.
     """
     wanted = stop or asyncio.Event()
     summary = SimulationSummary(models=spec.stream.model_names)
@@ -269,7 +266,7 @@ async def _send(
     stop: asyncio.Event,
     meter: Meter,
 ) -> None:
-    """Hand every record to the producer when it is due."""
+    """Pass every record to the producer at its time."""
     now_ms = time.time_ns() // 1_000_000
     ahead_s = spec.head_start / spec.rate
     start_ms = now_ms - round(1000.0 * ahead_s)

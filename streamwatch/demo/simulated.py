@@ -1,21 +1,21 @@
-"""A seeded stream of labelled instances and of what several deployed models predict on it.
+"""Seeded stream of labelled instances, and the predictions of several simulated models.
 
-The labels are a Markov chain (temporal dependence) over unequal classes (imbalance). Each instance has
-three *lasting* features and three *fickle* ones. Given its class y, the lasting features centre on e_y
-for ever; the fickle ones centre on e_{y+c mod 3}, where c is the concept: a drift changes c, that is P(x
-| y). Models are linear classifiers (linear discriminants for unit variance) that differ in what they
-know:
+Labels are a Markov chain (temporal dependence) over unequal classes (imbalance). Each instance has three
+*lasting* features and three *fickle* ones, all of unit variance. Given its class y, the means of the lasting
+features are a multiple of e_y, those of the fickle ones a multiple of e_{(y + c) mod 3}, where c is the
+concept: a drift changes c, and so P(x | y). Models are linear discriminants that differ in the features they
+read:
 
-* `stable-v1` reads the lasting features only: modest skill, no drift touches it;
-* `drifting-v2` reads all and was fitted to concept 0: best until the first drift, then worse than guessing
-  what came last;
-* `adaptive-v3` reads all and keeps re-estimating the fickle centres from the labels: it dips and recovers;
-* any further model is `stable-vN` with noise of its own, so models differ.
+* `stable-v1` reads the lasting features only: its skill is modest, and no drift affects it;
+* `drifting-v2` reads all features and was fitted to concept 0: best until the first drift, then worse than
+  the previous label;
+* `adaptive-v3` reads all features and re-estimates the fickle means from the labels: it dips and recovers;
+* any further model is `stable-vN` with noise of its own.
 
-Instances may come through channels, a segment of their predictions, one of which no drift touches; and the
-labels of a class may take longer than those of others.
+Instances may have a channel, which is a segment of their predictions and may be spared from drifts. Labels of
+one class may take longer than those of others.
 
-Everything is drawn block by block from one generator, so equal specs give equal streams.
+Everything is drawn in blocks from seeded generators, so that equal specs give equal streams.
 """
 
 from __future__ import annotations
@@ -41,10 +41,11 @@ _REFIT_ALPHA = 0.75  # what one block leaves of the earlier estimate
 
 @dataclass(frozen=True, slots=True)
 class DelaySpec:
-    """Delay of a label after its prediction, in seconds of stream time.
+    """Distribution of the delay of a label after its prediction, in seconds of stream time.
 
-    `lognormal`: median `median_s`, log-standard deviation `sigma`. `exponential`: median `median_s`. Draws
-    beyond `longest_s` are cut to it (None: twenty medians). A share `never` of the labels does not come.
+    `lognormal` has the median `median_s` and the log-standard deviation `sigma`, `exponential` the median
+    `median_s`. Longer delays than `longest_s` (None: twenty medians) are set to it. A share `never` of the
+    labels is missing.
     """
 
     kind: Literal["lognormal", "exponential"] = "lognormal"
@@ -55,11 +56,11 @@ class DelaySpec:
 
     @property
     def limit_s(self) -> float:
-        """The longest delay there is."""
+        """Longest delay in seconds."""
         return 20.0 * self.median_s if self.longest_s is None else self.longest_s
 
     def draw(self, rng: np.random.Generator, count: int) -> Floats:
-        """`count` delays; NaN for a label that never comes."""
+        """Draw `count` delays in seconds; NaN for missing labels."""
         if self.kind == "lognormal":
             delays = self.median_s * np.exp(self.sigma * rng.standard_normal(count))
         else:
@@ -83,7 +84,7 @@ class Drift:
 
     @property
     def kind(self) -> Literal["abrupt", "gradual"]:
-        """Name of its kind."""
+        """Kind by width."""
         return "abrupt" if self.width <= 1 else "gradual"
 
     def probability(self, positions: Floats) -> Floats:
@@ -95,13 +96,12 @@ class Drift:
 
 @dataclass(frozen=True, slots=True)
 class StreamSpec:
-    """A stream, wholly: equal specs give equal streams.
+    """Parameters of a stream; equal specs give equal streams.
 
-    `persistence` ρ is the probability that a label repeats its predecessor outright; otherwise it is
-    drawn from `priors`. A drift comes every `drift_every` instances, abrupt and gradual (`gradual_width`)
-    in turn, between concept 0 and concept 1; 0 for none. Each instance comes through one of `channels` (name,
-    share), independently; drifts leave those of the channel `spared` as they are. `slowness` has for each
-    class by how much its labels take longer.
+    `persistence` ρ is the probability that a label repeats the previous one; otherwise it is drawn from
+    `priors`. Every `drift_every` instances (0: never) there is a drift between concepts 0 and 1, abrupt and
+    gradual (`gradual_width`) in turn. Each instance has one of `channels` (name, share), drawn independently;
+    drifts do not affect the channel `spared`. `slowness` multiplies the label delays of each class.
     """
 
     seed: int = 1
@@ -130,14 +130,14 @@ class StreamSpec:
 
     @property
     def model_names(self) -> tuple[str, ...]:
-        """As they appear in the events."""
+        """Names of the models in predictions."""
         default_names = ("stable-v1", "drifting-v2", "adaptive-v3")
         return tuple(
             default_names[i] if i < len(default_names) else f"stable-v{i + 1}" for i in range(self.models)
         )
 
     def drifts(self, instances: int) -> list[Drift]:
-        """The drifts whose centre lies before `instances`."""
+        """Return the drifts whose centres are before `instances`."""
         if self.drift_every <= 0:
             return []
         return [
@@ -167,9 +167,10 @@ class StreamSpec:
 
 @dataclass(frozen=True, slots=True)
 class Block:
-    """Consecutive instances: truth (n,), predicted (models, n), scores (models, n, 3), delay_s (n,).
+    """Consecutive instances from number `first` on.
 
-    `channel` (n,) has the index of the channel of each; None without channels.
+    Shapes: true_class (n,), predicted_class (models, n), scores (models, n, 3), delay_s (n,), NaN for missing
+    labels. `channel` (n,) has indices of channels; None without channels.
     """
 
     first: int
@@ -181,9 +182,9 @@ class Block:
 
 
 def blocks(spec: StreamSpec) -> Iterator[Block]:
-    """The stream without end, `BLOCK` instances at a time."""
+    """Yield the endless stream in blocks of `BLOCK` instances."""
     rng = np.random.default_rng(spec.seed)
-    # Of its own, so that channels change nothing else.
+    # A generator of its own, so that channels do not change the other draws.
     of_channels = np.random.default_rng([spec.seed, 1])
     names, shares = [name for name, _ in spec.channels], [share for _, share in spec.channels]
     slowness = np.asarray(spec.slowness, dtype=np.float64)
@@ -215,7 +216,7 @@ def blocks(spec: StreamSpec) -> Iterator[Block]:
 
 
 def _chain(rng: np.random.Generator, previous: int, priors: Floats, persistence: float) -> Classes:
-    """The next `BLOCK` labels of the Markov chain that has just given `previous`."""
+    """Draw the next `BLOCK` labels of the Markov chain after `previous`."""
     fresh = rng.choice(3, size=BLOCK, p=priors)
     repeats = rng.random(BLOCK) < persistence
     chain = np.concatenate(([previous], fresh))
@@ -230,7 +231,7 @@ def _discriminant(x: Floats, centres: Floats) -> Floats:
 def _logits(
     index: int, base: Floats, x_fickle: Floats, fickle: Floats, learned: Floats, rng: np.random.Generator
 ) -> Floats:
-    """Log-posteriors of model `index` up to a constant."""
+    """Return the log-posteriors (n, 3) of model `index`, up to a constant."""
     if index == 0:
         return base
     if index == 1:

@@ -1,1 +1,1 @@
-"""Guesses from sampled records where predictions and labels live; pure, whoever read the samples."""
+"""Guesses of mappings from sampled records: which fields hold ids, predictions and labels; without I/O."""

@@ -1,4 +1,4 @@
-"""Which field holds the predicted class and which the true one, looked at in records joined by their ids."""
+"""Classes: pairs of fields with predicted and true class, found in records joined by their ids."""
 
 from __future__ import annotations
 
@@ -17,39 +17,42 @@ from streamwatch.inspection.words import LABEL, PREDICTION, area_under_roc, desc
 MAX_CLASSES: Final = 200
 MIN_PAIRS: Final = 5
 CLEAR: Final = 0.3
-"""Association from which classes that are written otherwise on both sides are matched by it."""
+"""Least association with which differently written classes of both sides are matched by frequency."""
 INFORMATIVE: Final = 0.1
-"""Association from which fields are taken for classes whatever they are called."""
+"""Least association of fields that are taken for classes regardless of their names."""
 FEW: Final = 20
-"""Values beyond which fields without association are no classes, whatever they have in common."""
+"""Most values of fields that may be classes without association."""
 COPIED_AFTER: Final = 20
-"""Joined records from which equality of two fields in all of them is that of a copy."""
+"""Least number of joined records from which two fields that always agree are taken for copies."""
 
 
 @dataclass(frozen=True, slots=True)
 class ClassPair:
-    """A field of predictions and one of labels that may hold the classes.
-
-    `agreement` is the share of joined records in which they say the same, `association` how far one predicts
-    the other, from 0 to 1 (Cramér's V). `aliases` are classes as labels write them → as predictions do;
-    `unmatched` says why classes cannot be matched. `largest`: the prediction is the largest of an array of
-    numbers, one for each of these classes, or of an object that names them (empty); None for a plain field.
-    """
+    """A field of predictions and one of labels that may be predicted and true class."""
 
     prediction: str
+    """Location in predictions."""
     label: str
+    """Location in labels."""
     rank: float
+    """Score by which candidates are ordered."""
     agreement: float
+    """Share of joined records in which both are equal."""
     association: float
+    """Cramér's V of both in joined records, in [0, 1]."""
     aliases: Mapping[str, str] = field(default_factory=dict[str, str])
+    """Class as labels write it → as predictions write it, for differently written classes."""
     unmatched: str = ""
+    """Reason why classes of both sides cannot be matched; empty if they can."""
     largest: tuple[str, ...] | None = None
+    """Classes in the order of an array whose largest number is the prediction; empty for an object with a
+    number for each class; None for a plain field."""
 
 
 def class_pairs(
     left: Stream, right: Stream, joined: Sequence[tuple[int, int]], without: Collection[str]
 ) -> list[ClassPair]:
-    """Candidates by rank, the likeliest first; `without` are locations with other parts already."""
+    """Find candidates, except at the locations `without`, the likeliest first."""
     lefts = [column for column in _candidates(left, without) if len(column.counts) > 1]
     rights = _candidates(right, without)
     found = [pair for a in lefts for b in rights if (pair := _judged(a, b, joined)) is not None]
@@ -60,7 +63,7 @@ def class_pairs(
 
 
 def scores(stream: Stream) -> list[str]:
-    """Fields with continuous numbers from 0 to 1."""
+    """Return the locations of fields with continuous numbers from 0 to 1."""
     return [column.location for column in stream.columns.values() if column.is_score]
 
 
@@ -80,11 +83,11 @@ def _candidates(stream: Stream, without: Collection[str]) -> list[Column]:
 
 FILLED: Final = 0.1
 ALIASED: Final = 0.7
-"""What classes count that are written otherwise on both sides; those written alike count up to 1."""
+"""Addition to the rank for classes matched by aliases; equally written ones add their share in common."""
 
 
 def _in_common(both: Counter[tuple[str, str]]) -> float:
-    """Share of the joined records whose class the other side knows, on the side where it is smaller."""
+    """Return the share of joined records whose class also occurs on the other side; the smaller of both."""
     predicted, true = {x for x, _ in both}, {y for _, y in both}
     known = [
         sum(n for (x, _), n in both.items() if x in true),
@@ -94,7 +97,7 @@ def _in_common(both: Counter[tuple[str, str]]) -> float:
 
 
 def _of_largest(vector: Vector, b: Column, joined: Sequence[tuple[int, int]]) -> ClassPair | None:
-    """Judge the class of the largest number as one that a field holds; a field that holds it is preferred."""
+    """Rank the class of the largest number as a prediction, below a field with the class; None if unfit."""
     texts = [(i, text) for i, j in joined if (text := b.texts[j]) is not None]
     classes = vector.names or vector.order(texts)
     if classes is None:
@@ -119,9 +122,9 @@ def _association(column: Column, meant: Sequence[tuple[int, str]]) -> float:
 
 
 KNOWN: Final = 0.9
-"""Share of the true classes that must be among those of the numbers."""
+"""Least share of labels whose class is among those of the numbers."""
 OF_NUMBERS: Final = 0.5
-"""What the name of numbers for each class counts; that of a field called `prediction` counts 1."""
+"""Addition to the rank for numbers of classes; the name `prediction` of a field adds 1."""
 
 
 def _judged(a: Column, b: Column, joined: Sequence[tuple[int, int]]) -> ClassPair | None:
@@ -138,21 +141,24 @@ def _judged(a: Column, b: Column, joined: Sequence[tuple[int, int]]) -> ClassPai
     rank += 0.0 if unmatched else ALIASED if aliases else _in_common(both)
     rank += association - 0.5 * (1 - b.filled)
     rank += 0.3 * (a.location.startswith("value") + b.location.startswith("value"))
-    if agreement == 1.0 and count >= COPIED_AFTER:  # labels repeat what was decided, or both what was asked
+    if agreement == 1.0 and count >= COPIED_AFTER:  # one is a copy, or both repeat the request
         rank -= 1.0 if names >= NAMED else 1.5
     if len(b.counts) == 1:
         rank -= 0.7
-    if association < INFORMATIVE and max(len(a.counts), len(b.counts)) > FEW:  # counts of this and of that
+    if association < INFORMATIVE and max(len(a.counts), len(b.counts)) > FEW:  # unrelated numbers
         rank -= 1.0
     return ClassPair(a.location, b.location, rank, agreement, association, aliases, unmatched)
 
 
 NAMED: Final = 1.0
-"""Weight of both names from which they count as those of classes."""
+"""Least sum of the weights of two names with which fields count as named like classes."""
 
 
 def _aliases(both: Counter[tuple[str, str]], association: float) -> tuple[Mapping[str, str], str]:
-    """Match classes of labels to those of predictions; nothing to match where they are written alike."""
+    """Match differently written classes of labels to those of predictions.
+
+    Returns aliases, empty if classes are written alike, and the reason if they cannot be matched.
+    """
     predicted = {x for x, _ in both}
     true = {y for _, y in both}
     odd = sorted(true - predicted)
@@ -174,7 +180,7 @@ def _aliases(both: Counter[tuple[str, str]], association: float) -> tuple[Mappin
 
 
 def matched(predicted: Collection[str], true: Collection[str]) -> Mapping[str, str]:
-    """Match true classes to predicted ones by how they are written, or as yes and no; else empty."""
+    """Match true classes to predicted ones by similar writing, or as positive and negative; else empty."""
     odd = sorted(set(true) - set(predicted))
     alike = _written_alike(odd, predicted)
     if len(alike) == len(odd):
@@ -186,7 +192,7 @@ def matched(predicted: Collection[str], true: Collection[str]) -> Mapping[str, s
 
 
 def _are_opposite(names: Collection[str]) -> bool:
-    """Tell whether each is a word of a side, and no two of the same."""
+    """Return whether names are positive or negative words, at most one of each."""
     signs = {polarity(name) for name in names}
     return 0 not in signs and len(signs) == len(names)
 
@@ -197,14 +203,14 @@ def _written_alike(odd: Sequence[str], predicted: Collection[str]) -> dict[str, 
 
 
 def _form(text: str) -> str:
-    """A class without what is easily written otherwise: case, spaces, hyphens, a fraction of zero."""
+    """Normalise a class: without case, outer spaces, hyphens, underscores and a fraction of zero."""
     word = text.strip().casefold().replace("_", " ").replace("-", " ") if not text.startswith("-") else text
     whole, dot, rest = word.partition(".")
     return whole if dot and whole.isdigit() and not rest.strip("0") else word
 
 
 def cramers_v(both: Counter[tuple[str, str]]) -> float:
-    """Cramér's V of a table of counts, corrected for bias (Bergsma 2013); 0 where one side has one class."""
+    """Cramér's V of counts by (x, y), corrected for bias (Bergsma 2013); 0 if x or y has only one value."""
     count = both.total()
     rows: Counter[str] = Counter()
     columns: Counter[str] = Counter()
@@ -220,29 +226,32 @@ def cramers_v(both: Counter[tuple[str, str]]) -> float:
     return min(1.0, sqrt(phi / least)) if least > 0 else 0.0
 
 
-# A score instead of a class: which field it is, and which of two true classes it speaks for.
-
-
 MIN_EACH: Final = 5
+"""Least number of joined records of each class with which a score is examined."""
 INFORMATIVE_SCORE: Final = 0.6
-"""Area under the ROC curve from which a score speaks for a class."""
+"""Least area under the ROC curve of a score for a class."""
 
 
 @dataclass(frozen=True, slots=True)
 class ScorePair:
-    """A score of predictions and a field of labels with two classes; `area` is that under the ROC curve."""
+    """A score of predictions, and a field of labels with two classes that it separates."""
 
     score: str
+    """Location of the score."""
     label: str
+    """Location of the true class."""
     above: str
+    """Class with higher scores."""
     below: str
+    """Class with lower scores."""
     area: float
+    """Area under the ROC curve, at least `INFORMATIVE_SCORE`."""
 
 
 def score_pair(
     left: Stream, right: Stream, joined: Sequence[tuple[int, int]], without: Collection[str]
 ) -> ScorePair | None:
-    """Find the pair with the largest area under the curve; None where no score separates two classes."""
+    """Find the pair with the largest area under the curve; None if no score separates two classes."""
     record_ms = [record.record_ms for record in right.records]
     labels = [
         column

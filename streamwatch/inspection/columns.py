@@ -1,4 +1,4 @@
-"""What stands at one location in all records of a stream, and what it looks like."""
+"""Records laid out by location, and columns: the contents at one location in all records of a stream."""
 
 from __future__ import annotations
 
@@ -17,52 +17,48 @@ from streamwatch.edge.decoders.fields import canonical_text
 from streamwatch.edge.decoders.texts import Texts
 from streamwatch.inspection.words import named_steps
 
-# One record as locations and what stands there, in the notation of mappings.
-
-
 Scalar: TypeAlias = str | int | float | bool
 MAX_DEPTH: Final = 10
 MAX_PATHS: Final = 400
-"""Locations of one record that are looked at."""
+"""Most locations of a record that are examined."""
 MAX_ELEMENTS: Final = 2
-"""First elements of an array that are looked at."""
+"""Most elements of an array that are examined."""
 MAX_CELLS: Final = 32
-"""First cells of a row that are looked at."""
+"""Most cells of a row of a table (an array in an array) that are examined."""
 _FRAME: Final = 5
-"""Bytes before the content: a zero byte and the number of a schema."""
+"""Bytes of a schema registry's wire format before the content: a zero byte and the id of a schema."""
 
 
 @dataclass(slots=True)
 class FlatRecord:
-    """A record's scalars by location (`value.a.b`, `key`, `header:x`), or those of one element of its arrays.
-
-    `unaddressable` are names of fields that no mapping can write.
-    """
+    """A record, or an element of its arrays, laid out by location."""
 
     record: Record
     scalars: dict[str, Scalar] = field(default_factory=dict[str, Scalar])
+    """Texts, numbers and booleans by location (`value.a.b`, `key`, `header:x`)."""
     arrays: dict[str, Sequence[Any]] = field(default_factory=dict[str, Sequence[Any]])
-    """Arrays by their location."""
+    """Arrays by location."""
     numbers: dict[str, Mapping[str, float]] = field(default_factory=dict[str, Mapping[str, float]])
-    """Objects of two or more numbers and nothing else, by their location."""
+    """Objects of at least two numbers and nothing else, by location."""
     unaddressable: set[str] = field(default_factory=set[str])
+    """Fields whose names the notation of paths cannot write."""
     fault: str = ""
-    """Reason why the value cannot be looked into; empty if it can."""
+    """Reason why the value cannot be decoded; empty if it can."""
     tree: Any = None
-    """Everything the value holds, out of its envelope."""
+    """Decoded value, out of its envelope."""
     element: int | None = None
-    """Number of the element that it is of; None for a whole record."""
+    """Number of the element; None for a whole record."""
 
     @property
     def record_ms(self) -> int:
-        """Record time in milliseconds; -1 where it has none."""
+        """Record time in milliseconds; -1 if unknown."""
         return self.record.timestamp
 
 
 NOT_JSON: Final = "not JSON"
 NULL: Final = "null"
 SKIPPED: Final = "skipped"
-"""Harmless faults: a record without a value, and one that the envelope does not concern."""
+"""Faults: not JSON; and, harmless, a record without a value, and one skipped by the envelope."""
 
 
 def flatten(
@@ -75,17 +71,17 @@ def flatten(
     record
         The record.
     envelope
-        What its value is wrapped in.
+        Envelope of the value; None without one.
     texts
-        Reads texts in the value that hold more.
+        Decoders of texts in the value that contain structured data.
     plain
-        The value is a text, and no JSON.
+        Whether the value is a text, not JSON.
     """
     flat = FlatRecord(record)
     _fill_key(flat, record.key)
     for name, content in record.headers:
         if envelope is not None and name.startswith("ce_"):
-            continue  # attributes of a CloudEvent, which are in its envelope
+            continue  # attributes of a CloudEvent, which its envelope adds to the value
         if (text := _text(content)) is not None and name:
             flat.scalars[f"header:{name}"] = text
     flat.fault = record.fault or _fill(flat, record.value, envelope, texts, plain=plain)
@@ -93,7 +89,7 @@ def flatten(
 
 
 def _fill_key(flat: FlatRecord, key: bytes | None) -> None:
-    """Add a key as text, or the fields of one that is a JSON object; nothing of one that names a schema."""
+    """Add a key as text, or its fields if it is a JSON object; nothing if it names a schema."""
     if key is None or framed_schema(key) is not None or (text := _text(key)) is None:
         return
     if text.startswith("{"):
@@ -108,7 +104,7 @@ def _fill_key(flat: FlatRecord, key: bytes | None) -> None:
 
 
 def walk(location: str, content: Any, flat: FlatRecord) -> None:
-    """Add what lies at a location, and below it, to a record."""
+    """Add the content at a location, and everything below it, to a record."""
     for found, scalar in _walk(location, content, flat, 0):
         if len(flat.scalars) >= MAX_PATHS:
             break
@@ -116,7 +112,7 @@ def walk(location: str, content: Any, flat: FlatRecord) -> None:
 
 
 def framed_schema(value: bytes) -> int | None:
-    """Number of the schema in the wire format of a schema registry, a zero byte and four more; else None."""
+    """Return the schema id of a value in a schema registry's wire format; None for other values."""
     return int.from_bytes(value[1:_FRAME]) if len(value) > _FRAME and value[0] == 0 else None
 
 
@@ -152,7 +148,7 @@ def _fill(  # noqa: PLR0911
 
 
 def _out_of(envelope: EnvelopeKind, content: Any, record: Record) -> tuple[Any, str]:
-    """Content of an envelope, or the reason why it is not looked at."""
+    """Return the content of an envelope, and a fault, which is empty if it can be examined."""
     opened = envelope.open(content, record)
     if opened is None:
         return None, SKIPPED
@@ -192,7 +188,7 @@ def _walk(location: str, content: Any, flat: FlatRecord, depth: int) -> Iterator
 
 
 def _names_elements(array: Sequence[Any]) -> list[tuple[str, Any]] | None:
-    """Elements by the field that distinguishes them, as pairs of key and value have; else None."""
+    """Name the elements of an array of key-value pairs by their keys; None for other arrays."""
     for field_ in ("key", "name", "label"):
         names = [each.get(field_) for each in array if isinstance(each, dict) and "value" in each]
         if (
@@ -215,7 +211,7 @@ _OF_STEPS: Final = frozenset('[]"')
 
 
 def _step(name: str) -> str:
-    """Name of a field as a step of a location: quoted where it has a dot, a bracket or an asterisk."""
+    """Write the name of a field as a step of a location: quoted if it has a dot, bracket or asterisk."""
     return f'"{name}"' if _SPECIAL & set(name) else name
 
 
@@ -231,7 +227,7 @@ def _text(content: bytes | None) -> str | None:
 
 
 FRACTIONAL: Final = 0.05
-"""Share of numbers with a fraction from which a column is continuous."""
+"""Share of numbers with a fraction above which a column is continuous."""
 
 
 _NUMBER: Final = re.compile(r"-?\d{1,18}(\.\d{1,25})?([eE][+-]?\d{1,2})?", re.ASCII)
@@ -250,54 +246,55 @@ LARGEST: Final = 1e30
 
 @dataclass
 class Column:
-    """Contents at one location in the records of a stream; `raw` and `texts` have None where absent."""
+    """Contents at one location in the records of a stream."""
 
     location: str
     raw: Sequence[Scalar | None]
+    """Content of each record; None if it has none."""
 
     @cached_property
     def texts(self) -> Sequence[str | None]:
-        """Contents as the decoder would write them."""
+        """Content of each record as the text that a decoder makes of it; None if it has none."""
         return [None if raw is None else canonical_text(raw) for raw in self.raw]
 
     @cached_property
     def counts(self) -> Counter[str]:
-        """Number of times that each text stands there."""
+        """Number of records with each text."""
         return Counter(text for text in self.texts if text is not None)
 
     @cached_property
     def filled(self) -> float:
-        """Share of the records that have it."""
+        """Share of the records that have a content; 0 without records."""
         return self.counts.total() / len(self.raw) if self.raw else 0.0
 
     @cached_property
     def uniqueness(self) -> float:
-        """Distinct contents over contents; 1 where none repeats."""
+        """Number of distinct contents divided by that of all; 1 if none repeats, 0 without contents."""
         return len(self.counts) / self.counts.total() if self.counts else 0.0
 
     @cached_property
     def numbers(self) -> Sequence[float]:
-        """Contents that are numbers, or text that is one (cells of CSV are text); booleans are none."""
+        """Contents that are numbers or texts of numbers (as in CSV), without booleans."""
         return [number for raw in self.raw if (number := _number(raw)) is not None]
 
     @cached_property
     def is_continuous(self) -> bool:
-        """Tell whether it holds numbers with fractions: a measurement or a score, no class and no id."""
+        """Return whether contents are numbers with fractions: measurements or scores, not classes or ids."""
         numbers = self.numbers
         broken = sum(not number.is_integer() for number in numbers)
         return bool(numbers) and broken > FRACTIONAL * len(numbers) and 2 * len(numbers) > self.counts.total()
 
     @cached_property
     def is_score(self) -> bool:
-        """Tell whether it holds continuous numbers from 0 to 1."""
+        """Return whether contents are continuous numbers in [0, 1]."""
         return self.is_continuous and all(0 <= number <= 1 for number in self.numbers)
 
     @cached_property
     def is_boolean(self) -> bool:
-        """Tell whether it holds nothing but true and false."""
+        """Return whether all contents are booleans."""
         return bool(self.counts) and all(isinstance(raw, bool) for raw in self.raw if raw is not None)
 
     @property
     def leaf(self) -> str:
-        """Last step of the location: the field's own name."""
+        """Last step of the location, which is the field's own name."""
         return named_steps(self.location).removeprefix("header:").rpartition(".")[2]

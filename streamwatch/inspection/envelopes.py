@@ -1,4 +1,4 @@
-"""Envelopes that records come in, recognised by what their specifications ask for."""
+"""Detection of envelopes, and of predictions and labels in the same records."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ from streamwatch.inspection.streams import Stream
 from streamwatch.inspection.words import ID, LABEL, PREDICTION, weight
 
 USUAL: Final = 0.5
-"""Share of a topic's records from which they come in an envelope."""
+"""Share of a topic's records above which they count as being in an envelope."""
 
 
 def envelope_of(records: Sequence[FlatRecord]) -> tuple[EnvelopeKind, str] | None:
-    """Find the envelope of most records of a topic, and what to note about it."""
+    """Find the envelope of most records of a topic, and a note on it; None without one."""
     readable = [record for record in records if not record.fault]
     for name, fits, note in _ENVELOPES:
         kind = KINDS[name]
@@ -31,7 +31,7 @@ def envelope_of(records: Sequence[FlatRecord]) -> tuple[EnvelopeKind, str] | Non
 
 
 def _is_debezium(record: FlatRecord) -> bool:
-    """Tell whether an object with an `op` is a change of a row, which names its source."""
+    """Return whether a record has Debezium's `op` and `source`."""
     return any(
         f"{head}op" in record.scalars
         and any(location.startswith(f"{head}source.") for location in record.scalars)
@@ -44,7 +44,7 @@ def _is_event(record: FlatRecord) -> bool:
 
 
 def _is_logged(record: FlatRecord) -> bool:
-    """Tell whether an object with predictions is an answer that a server logged."""
+    """Return whether a record is a request or an answer logged by a server."""
     tree = record.tree
     return _is_event(record) or (isinstance(tree, dict) and bool({"request", "response"} & tree.keys()))
 
@@ -62,15 +62,12 @@ _ENVELOPES: Final[tuple[tuple[str, Callable[[FlatRecord], bool], str], ...]] = (
 )
 
 
-# Predictions and labels in the same records: a topic of which each record holds, or will hold, both.
-
-
 SURE: Final = 0.3
-"""Weight that names of both class fields must have: equal contents of one record prove little."""
+"""Least weight of the names of both class fields, as equal contents of one record prove little."""
 
 
 def within(stream: Stream) -> Pairing | None:
-    """Take a stream for predictions and labels at once; None where no two fields are called like that."""
+    """Pair a stream with itself, if its records have both predictions and labels by names; else None."""
     ids = [
         IdPair(c.location, c.location, len(c.counts), 1.0, 1.0, c.uniqueness + 0.5 * weight(c.location, ID))
         for c in id_columns(stream)

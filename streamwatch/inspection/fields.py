@@ -1,6 +1,6 @@
-"""Models that are named by fields, as in `{"scores": {"champion": 0.7, "challenger": 0.4}}`.
+"""Models named by fields (`key_of`), as in `{"scores": {"champion": 0.7, "challenger": 0.4}}`.
 
-Of each model there is a class, a score, or a number for each class.
+The field of a model has a class, a score, or a number for each class.
 """
 
 from __future__ import annotations
@@ -35,16 +35,16 @@ from streamwatch.inspection.streams import KEY, Stream
 from streamwatch.inspection.words import MODEL, PREDICTION, SCORES, area_under_roc, weight, words
 
 ALWAYS: Final = 0.98
-"""Share of the fields of an object that must hold the class, or score, at one path in each."""
+"""Least share of the fields of objects that have a class, or score, at the same path."""
 NAMED: Final = frozenset({"models", "outputs", "results", "decisions", "inferences", "answers"})
 """Words of an object with a field for each model, beside those of predictions and scores."""
 CLASSES: Final = 0.9
-"""Share of the names of an object's fields that must be classes for it to hold a number for each class."""
+"""Share of field names that are classes, above which an object has a number for each class."""
 _BETWEEN: Final = re.compile(r"[_\-]")
 
 
 def with_fields(pairing: Pairing) -> Pairing:
-    """Take the fields of an object for models, if the class or score is in one of several that are alike."""
+    """Treat the fields of an object as models, if several of them have a class or score; else unchanged."""
     stream = pairing.predictions
     if stream.kind is not None or not stream.records or stream.records[0].element is not None:
         return pairing
@@ -61,21 +61,22 @@ def with_fields(pairing: Pairing) -> Pairing:
 
 @dataclass(frozen=True, slots=True)
 class _Fields:
-    """Fields of an object, by the beginning and the end of their names."""
+    """Fields of an object whose names have a prefix and a suffix, which may be empty."""
 
     path: tuple[Step, ...]
+    """Path of the object."""
     prefix: str
     suffix: str
     location: str
-    """With `*` instead of what differs."""
+    """Location with `*` in place of the differing part of the names."""
 
     @property
     def is_flat(self) -> bool:
-        """Tell whether other fields stand beside them."""
+        """Return whether the object also has other fields, so that names need a prefix or a suffix."""
         return bool(self.prefix or self.suffix)
 
     def of(self, tree: Any) -> Iterator[tuple[str, str, Any]]:
-        """Yield, of each field, what its name stands for, the name and the content."""
+        """Yield for each field the differing part of its name, its name and its content."""
         here = tree
         for step in self.path:
             here = cast("dict[Any, Any]", here).get(step) if isinstance(here, dict) else None
@@ -88,7 +89,10 @@ class _Fields:
 
 
 def _candidates(location: str) -> Iterator[tuple[_Fields, str]]:
-    """Ways to take a step of a location for the name of a model: all of it, or what its words leave."""
+    """Yield ways to take a step of a location for a model: the whole step, or it without prefix or suffix.
+
+    Each is with the rest of the location after the step.
+    """
     if not location.startswith("value."):
         return
     parsed = parse_field_location(location)
@@ -113,7 +117,7 @@ _SPECIAL: Final = frozenset('.[]"*')
 
 
 def _paired(pairing: Pairing, fields: _Fields, tail: str) -> Pairing | None:
-    """Pair what the fields hold with the labels; None where they are not a model each."""
+    """Pair the contents of the fields with the labels; None if the fields are not models."""
     whole = pairing.predictions
     stream = Stream(whole.topic, list(_rows(whole.records, fields)), None, fields.location, whole.affixes,
                     whole.composites)  # fmt: skip
@@ -143,7 +147,7 @@ def _paired(pairing: Pairing, fields: _Fields, tail: str) -> Pairing | None:
 
 
 def _is_plain(pairing: Pairing) -> bool:
-    """Tell whether the prediction is a field's content, not the largest of several numbers."""
+    """Return whether the prediction is the content of a field, not the largest of several numbers."""
     return not pairing.is_sound or pairing.classes[0].largest is None
 
 
@@ -165,7 +169,7 @@ def _rows(records: Sequence[FlatRecord], fields: _Fields) -> Iterator[FlatRecord
 def _are_models(  # noqa: PLR0911 - a reason each
     stream: Stream, fields: _Fields, location: str, tail: str, pairing: Pairing
 ) -> bool:
-    """Tell whether the names of fields are models by what they are called, and hold the same things."""
+    """Return whether the names of fields are those of models, by words and by what the fields have."""
     names = stream.columns[KEY].counts
     if not 2 <= len(names) <= MAX_MODELS or stream.filled(location) < ALWAYS:
         return False
@@ -190,7 +194,7 @@ def _are_models(  # noqa: PLR0911 - a reason each
 
 
 NAMED_SO: Final = 0.6
-"""Weight of a word from which it is one of predictions."""
+"""Least weight of a word that counts as one of predictions."""
 
 
 def _by_model(stream: Stream, joined: Sequence[tuple[int, int]]) -> Mapping[str, list[tuple[int, int]]]:
@@ -209,10 +213,10 @@ def _are_alike(
     best: ClassPair,
     by_model: Mapping[str, Sequence[tuple[int, int]]],
 ) -> bool:
-    """Tell whether each model's classes go with the true ones, and two models share most of their classes.
+    """Return whether each model's classes are associated with the true ones, and models share most classes.
 
-    Fields with a name in common, and not of an object of their own, may be of several tasks: each needs at
-    least half of the association of the best one.
+    Fields with a common prefix or suffix may be of different tasks; therefore each needs at least half of the
+    association of the best one.
     """
     least = INFORMATIVE if stream.fields.endswith(".*") else max(INFORMATIVE, best.association / 2)
     true = labels.columns[best.label].texts
@@ -252,7 +256,7 @@ def _of_scores(
     by_model: Mapping[str, Sequence[tuple[int, int]]],
     taken: Sequence[str],
 ) -> Pairing | None:
-    """Pair scores of models with the labels, where each is informative of the same class by itself."""
+    """Pair scores of models with the labels; None unless each score separates the same classes."""
     column, true = stream.columns[location], pairing.labels.columns[scored.label].texts
     if not column.is_score:
         return None
@@ -276,7 +280,7 @@ def _of_scores(
 
 
 def key_of(stream: Stream) -> KeyOf:
-    """Names of a stream's fields as a mapping has them."""
+    """Return the `key_of` of a stream of fields, as in a mapping."""
     location = parse_field_location(stream.fields)
     assert isinstance(location, InFields)  # noqa: S101 - which is how the stream was made
     plain = not location.prefix and not location.suffix

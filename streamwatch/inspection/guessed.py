@@ -1,4 +1,4 @@
-"""A guess of where predictions and labels live, and how sure each part of it is."""
+"""Guessed mappings of topics, with the confidence of each choice."""
 
 from __future__ import annotations
 
@@ -14,29 +14,30 @@ from streamwatch.edge.decoders.texts import TextRule
 
 @dataclass(frozen=True, slots=True)
 class Choice:
-    """One location chosen, why, how surely (0.5 to 1), and the next best where it is close.
-
-    `further` are locations whose texts follow that of the first one, as of a name and its version. `form` is
-    how a mapping names what stands at the location, where that is not the location itself.
-    """
+    """Location chosen for a field of a mapping."""
 
     location: str
     why: str = ""
+    """Reason, for a comment."""
     confidence: float = 1.0
+    """Confidence in [0.5, 1]."""
     runner_up: str = ""
+    """Next best location; empty without one."""
     further: tuple[str, ...] = ()
+    """Locations whose texts are joined to that of the first, such as that of a version."""
     form: Trimmed | KeyOf | None = None
+    """Form of the location in a mapping; None: the location itself."""
 
     @property
     def locations(self) -> Paths:
-        """The location, or all of them, as a mapping has them."""
+        """Location, form or list of locations, as in a mapping."""
         if self.form is not None:
             return self.form
         return (self.location, *self.further) if self.further else self.location
 
     @property
     def is_close(self) -> bool:
-        """Tell whether the runner-up deserves a look."""
+        """Return whether the runner-up is to be shown, as the confidence is below `CLOSE`."""
         return bool(self.runner_up) and self.confidence < CLOSE
 
 
@@ -45,72 +46,75 @@ CLOSE = 0.8
 
 @dataclass(frozen=True, slots=True)
 class Numbers:
-    """Numbers at a location, one per class: of an array in the order of `classes`, of an object by name."""
+    """Numbers for each class at a location."""
 
     location: str
     classes: tuple[str, ...] = ()
+    """Classes in the order of an array; empty for an object, which names them."""
 
 
 @dataclass(frozen=True, slots=True)
 class ScoreChoice:
-    """Classes that a score stands for: `above` from the threshold on, else `below`."""
+    """Classes made of a score: `above` if it is at least the threshold, else `below`."""
 
     threshold: float | str
-    """A number, or its location."""
+    """Threshold, or its location."""
     above: str
     below: str
 
 
 def confidence(best: float, second: float | None) -> float:
-    """Confidence from the distance of two ranks: 0.5 where they are equal, 0.98 at most."""
+    """Confidence in the better of two ranks by their distance: 0.5 if equal, at most 0.98."""
     return 0.98 if second is None else min(0.98, 1 / (1 + exp(-4 * (best - second))))
 
 
 @dataclass(frozen=True, slots=True)
 class TopicGuess:
-    """Mapping of one topic.
-
-    `model` is a location, a constant (`=name`) or None; `classes` are aliases as records write them; `kind`
-    is the location that distinguishes predictions from labels, with both texts. `has_fold_field`: records
-    have what the default mapping takes for a fold. `optional`: many have no class. `largest`: the prediction
-    is the class with the largest of several numbers. `envelope` is what values are wrapped in,
-    `format` what they are written in where that is not JSON, `key_format` the same of keys, `decode` texts in
-    them that hold more. `when`: location
-    → texts of the records that are meant. `others` are further mappings of the topic: of other models that
-    predict in the same records.
-    """
+    """Guessed mapping of a topic."""
 
     topic: str
     side: Side
     id: Choice
     model: Choice | None = None
+    """Location, or a constant `=name`; None for labels that apply to every model."""
     prediction: Choice | None = None
     score: ScoreChoice | None = None
+    """Classes made of the score at `prediction`; None if it is a class."""
     label: Choice | None = None
     timestamp: Choice | None = None
     timestamp_unit: TimestampUnit = "ms"
     scores: Numbers | None = None
     classes: Mapping[str, str] = field(default_factory=dict[str, str])
+    """Aliases: class as written in records → class that is meant."""
     kind: tuple[str, str, str] | None = None
+    """Location that distinguishes predictions from labels, and its texts for both."""
     has_fold_field: bool = False
+    """Whether records have the field that the default mapping takes for a fold."""
     optional: bool = False
+    """Whether many records have no class."""
     largest: Numbers | None = None
+    """Numbers whose largest is the prediction; None if it is a plain field."""
     envelope: str | None = None
     format: str | None = None
+    """Format of values; None: JSON."""
     when: Mapping[str, tuple[str, ...]] = field(default_factory=dict[str, tuple[str, ...]])
+    """Condition: location → texts of the records with a class."""
     others: tuple[TopicGuess, ...] = ()
+    """Mappings of further models that predict in the same records."""
     key_format: str | None = None
+    """Format of keys; None: text or JSON."""
     decode: tuple[TextRule, ...] = ()
+    """Texts in values that contain structured data."""
 
     @property
     def value_locations(self) -> list[str]:
-        """Locations in the value that a mapping of the topic looks at."""
+        """Locations in the value that mappings of the topic read."""
         own = [location for location in self._locations if location.startswith("value")]
         return own + [location for each in self.others for location in each.value_locations]
 
     @property
     def uses_key(self) -> bool:
-        """Tell whether a mapping of the topic looks at keys."""
+        """Return whether a mapping of the topic reads keys."""
         return any(re.match(r"key\b", location) for location in self._locations) or any(
             each.uses_key for each in self.others
         )
@@ -129,12 +133,10 @@ class TopicGuess:
 
 @dataclass(frozen=True, slots=True)
 class Guess:
-    """Everything guessed from one sample.
-
-    `problems` are what could not be guessed, with the candidates; where there is any the mapping is not
-    complete or would not join. `notes` are worth knowing and prevent nothing.
-    """
+    """Guess of the mappings of all topics."""
 
     topics: tuple[TopicGuess, ...] = ()
     problems: tuple[str, ...] = ()
+    """Reasons why mappings are incomplete or would not join, with candidates."""
     notes: tuple[str, ...] = ()
+    """Remarks on the samples that prevent nothing."""

@@ -1,4 +1,4 @@
-"""From samples of topics to a mapping: the parts put together, and notes on what could not be found."""
+"""Guess of the mappings of all topics from samples, with problems and notes; suggested durations."""
 
 from __future__ import annotations
 
@@ -34,16 +34,13 @@ from streamwatch.inspection.texts import text_rules
 from streamwatch.inspection.topic_guesses import both_guess, label_guess, label_model, prediction_guess
 from streamwatch.inspection.words import LABEL, MODEL, PREDICTION, weight
 
-# What could not be guessed, in words, with the candidates.
-
-
 SHOWN: Final = 5
 FAN_OUT: Final = 1.5
-"""Records that one would meet from which a field is no id."""
+"""Largest `fan_out` of a pair of ids."""
 
 
 def no_ids_meet(streams: Mapping[str, Sequence[Stream]]) -> list[str]:
-    """Say why nothing meets: a prefix, another way of writing, or no candidates at all."""
+    """Describe why no ids match: prefixes, other ways of writing, or no candidates."""
     wholes = [of_topic[0] for of_topic in streams.values() if of_topic]
     if len(wholes) < 2:
         return [
@@ -76,7 +73,7 @@ def _shown(stream: Stream) -> str:
 
 
 def class_problems(pairing: Pairing) -> list[str]:
-    """Say what is wrong with the classes of a pairing; empty where nothing is."""
+    """Describe what is wrong with the ids or classes of a pairing; empty if nothing is."""
     topics = f"{pairing.predictions.name} and {pairing.labels.name}"
     best_ids = pairing.ids[0]
     if best_ids.fan_out > FAN_OUT and not _are_of_models(pairing):
@@ -109,7 +106,7 @@ def class_problems(pairing: Pairing) -> list[str]:
 
 
 def _are_of_models(pairing: Pairing) -> bool:
-    """Tell whether labels repeat an id because each is of another model, which it names."""
+    """Return whether labels repeat an id because each names another model."""
     named = label_model(pairing, pairing.classes[0].label) if pairing.classes else None
     if named is None or weight(named.location, MODEL, outer=0.7) <= 0:
         return False
@@ -117,7 +114,7 @@ def _are_of_models(pairing: Pairing) -> bool:
 
 
 def _longer(stream: Stream, location: str) -> str:
-    """Say that a location is in an array of several elements, of which it would be one."""
+    """Describe that a location is in one of several elements of an array."""
     array = location.partition("[")[0]
     longest = stream.longest(location)
     note = f"{stream.name}: {array} has up to {longest} elements: with {array}[] each is an event"
@@ -126,7 +123,7 @@ def _longer(stream: Stream, location: str) -> str:
 
 
 READABLE: Final = 0.5
-"""Share of a topic's records that must be JSON objects for it to be looked into."""
+"""Least share of a topic's records that can be decoded for it to be examined."""
 
 
 def guess(samples: Mapping[str, Sequence[Record]]) -> Guess:
@@ -135,7 +132,7 @@ def guess(samples: Mapping[str, Sequence[Record]]) -> Guess:
     Parameters
     ----------
     samples
-        Records by topic, of each some hundreds at best; labels should have met their predictions.
+        Records by topic, preferably some hundreds of each, with labels of the sampled predictions.
     """
     flats = {topic: [flatten(record) for record in records] for topic, records in samples.items()}
     problems: list[str] = []
@@ -170,16 +167,19 @@ def guess(samples: Mapping[str, Sequence[Record]]) -> Guess:
 
 @dataclass(frozen=True, slots=True)
 class _Read:
-    """Records of a topic, and how they had to be read."""
+    """Decoded records of a topic, and how they were decoded."""
 
     records: Sequence[FlatRecord]
     envelope: str | None = None
+    """Name of the envelope."""
     plain: bool = False
+    """Whether values are texts, not JSON."""
     rules: tuple[TextRule, ...] = ()
+    """Texts with structured data."""
     notes: tuple[str, ...] = ()
 
     def with_reading(self, guess: TopicGuess) -> TopicGuess:
-        """The guess with how records are read; of texts that hold more, those that it looks into."""
+        """Add envelope, format and those rules for texts that the guess uses."""
         used = guess.value_locations
         rules = tuple(
             rule
@@ -192,11 +192,11 @@ class _Read:
 
 
 TEXTS_IN_TEXTS: Final = 2
-"""Times that texts are looked for in what other texts hold."""
+"""Levels of texts within texts that are examined."""
 
 
 def _read(samples: Sequence[Record], records: Sequence[FlatRecord]) -> _Read:
-    """Find how a topic's records are to be read: out of an envelope, as text, with texts that hold more."""
+    """Find out how a topic's records are decoded (envelope, format, texts with data), and decode them."""
     notes: list[str] = []
     filled = sum(record.fault not in {NULL, SKIPPED} for record in records)
     plain = sum(record.fault == NOT_JSON for record in records) > READABLE * filled
@@ -219,7 +219,7 @@ def _read(samples: Sequence[Record], records: Sequence[FlatRecord]) -> _Read:
 
 
 def _best(streams: Mapping[str, Sequence[Stream]]) -> Pairing | None:
-    """The best pairing: of ids as they are, without what one side has around them, or of several fields."""
+    """Find the best pairing by ids as they are, without affixes, or of several fields; None if none match."""
     best = best_pairing(streams)
     if best is None or best.ids[0].fan_out > FAN_OUT:
         changed = with_affixes(streams)
@@ -234,7 +234,7 @@ def _best(streams: Mapping[str, Sequence[Stream]]) -> Pairing | None:
 
 
 def _of_one_topic(streams: Mapping[str, Sequence[Stream]]) -> Pairing | None:
-    """Predictions and labels in the same records, where there is no topic that labels could come from."""
+    """Find predictions and labels in the same records, if only one topic is sampled; else None."""
     if len(streams) != 1:
         return None
     found = [way for of_topic in streams.values() for view in views(of_topic) if (way := within(view))]
@@ -242,7 +242,7 @@ def _of_one_topic(streams: Mapping[str, Sequence[Stream]]) -> Pairing | None:
 
 
 def _further(best: Pairing, streams: Mapping[str, Sequence[Stream]]) -> list[Pairing]:
-    """Further topics, each as predictions for the labels found or as labels for the predictions found."""
+    """Pair each further topic with the labels, or with the predictions, of the best pairing."""
     found: list[Pairing] = []
     if best.predictions.kind is not None:
         return found
@@ -261,7 +261,7 @@ def _further(best: Pairing, streams: Mapping[str, Sequence[Stream]]) -> list[Pai
 
 
 def _of_known(way: Pairing, best: Pairing) -> float:
-    """Part of the rank that the name of the field adds whose topic was known already."""
+    """Return the part of a rank that is due to the name of the field in the already known topic."""
     if not way.classes:
         return 0.0
     if way.labels is best.labels:
@@ -270,7 +270,7 @@ def _of_known(way: Pairing, best: Pairing) -> float:
 
 
 def _topics(pairings: Sequence[Pairing]) -> tuple[list[TopicGuess], list[str]]:
-    """Mapping of each topic, once, and what is wrong with it."""
+    """Make one mapping of each topic, and describe the problems of all pairings."""
     best = pairings[0]
     problems = [problem for pairing in pairings for problem in class_problems(pairing)]
     if best.predictions.kind is not None and best.predictions.topic == best.labels.topic:
@@ -309,9 +309,6 @@ def _unaddressable(topic: str, records: Sequence[FlatRecord]) -> list[str]:
     return [f"topic {topic}: names that cannot be mapped: {', '.join(names[:5])}"]
 
 
-# How long predictions should wait, from the delays of a sample.
-
-
 MINUTE_MS: Final = 60_000
 HOUR_MS: Final = 60 * MINUTE_MS
 DAY_MS: Final = 24 * HOUR_MS
@@ -320,30 +317,30 @@ STEPS_MS: Final = (
     *(count * HOUR_MS for count in (1, 2, 6, 12)),
     *(count * DAY_MS for count in (1, 2, 3, 7, 14, 30, 60, 90, 180, 365)),
 )
-"""Durations that a person would write."""
+"""Round durations that are suggested."""
 ROOM: Final = 2
-"""Times the longest delay seen: a sample does not show the longest there is."""
+"""Suggested duration as a multiple of the longest delay of the sample, which may not have the longest one."""
 
 
 def suggested_ms(delays_ms: Sequence[int]) -> int:
-    """Give the next round duration after twice the longest delay; the shortest step where there is none."""
+    """Return the smallest round duration of at least twice the longest delay; the least without delays."""
     wanted = ROOM * max((*delays_ms, 0))
     return next((step for step in STEPS_MS if step >= wanted), STEPS_MS[-1])
 
 
 def quantile_ms(delays_ms: Sequence[int], share: float) -> int:
-    """Delay that a share of the sorted delays do not exceed.
+    """Return the quantile of sorted delays at a share in [0, 1].
 
     Raises
     ------
     IndexError
-        There are none.
+        If there are no delays.
     """
     return delays_ms[min(len(delays_ms) - 1, int(share * len(delays_ms)))]
 
 
 def duration_text(milliseconds: float) -> str:
-    """Duration for a person: `3.2 h`; negative ones have their sign."""
+    """Write a duration with three digits: `3.2 h`; negative ones with their sign."""
     size = abs(milliseconds)
     for unit, length in (("d", DAY_MS), ("h", HOUR_MS), ("min", MINUTE_MS), ("s", 1_000)):
         if size >= length:
@@ -352,7 +349,7 @@ def duration_text(milliseconds: float) -> str:
 
 
 def written(milliseconds: int) -> str:
-    """Duration as settings write it; one of the steps."""
+    """Write one of `STEPS_MS` as in settings: `30m`, `12h`, `14d`."""
     for unit, length in (("d", DAY_MS), ("h", HOUR_MS)):
         if milliseconds % length == 0:
             return f"{milliseconds // length}{unit}"

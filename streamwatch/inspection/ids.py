@@ -1,4 +1,4 @@
-"""Which field of one stream and which of another hold the ids that both share."""
+"""Ids: pairs of fields of two streams with shared contents, and the pairing of predictions with labels."""
 
 from __future__ import annotations
 
@@ -21,29 +21,31 @@ MIN_DISTINCT: Final = 8
 MIN_SHARED: Final = 3
 MAX_PAIRS: Final = 20_000
 LOOKED_AT: Final = 8
-"""Best pairs of fields of which the joined records are looked at, too."""
+"""Number of best pairs whose joined records are examined."""
 NOISE: Final = 0.01
-"""Share of the smaller side that ids by chance may have in common."""
+"""Share of contents in common, of the smaller side, below which it counts as chance."""
 
 
 @dataclass(frozen=True, slots=True)
 class IdPair:
-    """A field of predictions and one of labels with contents in common.
-
-    `cover` is the share of the smaller side's contents that the other has; `fan_out` the pairs of records per
-    record that joining would make, 1 where nothing repeats on both sides; `rank` orders candidates.
-    """
+    """A field of predictions and one of labels with contents in common."""
 
     left: str
+    """Location in predictions."""
     right: str
+    """Location in labels."""
     shared: int
+    """Number of distinct contents in common."""
     cover: float
+    """Shared contents as a share of the distinct contents of the side with fewer."""
     fan_out: float
+    """Mean number of records that a joined record would match; 1 if no content repeats on both sides."""
     rank: float
+    """Score by which candidates are ordered."""
 
 
 def id_columns(stream: Stream) -> list[Column]:
-    """Columns that could be ids: neither measurements nor times, with enough distinct contents."""
+    """Return the columns that could be ids: neither measurements nor times, with enough distinct contents."""
     record_ms = [record.record_ms for record in stream.records]
     found: list[Column] = []
     for column in stream.id_columns.values():
@@ -57,7 +59,7 @@ def id_columns(stream: Stream) -> list[Column]:
 
 
 def id_pairs(left: Stream, right: Stream) -> list[IdPair]:
-    """Pairs of fields with contents in common, the likeliest first; empty where nothing is shared."""
+    """Find pairs of fields with contents in common, the likeliest first."""
     found: list[IdPair] = []
     rights = id_columns(right)
     for a in id_columns(left):
@@ -94,13 +96,13 @@ def _pair(a: Column, b: Column) -> IdPair | None:
 
 
 DEPTH: Final = 0.02
-"""What a step of a location costs: of contents that lie at two locations the outer one is taken."""
+"""Deduction from the rank for each step of a location, so that the outer of two equal fields is chosen."""
 
 
 def _corroborated(pair: IdPair, others: Sequence[IdPair], left: Stream, right: Stream) -> IdPair:
-    """Raise a pair by which other shared fields agree as well, and lower one by which they do not.
+    """Raise or lower the rank of a pair by how far other shared fields agree in the records it joins.
 
-    Joined by the id of a request, records agree on the user; joined by the user, not on the request.
+    Records joined by the id of a request agree on the user; those joined by the user differ in the request.
     """
     joined = joined_rows(left, right, pair)
     agreed: list[float] = []
@@ -119,7 +121,7 @@ CORROBORATION: Final = 0.6
 
 
 def joined_rows(left: Stream, right: Stream, pair: IdPair) -> list[tuple[int, int]]:
-    """Pairs of row numbers whose ids are equal, by right row; at most `MAX_PAIRS`."""
+    """Return (left row, right row) of records with equal ids, by right row; about `MAX_PAIRS` at most."""
     rows: defaultdict[str, list[int]] = defaultdict(list)
     for i, text in enumerate(left.id_columns[pair.left].texts):
         if text is not None:
@@ -138,19 +140,22 @@ NOTHING: Final = Affixes()
 
 @dataclass(frozen=True, slots=True)
 class Affix:
-    """Reason why the ids of two fields do not meet, such as what one side has before its own."""
+    """Reason why the ids of two fields do not match, such as a prefix on one side."""
 
     left: str
     right: str
     note: str
+    """Reason in words."""
     shared: int
+    """Number of ids that would match otherwise."""
     of_left: Affixes = NOTHING
+    """Prefix and suffix to remove from ids on the left, so that they match; empty if that does not help."""
     of_right: Affixes = NOTHING
-    """What to leave out of the ids of each side so that they meet; nothing where that does not help."""
+    """The same on the right."""
 
 
 def with_affixes(streams: Mapping[str, Sequence[Stream]]) -> Mapping[str, Sequence[Stream]] | None:
-    """Leave out of ids what one side has before or behind its own; None where that does not make any meet."""
+    """Remove a prefix or suffix from the ids of two topics so that they match; None if that does not help."""
     wholes = [of_topic[0] for of_topic in streams.values() if of_topic]
     found = [
         (affix, left, right)
@@ -172,9 +177,9 @@ def with_affixes(streams: Mapping[str, Sequence[Stream]]) -> Mapping[str, Sequen
 
 
 def with_composites(left: Stream, right: Stream) -> tuple[Stream, Stream] | None:
-    """Let two or three fields make the id together, if no one of them distinguishes records on both sides.
+    """Find two or three fields that together are the id on both sides; None without any.
 
-    Fields of both sides belong together if they have contents in common. None where none do.
+    A field of one side corresponds to one of the other if they have contents in common.
     """
     pairs = _shared_columns(left, right)
     for size in (2, 3):
@@ -194,13 +199,13 @@ def with_composites(left: Stream, right: Stream) -> tuple[Stream, Stream] | None
 
 
 TOGETHER: Final = 1.1
-"""Records that one may meet by an id of several fields."""
+"""Largest `fan_out` of an id of several fields."""
 MAX_COLUMNS: Final = 8
-"""Pairs of fields that are tried."""
+"""Number of best pairs of fields that are tried."""
 
 
 def _shared_columns(left: Stream, right: Stream) -> list[tuple[str, str]]:
-    """Pairs of fields that could be parts of an id, those with the most contents first."""
+    """Return pairs of locations that could be parts of an id, those with the most shared contents first."""
     found: list[tuple[float, str, str]] = []
     for a in _parts(left):
         for b in _parts(right):
@@ -232,7 +237,7 @@ PART_FILLED: Final = 0.98
 
 
 def affixes(left: Stream, right: Stream) -> list[Affix]:
-    """Fields whose contents would meet but for a prefix, a suffix, case, dashes, zeros or spaces."""
+    """Find fields whose contents would match but for a prefix, a suffix, case, dashes, zeros or spaces."""
     found: list[Affix] = []
     rights = id_columns(right)
     for a in id_columns(left):
@@ -244,10 +249,7 @@ def affixes(left: Stream, right: Stream) -> list[Affix]:
 
 
 def affix_of(a: Column, b: Column) -> Affix | None:
-    """Reason why ids of two columns do not meet; None where they would not whatever is cut off.
-
-    None, too, where a column has no id that is plain text.
-    """
+    """Find the reason why ids of two columns do not match; None if none is known, or a column is empty."""
     if not a.counts or not b.counts:
         return None
     least = max(MIN_SHARED, 0.2 * min(len(a.counts), len(b.counts)))
@@ -283,10 +285,10 @@ def affix_of(a: Column, b: Column) -> Affix | None:
 
 
 def _trimmed(counts: Counter[str]) -> tuple[str, str, frozenset[str]]:
-    """Common prefix and suffix of all contents, and the contents without them."""
+    """Return the common prefix and suffix of all contents, and the contents without them."""
     texts = list(counts)
     prefix = _common_start(texts)
-    # digits in common belong to numbers that happen to begin alike
+    # Common digits belong to numbers that happen to begin alike.
     prefix = prefix.rstrip("0123456789")
     rest = [text.removeprefix(prefix) for text in texts]
     suffix = _common_start([text[::-1] for text in rest])[::-1].lstrip("0123456789")
@@ -327,18 +329,16 @@ _FORMS: Final = (
 )
 
 
-# Which stream carries predictions and which their labels, and by which fields they meet.
-
-
 IDS_TRIED: Final = 3
 NAMED: Final = 0.3
+"""Weight of names from which a field counts as named like a prediction or a label."""
 ONE_OF_SEVERAL: Final = 0.3
-"""What it costs to take the first element of arrays with more, where others may see them all."""
+"""Deduction from the rank for a class in only one of several elements of an array."""
 
 
 @dataclass(frozen=True, slots=True)
 class Pairing:
-    """Predictions and labels that meet: candidates for their ids and classes, the likeliest first."""
+    """A stream of predictions and one of labels with matching ids: candidates, the likeliest first."""
 
     predictions: Stream
     labels: Stream
@@ -349,12 +349,12 @@ class Pairing:
 
     @property
     def is_usable(self) -> bool:
-        """Tell whether there are classes, or a score to make them of."""
+        """Return whether there are classes, or a score to make classes of."""
         return self.is_sound or self.scored is not None
 
     @property
     def is_sound(self) -> bool:
-        """Tell whether the best pair of class fields speaks for itself, by its contents or by its names."""
+        """Return whether the best pair of class fields is convincing by its contents or by its names."""
         if not self.classes:
             return False
         best = self.classes[0]
@@ -363,7 +363,7 @@ class Pairing:
 
 
 def paired(left: Stream, right: Stream) -> Pairing | None:
-    """Take one stream for predictions and one for labels; None where no ids meet."""
+    """Pair a stream of predictions (left) with one of labels (right); None if no ids match."""
     ids = id_pairs(left, right)
     best: Pairing | None = None
     for at, pair in enumerate(ids[:IDS_TRIED]):
@@ -382,7 +382,7 @@ def paired(left: Stream, right: Stream) -> Pairing | None:
 
 
 def best_pairing(streams: Mapping[str, Sequence[Stream]]) -> Pairing | None:
-    """Find the best pairing of two topics, or of two kinds in one; None where no ids meet anywhere."""
+    """Find the best pairing of two topics, or of two kinds of one topic; None if no ids match."""
     found: list[Pairing] = []
     for topic, of_topic in streams.items():
         for left in of_topic:
@@ -394,7 +394,7 @@ def best_pairing(streams: Mapping[str, Sequence[Stream]]) -> Pairing | None:
 
 
 def views(of_topic: Sequence[Stream]) -> Sequence[Stream]:
-    """Ways to see all records of a topic: whole, and by the elements of their arrays."""
+    """Return the streams that have all records of a topic: whole, and by elements of arrays."""
     return [stream for stream in of_topic if stream.kind is None]
 
 
@@ -412,7 +412,7 @@ def _are_kinds(left: Stream, right: Stream) -> bool:
 
 
 def _direction(left: Stream, right: Stream, pair: IdPair, joined: Sequence[tuple[int, int]]) -> float:
-    """Weigh what speaks for predictions on the left and labels on the right: times, names, models, scores."""
+    """Score how well left fits predictions and right fits labels, by times, names, models and scores."""
     stamps = [(left.records[i].record_ms, right.records[j].record_ms) for i, j in joined]
     later = [1.0 if b > a else 0.0 for a, b in stamps if a > 0 and b > 0 and a != b]
     rank = 1.5 * (mean(later) - 0.5) if later else 0.0

@@ -1,4 +1,4 @@
-"""What a mapping makes of a sample: how many predictions meet their label, how late, and which meet none."""
+"""Trial of a mapping on a sample: matched predictions and labels, delays, classes and unmatched ids."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ SHOWN: Final = 5
 
 @dataclass(frozen=True, slots=True)
 class JoinedPair:
-    """A prediction and its label; the delay is in milliseconds."""
+    """A prediction with its label."""
 
     id: str
     model: str
@@ -38,19 +38,19 @@ class JoinedPair:
 
 @dataclass(slots=True)
 class TopicCounts:
-    """Counts of what became of the sampled records of a topic: a record may hold several events."""
+    """Counts of the events of a topic's sampled records, of which one may have several."""
 
     records: int = 0
     predictions: int = 0
     labels: int = 0
     invalid: int = 0
     others: int = 0
-    """Null records, and records that no mapping is about."""
+    """Null records, and records skipped by the mappings."""
     again: int = 0
-    """Predictions or labels of an id, and a model, that the sample has already: they do not count."""
+    """Predictions or labels of an id and a model that occurred before, which are not counted again."""
 
     def text(self) -> str:
-        """One line for a person: `402 records: 400 predictions, 2 invalid`."""
+        """Return the counts in words: `402 records: 400 predictions, 2 invalid`."""
         parts = {
             "predictions": self.predictions,
             "labels": self.labels,
@@ -64,28 +64,36 @@ class TopicCounts:
 
 @dataclass(slots=True)
 class JoinedSample:
-    """Everything a sample shows of a mapping.
-
-    `predictions` and `labels` count distinct ones; `invalid` counts records by topic and reason; `delays_ms`
-    are sorted. Shares of classes are counts.
-    """
+    """Result of joining a sample with a mapping."""
 
     predictions: int = 0
+    """Number of distinct predictions."""
     labels: int = 0
+    """Number of distinct labels."""
     labels_met: int = 0
+    """Number of labels that matched a prediction."""
     pairs: list[JoinedPair] = field(default_factory=list[JoinedPair])
+    """The first `SHOWN` pairs."""
     delays_ms: list[int] = field(default_factory=list[int])
+    """Delays of labels in ms, sorted; without those of events without times."""
     joined: int = 0
+    """Number of predictions that matched a label."""
     lone_predictions: list[str] = field(default_factory=list[str])
+    """Ids of the first `SHOWN` predictions without a label."""
     lone_labels: list[str] = field(default_factory=list[str])
+    """Ids of the first `SHOWN` labels without a prediction."""
     invalid: Counter[tuple[str, str]] = field(default_factory=Counter[tuple[str, str]])
+    """Number of invalid events by topic and reason."""
     predicted_classes: Counter[str] = field(default_factory=Counter[str])
     true_classes: Counter[str] = field(default_factory=Counter[str])
     agreed: int = 0
+    """Number of joined predictions whose class is the true one."""
     models: Counter[str] = field(default_factory=Counter[str])
+    """Number of predictions by model."""
     repeats: Repeats = field(default_factory=Repeats)
+    """Repeated ids by model."""
     read: dict[str, TopicCounts] = field(default_factory=dict[str, "TopicCounts"])
-    """Of each topic, what became of its records."""
+    """Counts of events by topic."""
     not_due: int = 0
     """Predictions without a label that are younger than the latest one whose label is in the sample."""
     before: int = 0
@@ -93,17 +101,17 @@ class JoinedSample:
 
     @property
     def rate(self) -> float:
-        """Share of the predictions that met their label."""
+        """Share of the predictions that matched a label; 0 without predictions."""
         return self.joined / self.predictions if self.predictions else 0.0
 
     @property
     def dated(self) -> bool:
-        """Tell whether delays mean anything: records or their events say when they happened."""
+        """Return whether delays are known: records or events have times."""
         return bool(self.delays_ms)
 
 
 def events_of(found: Iterable[Decoded]) -> Iterator[Event]:
-    """Events of records, of which one may hold several, in order."""
+    """Yield the events of decoded records in order; a record may have several."""
     for each in found:
         yield from each.events if isinstance(each, EventGroup) else (each,)
 
@@ -111,9 +119,9 @@ def events_of(found: Iterable[Decoded]) -> Iterator[Event]:
 def joined_sample(
     topics: Mapping[str, RecordedTopic], samples: Mapping[str, Sequence[Record]]
 ) -> JoinedSample:
-    """Decode a sample as the daemon would, and let labels meet predictions whatever their delay.
+    """Decode a sample as the daemon would, and join labels with predictions regardless of their delay.
 
-    For one id and model the first prediction counts, and the first label.
+    For an id and a model, the first prediction and the first label count.
     """
     predictions: dict[tuple[str, str], Prediction] = {}
     for_all: dict[str, Label] = {}
@@ -141,7 +149,7 @@ def joined_sample(
                     sample.invalid[name, event.reason] += 1
                     read.invalid += 1
                 case NullRecord() | WrongFold() | Skipped():
-                    read.others += 1  # they meet nothing
+                    read.others += 1
     met: set[tuple[str, str | None]] = set()
     latest_met_ms, alone = -1, list[int]()
     for (id_, model), prediction in predictions.items():
@@ -169,7 +177,7 @@ def joined_sample(
 
 
 def time_of(event: Prediction | Label) -> int:
-    """Time of an event by its own timestamp, else by its record's; in milliseconds."""
+    """Return the time of an event in milliseconds: its own timestamp, else that of its record."""
     return event.record_ms if event.timestamp_ms is None else event.timestamp_ms
 
 

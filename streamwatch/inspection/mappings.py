@@ -1,4 +1,4 @@
-"""Predictions of several models in one record, as of a champion and its challenger: a mapping each."""
+"""Mappings of several models that predict in the same records, such as a champion and its challenger."""
 
 from __future__ import annotations
 
@@ -16,21 +16,18 @@ from streamwatch.inspection.models import ENOUGH, MAX_MODELS
 from streamwatch.inspection.streams import KIND_FILLED, MAX_KINDS, Stream
 from streamwatch.inspection.words import MODEL, weight, words
 
-# Which records of a topic are meant: a field that distinguishes those with a class from all others.
-
-
 SURE: Final = 0.98
-"""Share of the records with one text that have the class, or have none, from which the text decides."""
+"""Share of the records with a text that must have a class, or must have none, for it to be a condition."""
 FEWEST: Final = 3
-"""Records with a text below which it decides nothing."""
+"""Least number of records with a text for it to be a condition."""
 CONDITION_WORDS: Final = frozenset({"type", "kind", "event", "action", "operation"})
-"""Words of a field that names the kind of a record; a status is no such field, as it changes."""
+"""Words in the name of a field with the kind of a record; not `status`, as that of a record changes."""
 
 
 def condition(stream: Stream, location: str) -> Mapping[str, tuple[str, ...]]:
-    """Find the location, and the texts there, of all records with a content at `location` and of no others.
+    """Find a condition (`when`): a location whose texts distinguish records with a content at `location`.
 
-    Empty where no field decides, and of elements of arrays, which a condition on the record does not see.
+    Empty if there is none, and for elements of arrays, to which conditions do not apply.
     """
     if not stream.records or stream.records[0].element is not None:
         return {}
@@ -56,7 +53,7 @@ def _present(stream: Stream, location: str) -> list[bool]:
 
 
 def _texts(column: Column, present: list[bool]) -> tuple[str, ...]:
-    """Texts of a column whose records have the class, if all others have none; else empty."""
+    """Return the texts of a column whose records have the class, if records with others have none."""
     if column.filled < KIND_FILLED or not 2 <= len(column.counts) <= MAX_KINDS or column.is_continuous:
         return ()
     having = Counter(
@@ -79,27 +76,29 @@ ROLES: Final = frozenset({
     "main", "backup", "stable", "experimental", "legacy",
 })
 # fmt: on
-"""Words that distinguish models of one record."""
+"""Words that distinguish models in one record."""
 IN_COMMON: Final = 0.9
-"""Share of the classes of the field with fewer that the other must have, too."""
+"""Share of the classes of the field with fewer classes that the other field must also have."""
 ALWAYS: Final = 0.98
 _NUMBERED: Final = re.compile(r"\d+|[a-z]")
 
 
 @dataclass(frozen=True, slots=True)
 class _Parallel:
-    """Two locations alike but for one step; that step in each, and the location up to and with it."""
+    """Two locations that differ in one step."""
 
     steps: tuple[str, str]
+    """The differing steps."""
     prefixes: tuple[str, str]
+    """The locations up to and including the differing step."""
     inner: bool
-    """Whether the step is an object around the class, and not the class's own field."""
+    """Whether the step is an object around the class, not the field of the class."""
 
 
 def with_challengers(guess: TopicGuess, pairing: Pairing) -> TopicGuess:
-    """Add a mapping for every further model that predicts in the same records; the same without any.
+    """Add mappings for further models that predict in the same records, in the order of their fields.
 
-    They stand in the order of the fields.
+    Returns the guess unchanged without any.
     """
     best, *others = pairing.classes or (None,)
     if best is None or guess.score is not None or guess.largest is not None or guess.prediction is None:
@@ -123,7 +122,7 @@ def with_challengers(guess: TopicGuess, pairing: Pairing) -> TopicGuess:
 
 
 def _mapping(guess: TopicGuess, stream: Stream, pair: ClassPair, way: _Parallel, side: int) -> TopicGuess:
-    """Mapping of one of the models, from that of the likeliest."""
+    """Make the mapping of one of the models from that of the likeliest one."""
     why = f"beside {way.steps[1 - side]}; equal to the label in {pair.agreement:.0%} of joined records"
     is_optional = stream.filled(pair.prediction) < ALWAYS
     when = condition(stream, pair.prediction) if is_optional else {}
@@ -138,7 +137,7 @@ def _mapping(guess: TopicGuess, stream: Stream, pair: ClassPair, way: _Parallel,
 
 
 def _way(stream: Stream, best: ClassPair, pair: ClassPair) -> _Parallel | None:
-    """Return the step in which the field of another model differs from the best; None if there is none."""
+    """Return how the field of another model differs from the best one; None if it is not another model's."""
     if (
         pair.label != best.label
         or pair.largest is not None
@@ -168,7 +167,7 @@ def _parallel(one: str, other: str) -> _Parallel | None:
 
 
 def _are_roles(one: str, other: str) -> bool:
-    """Tell whether what is left of two names without their common words says which model it is."""
+    """Return whether two names, without their common words, are roles or numbers of models."""
     left, right = words(one), words(other)
     own = [word for word in left if word not in right], [word for word in right if word not in left]
     return all(side and all(word in ROLES or _NUMBERED.fullmatch(word) for word in side) for side in own)
@@ -179,7 +178,7 @@ def _are_named(stream: Stream, way: _Parallel) -> bool:
 
 
 def _name_column(stream: Stream, prefix: str) -> Column | None:
-    """The field beside the class that names its model."""
+    """Find the field beside the class that names its model; None without one."""
     found: Sequence[Column] = [
         column
         for column in stream.columns.values()
@@ -193,7 +192,7 @@ def _name_column(stream: Stream, prefix: str) -> Column | None:
 
 
 def _model(stream: Stream, way: _Parallel, side: int) -> Choice:
-    """Location of the model's name beside its class, or a constant of the words in which they differ."""
+    """Choose the location of the model's name beside its class, else a constant of the differing words."""
     column = _name_column(stream, way.prefixes[side]) if way.inner else None
     if column is not None:
         return Choice(column.location, f"models: {', '.join(sorted(column.counts)[:4])}")

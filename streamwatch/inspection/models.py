@@ -1,4 +1,4 @@
-"""Which field names the model of a prediction."""
+"""Models: fields that name the model of a prediction."""
 
 from __future__ import annotations
 
@@ -16,30 +16,33 @@ MAX_MODELS: Final = 100
 ENOUGH: Final = 0.35
 FILLED: Final = 0.98
 NAMES: Final = frozenset({"id", "name", "model"})
-"""Last steps of a path that are the model's name where an object above them is called model."""
+"""Last steps of a path that are a model's name if an outer step contains the word model."""
 VERSION: Final = frozenset({"version", "ver", "revision", "rev", "release", "build"})
-"""Words of a field that holds a model's version, not its name."""
+"""Words of a field with a model's version, not its name."""
 DEPLOYMENT: Final = VERSION | {
     *("deployment", "variant", "stage", "alias", "tag", "arm", "endpoint"),
     *("sha", "commit", "digest", "hash", "v"),
 }
 """Words of a field that may distinguish models of one name."""
 FEWEST: Final = 3
-"""Ids with several predictions that a second field must separate."""
+"""Least number of repeated ids with which it is examined whether a field separates them."""
 
 
 @dataclass(frozen=True, slots=True)
 class ModelLocation:
-    """A field that may name the model; `separates` if it keeps equal ids apart."""
+    """A field that may name the model."""
 
     location: str
     models: tuple[str, ...]
+    """Distinct texts of the field."""
     rank: float
+    """Score by which candidates are ordered."""
     separates: bool
+    """Whether ids repeat, and each id occurs once for each text."""
 
 
 def model_locations(stream: Stream, id_location: str, without: Collection[str] = ()) -> list[ModelLocation]:
-    """Candidates by rank, the likeliest first."""
+    """Find fields that may name the model, except at the locations `without`, the likeliest first."""
     ids = stream.id_columns[id_location]
     repeats = ids.uniqueness < REPEATING
     found: list[ModelLocation] = []
@@ -59,20 +62,21 @@ def model_locations(stream: Stream, id_location: str, without: Collection[str] =
 
 @dataclass(frozen=True, slots=True)
 class ModelName:
-    """Locations that name the model together, usually one, the names, and the next best location.
-
-    `version` is a field that is not part of the name, although it differs for models of one name.
-    """
+    """Field that names the model, alone or with a version."""
 
     locations: tuple[str, ...]
+    """Location of the name, and of the version if it is part of the name."""
     models: tuple[str, ...]
+    """Distinct names."""
     rank: float
     second: ModelLocation | None = None
+    """Next best location."""
     version: str = ""
+    """Location of a version that is not part of the name, but differs for models of one name."""
 
 
 def model_name(stream: Stream, id_location: str, without: Collection[str] = ()) -> ModelName | None:
-    """Find the field that names the model, and its version where the name alone leaves ids repeated."""
+    """Find the field that names the model, with its version if the name alone does not separate ids."""
     found = model_locations(stream, id_location, without)
     if not found:
         return None
@@ -91,7 +95,7 @@ def model_name(stream: Stream, id_location: str, without: Collection[str] = ()) 
 
 
 def joined_names(stream: Stream, id_location: str, models: Collection[str]) -> tuple[str, ...]:
-    """Two locations of a stream that name some of these models together; empty where none do."""
+    """Find two locations whose joined texts are all among these models; empty without any."""
     for name in model_locations(stream, id_location):
         for column in _versions(stream, {id_location, name.location}):
             if {text for text in joined_texts(stream.columns[name.location], column) if text} <= set(models):
@@ -100,20 +104,20 @@ def joined_names(stream: Stream, id_location: str, models: Collection[str]) -> t
 
 
 def are_separated(stream: Stream, id_location: str, locations: Sequence[str]) -> bool:
-    """Tell whether each id of a stream stands there once for each name at these locations."""
+    """Return whether each id of a stream occurs once for each name at these locations."""
     name, *version = (stream.columns[location] for location in locations)
     texts = joined_texts(name, version[0]) if version else name.texts
     return _separates(stream.id_columns[id_location], texts)
 
 
 def joined_texts(name: Column, version: Column) -> list[str | None]:
-    """Names that two columns make together, as a mapping with both locations makes them."""
+    """Join the texts of two columns, as a mapping with both locations does; None for missing ones."""
     joined = (joined_text(both, (False, False)) for both in zip(name.raw, version.raw, strict=True))
     return [text if isinstance(text, str) else None for text in joined]
 
 
 def _versions(stream: Stream, without: Collection[str]) -> list[Column]:
-    """Fields that may distinguish models of one name, those called version first."""
+    """Return fields that may distinguish models of one name, those named version first."""
     found = [
         column
         for column in stream.columns.values()
@@ -128,6 +132,7 @@ def _versions(stream: Stream, without: Collection[str]) -> list[Column]:
 
 
 NEAR: Final = {"version": 0.5, "model": 0.4, "revision": 0.3, "deployment": 0.2}
+"""Weights of words by which these fields are ordered."""
 OTHERS: Final = frozenset(
     {"schema", "api", "protocol", "framework", "runtime", "app", "client", "sdk", "spec", "specversion"}
 )
@@ -136,7 +141,7 @@ SEPARATES: Final = 0.5
 
 
 def _differing(stream: Stream, name: ModelLocation, without: Collection[str]) -> str:
-    """Location of a version that differs among the records of one name; empty without any."""
+    """Find the location of a version that differs among records of one name; empty without any."""
     if VERSION & set(words(_leaf(name.location))):
         return ""
     texts = stream.columns[name.location].texts
@@ -161,7 +166,7 @@ def _rank(column: Column) -> float:
 
 
 def _separates(ids: Column, texts: Sequence[str | None]) -> bool:
-    """Tell whether each id stands there once for each text."""
+    """Return whether ids repeat, and nearly each occurs once for each text."""
     seen: defaultdict[str, list[str]] = defaultdict(list)
     for id_, text in zip(ids.texts, texts, strict=True):
         if id_ is not None and text is not None:

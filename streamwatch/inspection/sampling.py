@@ -1,4 +1,4 @@
-"""Fields of predictions that hold with which probability their label is asked for, and whether it was."""
+"""Fields with label probabilities: with which probability a label is asked for, and whether it was."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ SAMPLED: Final = frozenset(
 CHANCE: Final = frozenset({"probability", "prob", "rate", "chance", "share", "fraction"})
 PROPENSITY: Final = frozenset({"propensity", "propensities"})
 ASKED: Final = frozenset({"requested", "request", "sampled", "selected", "drawn", "asked"})
-"""Words of field names, with what each of them is about."""
+"""Words in names of fields: of sampled labels, of probabilities, of both, and of requests."""
 
 
 def sampling_note(stream: Stream) -> str | None:
-    """Say which field of a topic's predictions may be `label_probability`, as settings; None without one.
+    """Propose `label_probability` for a topic of predictions, in a note; None if no field looks like one.
 
-    It is a note and no part of the mapping that is guessed: a smaller probability than any of the sample's
-    would make its record invalid.
+    It is not part of the guessed mapping, as records with a smaller probability than those of the sample
+    would be invalid.
     """
     found = next((column for _, column in sorted(stream.columns.items()) if _is_probability(column)), None)
     if found is None:
@@ -42,7 +42,7 @@ def sampling_note(stream: Stream) -> str | None:
 
 
 def _is_probability(column: Column) -> bool:
-    """Tell whether a column has the name of a sampling probability, and numbers in (0, 1] alone."""
+    """Return whether a column is named like a sampling probability and has only numbers in (0, 1]."""
     named = set(words(column.leaf))
     speaks = bool(named & PROPENSITY) or bool(named & SAMPLED and named & CHANCE)
     numbers = column.numbers
@@ -50,6 +50,6 @@ def _is_probability(column: Column) -> bool:
 
 
 def _is_request(column: Column) -> bool:
-    """Tell whether a column has the name of whether a label was asked for, and booleans alone."""
+    """Return whether a column is named like a request of a label and has only booleans."""
     named = set(words(column.leaf))
     return column.is_boolean and bool(named & ASKED) and bool(named & SAMPLED)

@@ -1,4 +1,4 @@
-"""Records of one topic as columns: whole, by the elements of their arrays, or of one kind."""
+"""Streams: records of a topic as columns, whole, divided into elements of arrays, or of one kind."""
 
 from __future__ import annotations
 
@@ -13,18 +13,19 @@ from streamwatch.edge.decoders.mapping import Affixes
 from streamwatch.inspection.columns import Column, FlatRecord, walk
 from streamwatch.inspection.vectors import Vector, vectors_of
 
-# Arrays of records taken apart: one element, one event, as a mapping with `[]` makes them.
-
-
 MAX_GROUPS: Final = 4
-"""Groups of arrays that are looked at."""
+"""Most groups of arrays that are examined."""
 MAX_EACH: Final = 256
-"""First elements of one record that are looked at."""
+"""Most elements of an array that are examined."""
 MAX_ROWS: Final = 40_000
+"""Most elements of all records that are examined."""
 
 
 def elements_of(records: Sequence[FlatRecord]) -> list[Sequence[FlatRecord]]:
-    """Give for each group of arrays that run side by side the elements of all records."""
+    """Divide records into the elements of their arrays, as a mapping with `[]` does.
+
+    Returns a sequence of elements for each group of arrays with equal lengths.
+    """
     return [
         rows for group in _groups(records)[:MAX_GROUPS] if (rows := list(_limited(_rows(records, group))))
     ]
@@ -38,7 +39,7 @@ def _limited(rows: Iterator[FlatRecord]) -> Iterator[FlatRecord]:
 
 
 def _groups(records: Sequence[FlatRecord]) -> list[list[str]]:
-    """Arrays of equal lengths in every record that has them; one mapping reads them side by side."""
+    """Group the locations of arrays that have equal lengths in every record, as one mapping can read them."""
     locations = dict.fromkeys(location for record in records for location in record.arrays)
     groups: list[list[str]] = []
     for location in locations:
@@ -55,7 +56,7 @@ def _groups(records: Sequence[FlatRecord]) -> list[list[str]]:
 
 
 def _is_addressable(location: str, records: Sequence[FlatRecord]) -> bool:
-    """Tell whether every array around it has one element, the one that the location names."""
+    """Return whether every array around a location has only the element that the location names."""
     outer = [location[:at] for at, sign in enumerate(location) if sign == "["]
     return all(len(record.arrays.get(array, (0,))) == 1 for array in outer for record in records)
 
@@ -81,31 +82,31 @@ def _rows(records: Sequence[FlatRecord], group: Sequence[str]) -> Iterator[FlatR
 
 
 KEY: Final = "key_of"
-"""Column of the names of fields that are events."""
+"""Name of the column of fields' names, if each field of an object is an event."""
 EACH: Final = "[]"
-"""Sign of a location that is in each element of an array."""
+"""Part of the locations in elements of arrays, if each element is an event."""
 
 
 @dataclass
 class Stream:
-    """Records of one topic, or of one kind in it, as columns.
-
-    `kind` is the location that distinguishes kinds, and its content; None where the topic has one kind.
-    `records` are elements of arrays where each of them is an event, or the fields of an object at `fields`,
-    such as `value.scores.*`, whose names are in the column `KEY`. `affixes` are what ids lose, by location;
-    `composites` locations that make an id together, by the name of the column of what they make.
-    """
+    """Records of a topic, or of one kind in it, as columns."""
 
     topic: str
     records: Sequence[FlatRecord]
+    """Records, or elements of their arrays, or fields of an object, each of which is an event."""
     kind: tuple[str, str] | None = None
+    """Location that distinguishes kinds, and its text for this kind; None: all records of the topic."""
     fields: str = ""
+    """Location such as `value.scores.*` whose fields are the records, with names in the column `KEY`."""
     affixes: Mapping[str, Affixes] = field(default_factory=dict[str, Affixes])
+    """Prefix and suffix to remove from ids, by location."""
     composites: Mapping[str, tuple[str, ...]] = field(default_factory=dict[str, tuple[str, ...]])
+    """Locations whose texts together are an id, by the name of the joined column."""
     columns: Mapping[str, Column] = field(init=False)
+    """Columns by location."""
 
     def __post_init__(self) -> None:
-        """Lay the records out by location."""
+        """Make the columns."""
         locations = dict.fromkeys(location for record in self.records for location in record.scalars)
         self.columns = {
             location: Column(location, [record.scalars.get(location) for record in self.records])
@@ -114,12 +115,15 @@ class Stream:
 
     @cached_property
     def vectors(self) -> Mapping[str, Vector]:
-        """Numbers for each of several classes, by their location."""
+        """Numbers for each class, by location."""
         return {vector.location: vector for vector in vectors_of(self.records)}
 
     @cached_property
     def id_columns(self) -> Mapping[str, Column]:
-        """Columns as ids are made of them: beside an array followed by `#` and the number of the element."""
+        """Columns with the texts that a mapping would make ids of, by location.
+
+        Texts beside an array are followed by `#` and the number of the element; affixes are removed.
+        """
         composites = {
             name: self._composite(name)
             for name, locations in self.composites.items()
@@ -140,7 +144,7 @@ class Stream:
         return found
 
     def _composite(self, name: str) -> Column:
-        """Texts that several columns make together, as a mapping with all of their locations makes them."""
+        """Join the texts of several columns, as a mapping with these locations does."""
         columns = [self.columns[location].raw for location in self.composites[name]]
         optional = (False,) * len(columns)
         texts = [joined_text(contents, optional) for contents in zip(*columns, strict=True)]
@@ -153,14 +157,14 @@ class Stream:
         ]
 
     def filled(self, location: str) -> float:
-        """Share of the records that have a content at a location, or a number for each class."""
+        """Return the share of records that have a content, or numbers, at a location."""
         if location in self.columns:
             return self.columns[location].filled
         rows = self.vectors[location].rows
         return sum(row is not None for row in rows) / len(rows)
 
     def longest(self, location: str) -> int:
-        """Most elements that the array around a location has; 0 where there is none, or each is an event."""
+        """Return the largest length of the array around a location; 0 if none, or if elements are events."""
         array, bracket, _ = location.partition("[")
         if not bracket or location.startswith(f"{array}{EACH}"):
             return 0
@@ -168,18 +172,18 @@ class Stream:
 
     @property
     def name(self) -> str:
-        """Topic, and what stands at the location of its kind."""
+        """Name of the topic, with the kind if there are several."""
         return self.topic if self.kind is None else f"{self.topic} ({self.kind[0]} = {self.kind[1]})"
 
 
 def streams_of(topic: str, records: Sequence[FlatRecord]) -> Sequence[Stream]:
-    """Give the whole topic, then its arrays apart, then kinds of records by each location that names them."""
+    """Return the streams of a topic: whole, by elements of arrays, and by kinds of each location with any."""
     readable = [record for record in records if not record.fault]
     whole = Stream(topic, readable)
     found = [whole, *(Stream(topic, rows) for rows in elements_of(readable))]
     for column in whole.columns.values():
         if column.location.startswith(_OF_CHANGES):
-            continue  # an update repeats the row: it may hold a prediction and its label
+            continue  # an update repeats the row, which may have a prediction and its label
         if column.filled < KIND_FILLED or not 2 <= len(column.counts) <= MAX_KINDS or column.is_continuous:
             continue
         groups = {
@@ -193,13 +197,14 @@ def streams_of(topic: str, records: Sequence[FlatRecord]) -> Sequence[Stream]:
 
 
 _OF_CHANGES: Final = "value.__"
-"""Beginning of locations that Debezium's envelope puts beside a row's columns."""
+"""Beginning of the locations that Debezium's envelope adds to a row's columns."""
 KIND_FILLED: Final = 0.98
+"""Least share of records that have a location that distinguishes kinds."""
 MAX_KINDS: Final = 8
 USUAL: Final = 0.5
 
 
 def _shape(group: Sequence[FlatRecord]) -> frozenset[str]:
-    """Locations that most records of a group have."""
+    """Return the locations that most records of a group have."""
     counts = Counter(location for record in group for location in record.scalars)
     return frozenset(location for location, count in counts.items() if count > USUAL * len(group))

@@ -1,4 +1,4 @@
-"""Texts in records that hold more: JSON in a string, CSV, either in base64."""
+"""Texts that contain structured data (`decode`): JSON in a string, CSV, TSV, and JSON or CSV in base64."""
 
 from __future__ import annotations
 
@@ -11,18 +11,18 @@ from streamwatch.edge.decoders.texts import TextRule, Texts, Written
 from streamwatch.inspection.columns import FlatRecord
 
 USUAL: Final = 0.5
-"""Share of a topic's records that must have such a text at a location."""
+"""Share of a topic's records that must have a text at a location."""
 SURE: Final = 0.98
-"""Share of the texts there that must be written so."""
+"""Share of the texts of a location that must have the format."""
 LOOKED_AT: Final = 200
-"""First texts of a location that are looked at."""
+"""Most texts of a location that are examined."""
 MAX_RULES: Final = 8
 _BASE64: Final = re.compile(r"[A-Za-z0-9+/]{8,}={0,2}", re.ASCII)
 _NUMBER: Final = re.compile(r"\s*-?\d+(\.\d+)?([eE][+-]?\d{1,3})?\s*", re.ASCII)
 
 
 def text_rules(records: Sequence[FlatRecord]) -> tuple[TextRule, ...]:
-    """Find the locations of texts that hold more, and how they are written."""
+    """Find the locations of texts that contain structured data, and their formats."""
     readable = [record for record in records if not record.fault]
     texts: defaultdict[str, list[str]] = defaultdict(list)
     is_csv_beside: defaultdict[str, bool] = defaultdict(bool)
@@ -43,7 +43,7 @@ def text_rules(records: Sequence[FlatRecord]) -> tuple[TextRule, ...]:
 
 
 def _has_csv_beside(record: FlatRecord, location: str) -> bool:
-    """Tell whether a field beside a text says that it is CSV."""
+    """Return whether a field beside a text contains `csv`, as a content type does."""
     head = location.rpartition(".")[0]
     return any(
         isinstance(content, str) and "csv" in content.casefold()
@@ -53,7 +53,7 @@ def _has_csv_beside(record: FlatRecord, location: str) -> bool:
 
 
 def _written(texts: Sequence[str], *, is_csv: bool, is_whole: bool) -> tuple[Written, ...]:
-    """How texts are written, outside first; empty if they hold nothing but themselves."""
+    """Find the formats of texts, the outermost first; empty for plain texts."""
     if _most(text.lstrip()[:1] in "{[" and _is_tree(text, ("json",)) for text in texts):
         return ("json",)
     if _most(len(text) % 4 == 0 and _BASE64.fullmatch(text) is not None for text in texts):
@@ -84,12 +84,12 @@ def _is_tree(text: str, written: tuple[Written, ...]) -> bool:
 
 
 def _is_row(text: str) -> bool:
-    """Tell whether a text is numbers with commas between, or one."""
+    """Return whether at least half of a text's cells, separated by commas, are numbers."""
     cells = [cell for line in text.strip().splitlines() for cell in line.split(",")]
     return bool(cells) and sum(_NUMBER.fullmatch(cell) is not None for cell in cells) * 2 >= len(cells)
 
 
 def _are_rows(texts: Sequence[str], sign: str) -> bool:
-    """Tell whether texts are single lines of as many cells each, two at least."""
+    """Return whether texts are single lines with the same number of cells, at least two."""
     counts = {text.count(sign) for text in texts}
     return len(counts) == 1 and min(counts) > 0 and not any("\n" in text.strip() for text in texts)

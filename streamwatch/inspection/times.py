@@ -1,4 +1,4 @@
-"""Which field says when something happened, and in which unit."""
+"""Times: fields with event times, and their units."""
 
 from __future__ import annotations
 
@@ -18,35 +18,38 @@ from streamwatch.inspection.words import TIME, weight
 UNITS: Final[tuple[TimestampUnit, ...]] = ("ms", "s", "us", "ns")
 DAY_MS: Final = 86_400_000
 BEFORE_MS: Final = 400 * DAY_MS
-"""How long before its record something may have happened."""
+"""Longest plausible time from an event to its record."""
 AFTER_MS: Final = DAY_MS
+"""Longest plausible time from a record to an event."""
 OLDEST_MS: Final = 946_684_800_000
 NEWEST_MS: Final = 4_102_444_800_000
-"""From 2000 to 2100: what numbers may mean where no record time is known."""
+"""Range of plausible times without record times: 2000 to 2100."""
 SHORTEST_TEXT: Final = 16
-"""Characters of ISO 8601 from which it has a time of day: `2026-01-31T10:00`."""
+"""Least characters of ISO 8601 with a time of day: `2026-01-31T10:00`."""
 SEEN: Final = 0.5
 
 
 @dataclass(frozen=True, slots=True)
 class Moment:
-    """A field with times: its unit, and its distance from the record time (0 where none is known)."""
+    """A field with times."""
 
     location: str
     unit: TimestampUnit
     distance_ms: float
+    """Median distance to the record times; 0 without record times."""
     rank: float
+    """Score by which candidates are ordered."""
 
 
 def unit_of(column: Column, record_ms: Collection[int]) -> TimestampUnit | None:
-    """Unit in which every content is a plausible time; None where there is none.
+    """Find the unit in which every content is a plausible time; None if there is none.
 
     Parameters
     ----------
     column
-        Contents, one per record.
+        Contents, one for each record.
     record_ms
-        Record times beside them, in milliseconds; -1 where unknown.
+        Record times in milliseconds; -1 if unknown.
     """
     filled = [raw is not None for raw in column.raw]
     contents = [raw for raw in column.raw if raw is not None]
@@ -70,12 +73,12 @@ def unit_of(column: Column, record_ms: Collection[int]) -> TimestampUnit | None:
 
 
 def stamps(column: Column, unit: TimestampUnit) -> list[int | None]:
-    """Contents in milliseconds, None where absent."""
+    """Convert contents to milliseconds; None for missing ones."""
     return [None if raw is None else timestamp_ms(raw, unit) for raw in column.raw]
 
 
 def moments(stream: Stream, without: Collection[str] = ()) -> list[Moment]:
-    """Fields that hold times, the likeliest first."""
+    """Find fields with times, except at the locations `without`, the likeliest first."""
     record_ms = [record.record_ms for record in stream.records]
     found: list[Moment] = []
     for location, column in stream.columns.items():
@@ -96,4 +99,4 @@ def moments(stream: Stream, without: Collection[str] = ()) -> list[Moment]:
 
 
 MOVING: Final = 2
-"""Distinct times that a field must have; one that stands still is no time."""
+"""Least number of distinct times of a field."""

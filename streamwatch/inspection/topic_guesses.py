@@ -1,4 +1,4 @@
-"""Mapping of one topic, from a pairing of predictions and labels."""
+"""Guessed mapping of a topic, made from a pairing of predictions and labels."""
 
 from __future__ import annotations
 
@@ -19,14 +19,15 @@ from streamwatch.inspection.times import moments, stamps
 from streamwatch.inspection.words import words
 
 COPIED = 0.9
-"""Share of joined records with equal times from which a label's time is that of its prediction."""
+"""Share of joined records with equal times above which a label's time is a copy of its prediction's."""
 FILLED_LABEL = 0.98
+"""Least share of labels that name a model for the mapping to use it."""
 ALWAYS = 0.98
-"""Share of records with a class from which those without are mistakes."""
+"""Share of records with a class from which records without one count as mistakes."""
 
 
 def prediction_guess(pairing: Pairing) -> TopicGuess:
-    """Mapping of a topic of predictions."""
+    """Make the mapping of a topic of predictions."""
     stream, ids = pairing.predictions, pairing.ids[0]
     scored = None if pairing.is_sound else pairing.scored
     largest: Numbers | None = None
@@ -64,7 +65,7 @@ def prediction_guess(pairing: Pairing) -> TopicGuess:
 
 
 def label_guess(pairing: Pairing) -> TopicGuess:
-    """Mapping of a topic of labels."""
+    """Make the mapping of a topic of labels."""
     stream, ids = pairing.labels, pairing.ids[0]
     scored = None if pairing.is_sound else pairing.scored
     if scored is None:
@@ -91,17 +92,17 @@ def label_guess(pairing: Pairing) -> TopicGuess:
 
 
 def _when(stream: Stream, location: str) -> Mapping[str, tuple[str, ...]]:
-    """Find what distinguishes records with a class from others, where there are others."""
+    """Find the condition on records with a class; empty if nearly all have one."""
     return {} if stream.filled(location) >= ALWAYS else condition(stream, location)
 
 
 def both_guess(pairing: Pairing) -> list[TopicGuess]:
-    """Mapping of a topic that carries both; one for each side where their ids have different locations."""
+    """Make the mapping of a topic with both sides; one for each side if their ids are at other locations."""
     if not pairing.is_usable:
         return []
     of_predictions, of_labels = prediction_guess(pairing), label_guess(pairing)
     kinds = (pairing.predictions.kind, pairing.labels.kind)
-    assert kinds[0] is not None  # noqa: S101 - whoever calls has looked
+    assert kinds[0] is not None  # noqa: S101 - called for kinds of one topic only
     assert kinds[1] is not None  # noqa: S101
     of_kind = (kinds[0][0], kinds[0][1], kinds[1][1])
     if of_predictions.id.location != of_labels.id.location:
@@ -155,7 +156,7 @@ def _id_choice(pairing: Pairing, *, label: bool) -> Choice:
 
 
 def _is_numbered(pairing: Pairing, location: str, *, label: bool) -> bool:
-    """Tell whether ids of one side lie beside the array whose elements are its events."""
+    """Return whether ids of one side are beside the array whose elements are its events."""
     records = (pairing.labels if label else pairing.predictions).records
     return bool(records) and records[0].element is not None and EACH not in location
 
@@ -178,7 +179,7 @@ def _class_choice(classes: Sequence[ClassPair], *, label: bool) -> Choice:
 
 
 def _model(stream: Stream, id_location: str, taken: set[str]) -> Choice:
-    """Location of the model's name, with that of its version if need be, or a constant of the topic's."""
+    """Choose the location of the model's name, with its version if needed; else a constant."""
     if stream.fields:
         models = stream.columns[KEY].counts
         shown = ", ".join(sorted(models)[:4]) + (", …" if len(models) > 4 else "")
@@ -203,7 +204,7 @@ def _model(stream: Stream, id_location: str, taken: set[str]) -> Choice:
 
 
 def label_model(pairing: Pairing, label_location: str) -> Choice | None:
-    """Location of the model in labels, only where it names the model of the prediction that a label is of."""
+    """Choose the location of the model in labels; None if labels do not name models of predictions."""
     ids, why = pairing.ids[0], "names the model that a label is of"
     if pairing.predictions.fields:
         return _label_model_of(pairing, set(pairing.predictions.columns[KEY].counts), label_location, why)
@@ -226,7 +227,7 @@ def _label_model_of(pairing: Pairing, models: set[str], label_location: str, why
 
 
 def threshold_of(stream: Stream, score: str) -> str | None:
-    """Find the threshold of a score: a field that is called so, with few different numbers in (0, 1)."""
+    """Find the location of a score's threshold by name and few distinct numbers in (0, 1); None without."""
     found = [
         column
         for column in stream.columns.values()
@@ -249,10 +250,11 @@ def threshold_of(stream: Stream, score: str) -> str | None:
 
 
 THRESHOLD: Final = frozenset({"threshold", "thresh", "thr", "cutoff", "cut"})
-"""Words of a field that holds the threshold of a score."""
+"""Words of a field with the threshold of a score."""
 MOST_THRESHOLDS: Final = 20
+"""Most distinct thresholds, if records are few."""
 RARE: Final = 0.02
-"""Different thresholds per record, beyond which a field is a measurement."""
+"""Most distinct thresholds per record, if records are many; beyond it, a field is a measurement."""
 
 
 def _timestamp(stream: Stream, taken: set[str]) -> tuple[Choice | None, TimestampUnit]:
@@ -272,7 +274,7 @@ def _timestamp(stream: Stream, taken: set[str]) -> tuple[Choice | None, Timestam
 
 
 def _copies(pairing: Pairing) -> set[str]:
-    """Times in labels that repeat a time of their prediction."""
+    """Return the locations of times in labels that repeat a time of their prediction."""
     ids: IdPair = pairing.ids[0]
     joined = joined_rows(pairing.predictions, pairing.labels, ids)
     made = [stamps(pairing.predictions.columns[m.location], m.unit) for m in moments(pairing.predictions)]
@@ -289,7 +291,7 @@ def _copies(pairing: Pairing) -> set[str]:
 
 
 def _scores(pairing: Pairing, largest: Numbers | None) -> Numbers | None:
-    """Probabilities of the classes: from 0 to 1, named by them, or in an order that they show."""
+    """Find probabilities of the classes: an object that names them, or an array with a known order."""
     stream = pairing.predictions
     if not pairing.is_sound:
         return None
@@ -310,4 +312,4 @@ def _scores(pairing: Pairing, largest: Numbers | None) -> Numbers | None:
 
 
 SAME = 0.9
-"""Share of records whose largest number is that of their class, from which numbers are probabilities."""
+"""Share of records whose largest number is that of their class, above which numbers are probabilities."""

@@ -1,4 +1,4 @@
-"""A number for each class instead of a class: which field it is, and which class each number speaks for."""
+"""Vectors: fields with a number for each class, and the class that each number is of."""
 
 from __future__ import annotations
 
@@ -15,32 +15,35 @@ from streamwatch.inspection.words import SCORES, area_under_roc, words
 
 MAX_CLASSES: Final = 200
 MIN_EACH: Final = 5
-"""Joined records of a class from which its numbers show which of them is its own."""
+"""Least number of joined records of a class with which its number is examined."""
 USUAL: Final = 0.95
+"""Least share of rows that must be distributions."""
 ABSENT: Final = float("-inf")
-"""Number of a class that a record's object does not name."""
+"""Number of a class that the object of a record does not name."""
 ROUNDED: Final = 0.02
-"""Distance from 1 that a sum of rounded probabilities may have."""
+"""Largest distance of a sum of rounded probabilities from 1."""
 
 
 @dataclass
 class Vector:
-    """Numbers at one location, one row a record, None where absent; `names` are empty for an array."""
+    """Numbers at one location."""
 
     location: str
     names: tuple[str, ...]
+    """Names of the numbers, if they are an object; empty for an array."""
     rows: Sequence[Sequence[float] | None]
+    """Numbers of each record; None if it has none."""
 
     @cached_property
     def is_distribution(self) -> bool:
-        """Tell whether the numbers are probabilities of all classes."""
+        """Return whether the numbers are probabilities that sum to 1."""
         filled = [[number for number in row if number > ABSENT] for row in self.rows if row is not None]
         fits = sum(abs(sum(row) - 1) <= ROUNDED and min(row) >= 0 for row in filled)
         return fits >= USUAL * len(filled)
 
     @cached_property
     def are_probabilities(self) -> bool:
-        """Tell whether all numbers are from 0 to 1, and add up to no more: some classes may be left out."""
+        """Return whether the numbers are in [0, 1] with sums of at most 1: some classes may be left out."""
         filled = [[number for number in row if number > ABSENT] for row in self.rows if row is not None]
         return all(
             min(row) >= -1e-6 and max(row) <= 1 + 1e-6 and sum(row) <= 1 + ROUNDED for row in filled if row
@@ -48,33 +51,35 @@ class Vector:
 
     @cached_property
     def speaks(self) -> bool:
-        """Tell whether it looks like one number for each class: by what it is called, or as probabilities."""
+        """Return whether it is likely a number for each class, by its name or as a distribution."""
         return self.is_distribution or bool(SCORES & set(words(self.location.rpartition(".")[2])))
 
     @cached_property
     def largest(self) -> Sequence[int | None]:
-        """Position of each row's largest number, the first of equal ones."""
+        """Index of the largest number of each row, the first of equal ones; None for missing rows."""
         return [None if row is None else row.index(max(row)) for row in self.rows]
 
     def column(self, classes: Sequence[str]) -> Column:
-        """Classes that mappings make of it."""
+        """Return the class of each row's largest number, as a mapping does."""
         return Column(self.location, [None if at is None else classes[at] for at in self.largest])
 
     def order(self, texts: Sequence[tuple[int, str]]) -> tuple[str, ...] | None:
-        """Name the numbers of an array by the classes they speak for.
+        """Find the class of each number of an array.
 
-        Each class is the one whose records have a higher number there than all have; the names are given so
-        that these differences add up to the most (`scipy.optimize.linear_sum_assignment`).
+        The lift of a class at a position is the mean number of its records there minus that of all records.
+        Classes are assigned to positions so that the sum of lifts is largest
+        (`scipy.optimize.linear_sum_assignment`).
 
         Parameters
         ----------
         texts
-            Row, and the class that stands beside it.
+            (number of the row, true class) of joined records.
 
         Returns
         -------
-        Classes by position, those that never occurred by their number; None where the numbers say nothing,
-        or there are more classes than numbers.
+        tuple[str, ...] | None
+            Classes by position, `class <number>` for positions without one; None if a lift is not positive,
+            or there are more classes than numbers, or fewer than two.
         """
         rows = [(row, text) for at, text in texts if (row := self.rows[at]) is not None]
         width = len(rows[0][0]) if rows else 0
@@ -98,7 +103,7 @@ class Vector:
         return tuple(named.get(at, f"class {at}") for at in range(width))
 
     def separation(self, classes: Sequence[str], texts: Sequence[tuple[int, str]]) -> float:
-        """Mean of 2 AUC - 1 over the classes: how well each number separates its class from all others."""
+        """Mean over the classes of 2 AUC - 1 of each number for its class, at least 0."""
         areas: list[float] = []
         for at, name in enumerate(classes):
             own: list[float] = []
@@ -112,7 +117,7 @@ class Vector:
 
 
 def vectors_of(records: Sequence[FlatRecord]) -> Sequence[Vector]:
-    """Arrays of one length and objects, of numbers alone, that most records have."""
+    """Find arrays of constant length, and objects, that contain only numbers."""
     locations = dict.fromkeys(
         location for record in records for location in (*record.arrays, *record.numbers)
     )
@@ -139,7 +144,7 @@ def _of_object(location: str, records: Sequence[FlatRecord]) -> Vector | None:
 
 
 def _numbers(content: Sequence[Any] | None) -> Sequence[float] | None:
-    """Numbers of an array that holds nothing else."""
+    """Return an array as numbers; None if it has other elements."""
     if content is None or any(type(each) not in {int, float} for each in content):
         return None
     return [float(each) for each in content]

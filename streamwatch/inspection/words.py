@@ -1,6 +1,6 @@
-"""What the names of fields and topics say: words, and how strongly each speaks for a part in a mapping.
+"""Words in names of fields and topics, with weights in [-1, 1] for each role in a mapping.
 
-Weights are from -1 to 1. They only order what the contents leave open; no word decides alone.
+Weights only order candidates that contents leave open; no word decides alone.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ ATTRIBUTE: Final = _set(
     "attempts count handler analyst agent operator reviewer db snapshot site gender age year month day "
     "hour weekday size bucket experiment variant arm datatype shape scheme content encoding"
 )
-"""Words of what describes a request and is neither predicted nor true."""
+"""Words of attributes of a request, which are neither predicted nor true classes."""
 ID: Final[Mapping[str, float]] = {
     "id": 0.6, "uuid": 0.8, "guid": 0.8, "key": 0.4, "request": 0.5, "prediction": 0.5, "transaction": 0.5,
     "txn": 0.5, "event": 0.1, "correlation": 0.7, "order": 0.3, "impression": 0.5, "inference": 0.5,
@@ -90,7 +90,7 @@ SCORES: Final = _set(
     "logits confidence confidences softmax distribution prediction predictions output outputs columns "
     "votes weights margin margins p"
 )
-"""Words of a number for each class."""
+"""Words of fields with a number for each class."""
 
 POSITIVE: Final = _set(
     "1 true yes y t fraud fraudulent positive pos bad spam churn churned click clicked default "
@@ -105,7 +105,7 @@ NEGATIVE: Final = _set(
 
 
 def words(text: str) -> list[str]:
-    """Words of a name, in lower case: `orderNumber`, `order_number` and `order-number` are the same two."""
+    """Split a name into words in lower case; `orderNumber` and `order_number` give the same."""
     return [word.lower() for word in _WORD.findall(text)]
 
 
@@ -113,14 +113,17 @@ _PAIR: Final = re.compile(r"\[\w+=([^\]]*)\](\.([a-z]+_?)?[vV]alue)*")
 
 
 def named_steps(location: str) -> str:
-    """The location with pairs of key and value as fields: `a[key=model].value` is named model."""
+    """Write pairs of key and value in a location as fields: `a[key=model].value` → `a.model`."""
     return (
         _PAIR.sub(lambda found: f".{found[1].replace('.', '_')}", location) if "=" in location else location
     )
 
 
 def weight(location: str, table: Mapping[str, float], *, outer: float = 0.4) -> float:
-    """Sum of a table's weights over the words of a location, in [-1, 1]; those further out by `outer`."""
+    """Sum the weights of the words of a location, clipped to [-1, 1].
+
+    Words before the last step count `outer` times.
+    """
     head, _, leaf = named_steps(location).removeprefix("header:").removeprefix("value.").rpartition(".")
     inner = sum(table.get(word, 0.0) for word in dict.fromkeys(words(leaf)))
     around = sum(table.get(word, 0.0) for word in dict.fromkeys(words(head)))
@@ -128,21 +131,18 @@ def weight(location: str, table: Mapping[str, float], *, outer: float = 0.4) -> 
 
 
 def describes(location: str) -> bool:
-    """Tell whether the last step of a location names what describes a request, as `country` does."""
+    """Return whether the last step of a location names an attribute of a request, such as `country`."""
     return bool(ATTRIBUTE & set(words(location.rpartition(".")[2].removeprefix("header:"))))
 
 
 def polarity(text: str) -> int:
-    """1 for a word that usually is the positive class, -1 for a negative one, 0 for any other."""
+    """Return 1 for a usual name of the positive class, -1 for one of the negative class, 0 for others."""
     word = text.strip().casefold()
     return 1 if word in POSITIVE else -1 if word in NEGATIVE else 0
 
 
-# The area under the ROC curve.
-
-
 def area_under_roc(positive: Sequence[float], negative: Sequence[float]) -> float:
-    """Share of pairs in which the positive one is higher, equal ones half (Mann and Whitney 1947)."""
+    """Area under the ROC curve: share of pairs with the positive higher, ties half (Mann, Whitney 1947)."""
     ordered = sorted([(number, 0) for number in negative] + [(number, 1) for number in positive])
     wins = 0.0
     below = at = 0
@@ -158,11 +158,8 @@ def area_under_roc(positive: Sequence[float], negative: Sequence[float]) -> floa
     return wins / (len(positive) * len(negative))
 
 
-# Text of records made safe to show: names of fields may hold control characters.
-
-
 def printable(text: str) -> str:
-    """Text with everything that is no printable character escaped."""
+    """Escape characters that are not printable, such as control characters in names of fields."""
     if text.isprintable():
         return text
     return "".join(sign if sign.isprintable() else sign.encode("unicode_escape").decode() for sign in text)

@@ -1,4 +1,4 @@
-"""A guess as settings: the document itself, and the text of it with a comment on every choice."""
+"""A guess as settings: as nested mappings, and as YAML with a comment on every choice."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ DEFAULT_EARLY_MS: Final = HOUR_MS
 
 
 def document(guess: Guess, sections: Mapping[str, Any], sample: JoinedSample | None = None) -> dict[str, Any]:
-    """Settings as nested mappings: sections, topics with their mappings, what delays ask of the join."""
+    """Return the settings as nested mappings: given sections, topics, and `join` if delays require it."""
     found: dict[str, Any] = {
         **sections,
         "topics": {
@@ -41,7 +41,7 @@ def document(guess: Guess, sections: Mapping[str, Any], sample: JoinedSample | N
 
 
 def _each(topic: TopicGuess) -> Sequence[TopicGuess]:
-    """Every mapping of a topic."""
+    """Return every mapping of a topic."""
     return (topic, *topic.others)
 
 
@@ -50,7 +50,7 @@ def _mapped(mappings: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
 
 
 def _mapping_lines(topic: TopicGuess) -> list[str]:
-    """Lines of a topic's mapping, or of its mappings, each location under the reason for it."""
+    """Return the lines of a topic's mapping or mappings, each key below a comment with its reason."""
     if not topic.others:
         lines = ["      mapping:"]
         for name, value, why in _fields(topic):
@@ -73,7 +73,7 @@ def _sides(guess: Guess) -> Mapping[str, Sequence[TopicGuess]]:
 
 
 def text(guess: Guess, sections: Mapping[str, Any], sample: JoinedSample, heading: Sequence[str]) -> str:
-    """Settings of `document` as YAML, with why each location was chosen and what came second."""
+    """Return the settings of `document` as YAML, with comments on why each location was chosen."""
     lines = [line for part in heading for line in comment(printable(part))]
     for name, section in sections.items():
         lines += ["", *block({name: dict(section)}).splitlines()]
@@ -95,7 +95,7 @@ def text(guess: Guess, sections: Mapping[str, Any], sample: JoinedSample, headin
 
 
 def _head(topic: TopicGuess) -> dict[str, Any]:
-    """What stands beside a topic's mapping."""
+    """Return the keys of a topic beside its mapping."""
     note = {
         "name": topic.topic,
         "format": topic.format,
@@ -111,7 +111,7 @@ def _head(topic: TopicGuess) -> dict[str, Any]:
 
 
 def _fields(topic: TopicGuess) -> Iterator[tuple[str, Any, str]]:
-    """Key, value and reason of each line of a mapping."""
+    """Yield key, value and reason of each line of a mapping."""
     yield "id", _paths(topic.id.locations), _reason(topic.id)
     if topic.model is not None:
         yield "model", _paths(topic.model.locations), _reason(topic.model)
@@ -147,7 +147,7 @@ def _fields(topic: TopicGuess) -> Iterator[tuple[str, Any, str]]:
 
 
 def _paths(paths: Paths) -> Any:
-    """Paths as settings have them."""
+    """Write paths in the notation of the settings."""
     match paths:
         case str():
             return paths
@@ -187,7 +187,7 @@ def _reason(choice: Choice) -> str:
 
 
 def _join(sample: JoinedSample | None) -> Iterator[tuple[str, str, str]]:
-    """Settings of the join that the delays of the sample ask for."""
+    """Yield key, value and reason of the settings of the join that delays of the sample require."""
     if sample is None or not sample.dated:
         return
     horizon = suggested_ms(sample.delays_ms)

@@ -1,6 +1,7 @@
 """The only reader of configuration: one YAML file, the environment, the command line.
 
-`load` is strict and says where a fault stands. What comes out is frozen; only `cli` and `assembly` see it.
+`load` refuses unknown keys and names the origin of each fault. `Settings` are frozen, and used by `cli` and
+`assembly` only.
 """
 
 from __future__ import annotations

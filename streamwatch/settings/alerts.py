@@ -25,14 +25,14 @@ TYPES = tuple(KINDS)
 
 
 def hidden(value: object) -> object:
-    """Refuse a secret that is not a text, without showing it."""
+    """Return a value if it is a text that is not empty; the error does not show it."""
     if not isinstance(value, str | SecretStr) or not value:
         raise ValueError("expected a text (not shown)")
     return value
 
 
 def one_of(*choices: str) -> BeforeValidator:
-    """Build a validator that names the choices in its error."""
+    """Build a validator that accepts these values; its error lists them."""
 
     def check(value: object) -> object:
         if value not in choices:
@@ -51,9 +51,9 @@ Wait = Annotated[Duration, Bounded("", least=1)]
 
 
 def own_fields(kind: ReceiverKind) -> dict[str, Any]:
-    """Fields of the section that only receivers of one kind have, for `pydantic.create_model`."""
+    """Return the fields of a section that only one kind of receivers has, for `pydantic.create_model`."""
     fields: dict[str, Any] = {}
-    secret: Any = Secret  # so that `|` is one of values
+    secret: Any = Secret  # `Any` for pyright, as `|` is evaluated at run time
     file: Any = ReadableFile
     for key in kind.keys:
         about = f"{kind.name}: {key.about}"
@@ -150,16 +150,16 @@ class ReceiverSection(_OWN):
         return self
 
     def read_url(self) -> str | None:
-        """The URL, wherever it was given."""
+        """Return the URL, from its file if it is in one; None without a URL."""
         return _content(self.url, self.url_file)
 
     def read_own(self, key: OwnKey) -> Any:
-        """Value of a key of this type of receiver, secrets read from their files and parsed.
+        """Return the value of a key of this type of receiver; secrets are read from their files and parsed.
 
         Raises
         ------
         UnusableSecretError
-            A secret cannot be used.
+            If a secret cannot be used.
         """
         given = getattr(self, key.name)
         if key.holds == "secret":
@@ -175,7 +175,7 @@ class ReceiverSection(_OWN):
 
 
 class UnusableSecretError(ValueError):
-    """A secret that its type of receiver cannot use; the text shows nothing of it."""
+    """A secret cannot be used by its type of receiver; the text does not show it."""
 
 
 def _parsed(key: OwnKey, where: str, secret: str) -> Any:

@@ -1,4 +1,4 @@
-"""Settings that a state was made under, and what becomes of it under others."""
+"""Settings under which a state was made, and consequences of changed settings for the state."""
 
 from __future__ import annotations
 
@@ -36,25 +36,28 @@ class Held:
     """Contents of a state on which some changes depend."""
 
     waiting: int = 0
-    """Predictions and labels that wait in the join."""
+    """Number of predictions and labels that wait in the join."""
     folds_waiting: int = 0
-    """Predictions of folds among them."""
+    """Number of waiting predictions of folds."""
 
 
 @dataclass(frozen=True, slots=True)
 class SettingChange:
-    """Change of one setting, and what becomes of the state."""
+    """Change of one setting, and its consequence for the state."""
 
     key: str
     before: Any
     after: Any
     change: Change
     what: str
+    """Consequence in words."""
     command: str = ""
+    """Command that helps if the change is refused."""
     scope: Scope | None = None
+    """What begins anew for the models concerned; None if no models are."""
 
     def text(self) -> str:
-        """One line for a person: setting, old and new value, what follows."""
+        """Return a line with setting, old and new value, and consequence."""
         return f"{self.key}: {_shown(self.before)} → {_shown(self.after)}: {self.change}, {self.what}"
 
 
@@ -67,22 +70,22 @@ def document_of(settings: Settings) -> bytes:
     """Encode the settings that a state remembers, without secrets; equal settings give equal bytes."""
     document = settings.model_dump(mode="json", exclude={*_FORGOTTEN}, exclude_none=False)
     del document["kafka"]["security"]
-    # As they were written: what a mapping leaves out, its envelope decides.
+    # Without defaults: fields that a mapping does not set have those of its envelope.
     document["topics"] = settings.topics.model_dump(mode="json", exclude_unset=True)
     return msgspec.json.encode(document, order="deterministic")
 
 
-class Unreadable(ValueError):  # noqa: N818 - named by what is wrong with it
-    """Settings that this version does not have."""
+class Unreadable(ValueError):  # noqa: N818 - the name says what happened
+    """The remembered settings contain one that this version does not have."""
 
 
 def settings_of(document: bytes) -> Settings:
-    """Rebuild settings from `document_of`; what a state forgets has defaults.
+    """Rebuild settings from `document_of`; sections that a state does not remember have defaults.
 
     Raises
     ------
     Unreadable
-        If this version does not have one of them any more.
+        If this version no longer has one of the settings.
     """
     try:
         return Settings(**msgspec.json.decode(document))
@@ -91,7 +94,7 @@ def settings_of(document: bytes) -> Settings:
 
 
 def changes(before: Settings, after: Settings, held: Held) -> list[SettingChange]:
-    """List what has changed between two settings, in the order of the settings, and what follows."""
+    """List the changes between two settings and their consequences, in the order of the settings."""
     old, new = _remembered(before), _remembered(after)
     found = [_change(key, old[key], new[key], held) for key in new if key in old and old[key] != new[key]]
     return [*_sides(before, after), *_other_topics(before, after), *found]
@@ -116,7 +119,7 @@ def _applies(case: Case, before: Any, after: Any, held: Held) -> bool:
 
 
 def _sides(before: Settings, after: Settings) -> Sequence[SettingChange]:
-    """Topics that carry something else than before."""
+    """Return refusals for topics that change between predictions, labels and both."""
     then, now = _sides_of(before), _sides_of(after)
     return [
         SettingChange(
@@ -133,7 +136,7 @@ def _sides(before: Settings, after: Settings) -> Sequence[SettingChange]:
 
 
 def _other_topics(before: Settings, after: Settings) -> Sequence[SettingChange]:
-    """All topics replaced: the state is probably that of another deployment, whose directory was named."""
+    """Return a refusal if all topics were replaced, as the state is then probably another deployment's."""
     then, now = sorted(_sides_of(before)), sorted(_sides_of(after))
     if not then or set(then) & set(now):
         return []
@@ -158,16 +161,22 @@ def _sides_of(settings: Settings) -> dict[str, list[str]]:
     return found
 
 
-# Models whose evaluation a changed mapping or utility concerns.
-
-
 def concerned(
     change: SettingChange, before: Settings, after: Settings, models: Collection[str]
 ) -> frozenset[str]:
-    """Models among `models` (without folds) that a change with a `scope` concerns.
+    """Return the models whose evaluation a changed mapping or utility concerns.
 
-    A mapping concerns the model that it names as a constant. One that reads the names from records concerns
-    every model but those that other mappings name; that of labels, only models of its namespace.
+    A mapping that names its model as a constant concerns this model. A mapping that reads names from records
+    concerns every model that no other mapping names; a mapping of labels, only models of its namespace.
+
+    Parameters
+    ----------
+    change
+        The change; without a `scope` it concerns no model.
+    before, after
+        Old and new settings.
+    models
+        Names of the models, without folds, among which to choose.
     """
     if change.scope is None:
         return frozenset()
@@ -196,7 +205,7 @@ def _of_topic(settings: Settings, predictions: bool, name: str, models: Collecti
     if predictions:
         return _predicting([topic], settings.topics.predictions, models)
     named = {fixed_text(paths_written(mapping.model)) for mapping in topic.all_mappings}
-    if None not in named:  # every label is of a model that the mapping names
+    if None not in named:  # every mapping names its model
         return {model for model in named if model is not None}
     of_namespace = [each for each in settings.topics.predictions if each.namespace == topic.namespace]
     return _predicting(of_namespace, settings.topics.predictions, models)
@@ -205,7 +214,7 @@ def _of_topic(settings: Settings, predictions: bool, name: str, models: Collecti
 def _predicting(
     topics: Sequence[TopicSection], all_topics: Sequence[TopicSection], models: Collection[str]
 ) -> set[str]:
-    """Models that may predict in some of the topics."""
+    """Return the models whose predictions may be in some of the topics."""
     own, some = _named(topics)
     if not some:
         return own
@@ -214,6 +223,6 @@ def _predicting(
 
 
 def _named(topics: Sequence[TopicSection]) -> tuple[set[str], bool]:
-    """Models that mappings name as constants, and whether any mapping reads names from records."""
+    """Return the models that mappings name as constants, and whether any mapping reads names from records."""
     named = [fixed_text(paths_written(mapping.model)) for topic in topics for mapping in topic.all_mappings]
     return {name for name in named if name is not None}, None in named

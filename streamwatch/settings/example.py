@@ -1,4 +1,4 @@
-"""A commented configuration file, written from the settings themselves so that it cannot go stale."""
+"""Commented configuration file, generated from the settings' own descriptions and defaults."""
 
 from __future__ import annotations
 
@@ -28,9 +28,9 @@ _REQUIRED: dict[str, Any] = {
 
 
 def example() -> str:
-    """A file that says what every key does and holds every default.
+    """Return a configuration file with the description and the default of every key.
 
-    Loading it gives the defaults (for `localhost:9092` and topics named `predictions` and `labels`).
+    Loading it gives the defaults, with the broker `localhost:9092` and topics `predictions` and `labels`.
     """
     lines: list[str] = []
     for name, field in Settings.model_fields.items():
@@ -39,7 +39,7 @@ def example() -> str:
             continue
         section = cast("type[BaseModel]", field.annotation)
         within = list(_section(section, _defaults(section, _REQUIRED.get(name, {})), INDENT))
-        if all(line.startswith(f"{INDENT}#") for line in within):  # a section of which nothing is set
+        if all(line.startswith(f"{INDENT}#") for line in within):  # no key has a default
             within = ["# " + _UNSET.sub(r"\1\2", line) for line in within]
         heading = f"{name}:" if any(not line.startswith("#") for line in within) else f"# {name}:"
         lines += ["", *comment(section.__doc__ or "", ""), heading, *within]
@@ -69,7 +69,7 @@ def _section(section: type[BaseModel], values: dict[str, Any], indent: str) -> I
 
 
 def _mapping() -> Iterator[str]:
-    """What a topic with other field names looks like, commented out."""
+    """Yield the commented-out example of a topic with a mapping."""
     indent = INDENT * 2
     yield f"{INDENT}# A topic whose records have other fields is written with name and mapping:"
     yield f"{INDENT}#   predictions:"
@@ -81,7 +81,7 @@ def _mapping() -> Iterator[str]:
 
 
 def _namespace() -> Iterator[str]:
-    """The namespace of a topic's ids, and the format of its values."""
+    """Yield the commented-out keys `namespace` and `format` of that topic."""
     for name, value in (("namespace", ""), ("format", "json")):
         help_text = TopicSection.model_fields[name].description or ""
         yield from (f"{INDENT}#     {line}" for line in comment(help_text, INDENT))

@@ -1,4 +1,4 @@
-"""What is wrong with the settings, where it stands, and what was expected instead."""
+"""Errors of the settings: a line for each fault with key, origin, expected and found value."""
 
 from __future__ import annotations
 
@@ -23,9 +23,6 @@ from streamwatch.settings.monitors import (
 )
 from streamwatch.settings.topics import WRITTEN_AS
 
-# Keys that settings no longer have. An error names what replaced the key; no old key works.
-
-
 RENAMED: Final[Mapping[str, str]] = {
     "alerts.alarm_ttl": "alerts.resolve_timeout",
     "alerts.max_alarm_age": "alerts.stale_after",
@@ -35,7 +32,7 @@ RENAMED: Final[Mapping[str, str]] = {
     "join.tombstone_horizon": "join.dedup_horizon",
     "kafka.on_loss": "kafka.on_data_loss",
 }
-"""Old key → new key, both from the root; indices of lists are left out."""
+"""Old key, which no longer works → new key, both from the root; indices of lists are left out."""
 
 REMOVED: Final[Mapping[str, str]] = {
     "kafka.watermark_grace": "time.settle and time.max_hold_back set how long to wait for partitions",
@@ -43,16 +40,16 @@ REMOVED: Final[Mapping[str, str]] = {
     "state.cache_entries": "state.join_memory_megabytes sets how many entries of the join stay in memory",
     "time.max_skew": "time.max_future sets how far ahead a timestamp may be",
 }
-"""Old key → what there is instead."""
+"""Old key, which no longer works → text on what there is instead."""
 
 
 def replacement_of(path: str) -> str | None:
-    """Return what replaced a key of earlier versions; None for a key that never existed.
+    """Describe what replaced a key of earlier versions; None for a key that never existed.
 
     Parameters
     ----------
     path
-        From the root, with dots, without indices of lists.
+        Dotted path of the key from the root, without indices of lists.
     """
     if (new := RENAMED.get(path)) is not None:
         return f"renamed: it is now called {new}"
@@ -62,7 +59,7 @@ def replacement_of(path: str) -> str | None:
 
 
 _FIELDS_OF_FORMS = ("id", "model", "prediction", "label", "scores")
-"""Keys of a mapping whose content is written in one of several forms."""
+"""Keys of a mapping whose values have one of several forms (`WRITTEN_AS`)."""
 LISTS_OF_SECRETS = frozenset(
     key.name for kind in RECEIVERS.values() for key in kind.keys if key.holds == "secrets"
 )
@@ -71,11 +68,11 @@ SECRETS = (
     *LISTS_OF_SECRETS,
     *(key.name for kind in RECEIVERS.values() for key in kind.keys if key.holds == "secret"),
 )
-"""Parts of the names of keys whose contents may be, or hold, a secret."""
+"""Parts of the names of keys whose values may be, or contain, a secret."""
 
 
 class SettingsError(Exception):
-    """The settings cannot be used; its text names every fault, one a line."""
+    """The settings cannot be used; the text names every fault, one a line."""
 
 
 class Layer(typing.NamedTuple):
@@ -89,29 +86,29 @@ class Layer(typing.NamedTuple):
         node: Any = self.values
         for step in path:
             if isinstance(node, dict) and step == 0:
-                continue  # one mapping stands for a list of one
+                continue  # a mapping instead of a list of one
             try:
                 node = node[step]
             except (KeyError, IndexError, TypeError):
-                # A value in short form (`fading`, a topic's name) ends the path where it stands.
+                # The path may lead beyond a value in short form, such as `fading` or a topic's name.
                 return None if isinstance(node, dict) else self.origin
         return self.origin
 
 
 def describe(error: ValidationError, root: type[BaseModel], layers: Sequence[Layer]) -> SettingsError:
-    """Every fault as `monitors.forgetting[0].alpha in streamwatch.yaml: fading factor must be …`."""
+    """Make an error with a line for each fault: `monitors.forgetting[0].alpha in streamwatch.yaml: …`."""
     return SettingsError("\n".join(line for _, line in faults(error, root, layers)))
 
 
 def faults(
     error: ValidationError, root: type[BaseModel], layers: Sequence[Layer]
 ) -> Sequence[tuple[str, str]]:
-    """List every fault: the top-level key it stands under ("" for none), and its line as of `describe`."""
+    """List every fault: its top-level section ("" for none), and its line as in `describe`."""
     details = error.errors()
-    # A list with faulty entries counts as too short, too: that is no news.
+    # pydantic also reports a list with faulty entries as too short.
     above = {detail["loc"][:depth] for detail in details for depth in range(len(detail["loc"]))}
-    news = [detail for detail in details if detail["type"] != "too_short" or detail["loc"] not in above]
-    return [(str(detail["loc"][0]) if detail["loc"] else "", _line(detail, root, layers)) for detail in news]
+    kept = [detail for detail in details if detail["type"] != "too_short" or detail["loc"] not in above]
+    return [(str(detail["loc"][0]) if detail["loc"] else "", _line(detail, root, layers)) for detail in kept]
 
 
 def _line(detail: ErrorDetails, root: type[BaseModel], layers: Sequence[Layer]) -> str:
@@ -147,7 +144,7 @@ def _message(detail: ErrorDetails, root: type[BaseModel], path: Sequence[str | i
             message = f"expected at least {context['min_length']} entries, got {context['actual_length']}"
         case "too_short":
             message = "must not be empty"
-        case str():  # of any other type, in pydantic's words
+        case str():  # any other type: pydantic's message
             message = f"{detail['msg'][0].lower()}{detail['msg'][1:]}, got {got}"
     return message
 
@@ -165,11 +162,11 @@ def _kinds(path: Sequence[str | int]) -> Sequence[str]:
 
 
 _MOST_SHOWN = 200
-"""Characters of a value that are repeated at most."""
+"""Most characters of a value that an error repeats."""
 
 
 def _shown(value: object, root: type[BaseModel], path: Sequence[str | int]) -> str:
-    """A value as it was written, or only of what kind it is where it may be or hold a secret."""
+    """Show a value as written; only its kind (a mapping, a text, ...) if it may be or contain a secret."""
     keys = [step for step in path if isinstance(step, str)]
     if any(is_secret(key) for key in keys) or _secret_below(root, keys) or _secret_inside(value):
         kinds: dict[type, str] = {dict: "a mapping", list: "a list", str: "a text", type(None): "nothing"}
@@ -179,7 +176,7 @@ def _shown(value: object, root: type[BaseModel], path: Sequence[str | int]) -> s
 
 
 def _secret_below(root: type[BaseModel], keys: Sequence[str]) -> bool:
-    """Tell whether the settings have a secret under this path, so that a value there may be one."""
+    """Return whether a key at or below this path is a secret, so that a misplaced value may be one."""
     if not keys:
         return True
     return any(
@@ -202,7 +199,7 @@ def _mentions_secret(annotation: Any) -> bool:
 
 
 def _secret_inside(value: object) -> bool:
-    """Tell whether a key or a text in a value looks like a secret that was written under the wrong key."""
+    """Return whether a value contains a key or a text that looks like a secret under a wrong key."""
     if isinstance(value, dict):
         entries: dict[object, object] = value
         return any(is_secret(str(key)) or _secret_inside(key) for key in entries) or any(
@@ -215,13 +212,13 @@ def _secret_inside(value: object) -> bool:
 
 
 def is_secret(key: str) -> bool:
-    """Tell whether what stands under this key must never be repeated; paths to files of secrets may."""
+    """Return whether the value of a key must never be shown; paths of files with secrets may be."""
     public = key.endswith(("_file", "_files")) or key == "external_url"
     return any(word in key for word in SECRETS) and not public
 
 
 def dotted(path: Sequence[str | int]) -> str:
-    """`("monitors", "forgetting", 0, "alpha")` is `monitors.forgetting[0].alpha`."""
+    """Write a path: `("monitors", "forgetting", 0, "alpha")` → `monitors.forgetting[0].alpha`."""
     text = ""
     for step in path:
         text += f"[{step}]" if isinstance(step, int) else f".{step_text(step)}" if text else step_text(step)
@@ -229,15 +226,15 @@ def dotted(path: Sequence[str | int]) -> str:
 
 
 def step_text(key: object) -> str:
-    """A key as it was written, if it looks like one: a URL without `url:` stands where a key does."""
+    """Show a key as written if it looks like one; hide other texts, such as a URL written without `url:`."""
     text = str(key)
     return text if re.fullmatch(r"[\w.\-*? ]{1,64}", text) else "(not shown)"
 
 
 def _without_tags(loc: Sequence[str | int], *, keep_field: bool) -> tuple[str | int, ...]:
-    """Where the value stands in the file; pydantic adds the union's tag after a list index.
+    """Return the path of a value in the file, without the tags of unions that pydantic adds to it.
 
-    An entry is written `fading: {alpha: …}`: its only key repeats the tag, and what is shown leaves it out.
+    The only key of an entry such as `fading: {alpha: …}` equals the tag; it is kept only with `keep_field`.
     """
     path: list[str | int] = []
     steps = list(loc)
@@ -261,13 +258,13 @@ def _is_tag(step: str) -> bool:
 
 
 def _keys(root: type[BaseModel], path: Sequence[str | int]) -> set[str]:
-    """Keys known where the path ends."""
+    """Return the known keys of the section at a path."""
     here = _models_at(root, [step for step in path if isinstance(step, str)])
     return {name for model in here for name in model.model_fields}
 
 
 def _models_at(root: type[BaseModel], keys: Sequence[str]) -> list[type[BaseModel]]:
-    """Sections that may stand where the path ends, whatever union stands on the way."""
+    """Return the sections that are possible at a path of keys, through all alternatives of unions."""
     here: list[type[BaseModel]] = [root]
     for key in keys:
         here = [
@@ -281,12 +278,12 @@ def _models_at(root: type[BaseModel], keys: Sequence[str]) -> list[type[BaseMode
 
 
 def _annotations(model: type[BaseModel], key: str) -> tuple[Any, ...]:
-    """Return the annotation of a key, and its metadata."""
+    """Return the annotation of a key and its metadata."""
     return (model.model_fields[key].annotation, *model.model_fields[key].metadata)
 
 
 def _models(annotation: Any) -> list[type[BaseModel]]:
-    """Every model an annotation mentions."""
+    """Return every section that an annotation mentions."""
     if isinstance(annotation, OneOf):
         return list(annotation.written.values())
     if isinstance(annotation, OneOrMore):

@@ -82,19 +82,19 @@ class HttpSection(Section):
         return self
 
     def read_token(self) -> str | None:
-        """The token, wherever it was given."""
+        """Return the token, from its file if it is in one; None without a token."""
         if self.token is not None:
             return self.token.get_secret_value()
         return self.token_file.read_text(encoding="utf-8").strip() if self.token_file else None
 
     @property
     def host(self) -> str:
-        """The address without port and brackets."""
+        """Address of `listen`, without port and without the brackets of IPv6."""
         return self.listen.rpartition(":")[0].strip("[]")
 
     @property
     def port(self) -> int:
-        """The port."""
+        """Port of `listen`; 0 for any free port."""
         return int(self.listen.rpartition(":")[2])
 
 

@@ -1,8 +1,8 @@
-"""Keys of the settings, and their values in one document of settings.
+"""Keys of the settings, as used by the rules for changes, and their values in given settings.
 
-Keys are dotted paths from the root. A topic is one by its name, wherever it stands in its list, and its only
-mapping is written `mapping`: `topics.labels[outcomes].mapping.classes`. The key of a rule leaves these out:
-`topics.labels.mapping.classes`.
+Keys are dotted paths from the root. Topics are distinguished by name, not by position, and a topic's only
+mapping is called `mapping`: `topics.labels[outcomes].mapping.classes`. The key of a rule omits names and
+numbers: `topics.labels.mapping.classes`.
 """
 
 from __future__ import annotations
@@ -19,18 +19,18 @@ from streamwatch.settings.settings import Settings
 from streamwatch.settings.topics import MappingSection, TopicSection
 
 Values: TypeAlias = Mapping[str, Any]
-"""Values by key, as the file would have them: durations as text, estimators as lists."""
+"""Values by key, in the notation of the file: durations as text, estimators as lists."""
 
 SIDES: Final = ("topics.predictions", "topics.labels")
 _WHOLE: Final = frozenset(
     f"{side}.{part}" for side in SIDES for part in ("format", "key_format", "mapping.kind")
 )
-"""Sections that are one setting."""
+"""Sections that count as one setting each."""
 _INSTANCE: Final = re.compile(r"\[[^\]]*\]")
 
 
 def keys() -> list[str]:
-    """Every key of the settings that a rule may be about, in the order of the model."""
+    """Return every key that a rule may be about, in the order of the settings."""
     return [*_keys(Settings, "")]
 
 
@@ -42,7 +42,7 @@ def _keys(model: type[BaseModel], before: str) -> Iterator[str]:
             yield from _keys(TopicSection, f"{key}.")
             continue
         if key.endswith(".name") and key.removesuffix(".name") in SIDES:
-            continue  # it distinguishes topics
+            continue  # part of the key, not a setting
         inner = None if key in _WHOLE else _section(field.annotation)
         if inner is None or _may_be_none(field.annotation):
             yield key
@@ -51,7 +51,7 @@ def _keys(model: type[BaseModel], before: str) -> Iterator[str]:
 
 
 def _section(annotation: Any) -> type[BaseModel] | None:
-    """The one section that a key holds; None for any other value, lists of sections included."""
+    """Return the section that is the value of a key; None for other values and for lists of sections."""
     if isinstance(annotation, type):
         return annotation if issubclass(annotation, BaseModel) else None
     if not _may_be_none(annotation):
@@ -68,12 +68,12 @@ def _may_be_none(annotation: Any) -> bool:
 
 
 def rule_key(key: str) -> str:
-    """Key of the rule about a key: without names of topics and numbers of mappings."""
+    """Return the key of the rule about a key: without names of topics and numbers of mappings."""
     return _INSTANCE.sub("", key).replace(".mappings.", ".mapping.")
 
 
 def values_of(settings: Settings) -> dict[str, Any]:
-    """Values of all keys, by key; of a section that may be left out, `on` or None."""
+    """Return the values of all keys by key; for a section that may be null, `on` or None."""
     found: dict[str, Any] = {}
     _collect(settings, "", settings.model_dump(mode="json"), found)
     return found

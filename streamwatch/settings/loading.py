@@ -1,4 +1,4 @@
-"""Settings read, merged and checked."""
+"""Loading of the settings: file, environment and overrides are read, merged and checked."""
 
 from __future__ import annotations
 
@@ -10,10 +10,6 @@ from typing import Any
 
 import yaml
 from pydantic import ValidationError
-from pydantic.fields import FieldInfo
-from pydantic_settings import (
-    PydanticBaseSettingsSource,
-)
 
 from streamwatch.settings.faults import (
     LISTS_OF_SECRETS,
@@ -26,33 +22,33 @@ from streamwatch.settings.faults import (
 )
 from streamwatch.settings.settings import Settings
 
-# YAML as settings need it: mappings, lists and plain values; nothing that refers, expands or constructs.
+# A subset of YAML: mappings, lists and plain values, without aliases, anchors and tags.
 #
-# Each event of a text is looked at before anything is built of it, so that what is refused costs nothing.
-# An error names a line and a kind of fault, never a word of the text: the word may be a secret.
+# Each event of the parser is checked before a value is built from it, so hostile texts are refused early.
+# Errors name a line and a kind of fault, but quote nothing of the text, which may be a secret.
 
 
 MAX_CHARACTERS = 131_072
 MAX_DEPTH = 24
-"""Mappings and lists inside each other; the settings need 8."""
+"""Most nested mappings and lists; settings need 8."""
 MAX_VALUES = 20_000
-"""Keys and plain values of a text; to read more takes seconds, and no settings have a tenth of them."""
+"""Most keys and plain values of a text: parsing more takes seconds, and settings have less than 2,000."""
 _QUOTED = re.compile(r"'([^']*)'")
 _HARMLESS = re.compile(r"<[a-z ]+>|[,\]}:?-]")
 
 
-class YamlRefused(ValueError):  # noqa: N818 - it names what is the case
-    """The text is no YAML, or more of it than settings need; the message holds nothing of the text."""
+class YamlRefused(ValueError):  # noqa: N818 - the name says what happened
+    """The text is not valid YAML, or not in the allowed subset; the message quotes nothing of the text."""
 
 
 def parse(text: str) -> Any:
-    """Parse a text.
+    """Parse a text in the allowed subset of YAML.
 
     Raises
     ------
     YamlRefused
-        Syntax, aliases, anchors, tags, a key twice in one mapping (YAML 1.2, §3.2.1.1: of two `monitors`
-        sections one would be ignored), nesting beyond `MAX_DEPTH`, or more than `MAX_VALUES` or
+        For faulty syntax, aliases, anchors, tags, a repeated key in a mapping (YAML 1.2, §3.2.1.1: one of two
+        `monitors` sections would be ignored), nesting beyond `MAX_DEPTH`, or a text beyond `MAX_VALUES` or
         `MAX_CHARACTERS`.
     """
     if len(text) > MAX_CHARACTERS:
@@ -69,7 +65,7 @@ def parse(text: str) -> Any:
 
 
 class _PlainLoader(yaml.SafeLoader):
-    """A safe loader that refuses what refers, expands or constructs as soon as it comes to it."""
+    """Safe loader that refuses everything outside of the allowed subset at the parser's first event of it."""
 
     def __init__(self, text: str) -> None:
         super().__init__(text)
@@ -112,7 +108,7 @@ class _PlainLoader(yaml.SafeLoader):
 
 
 def _problem(error: yaml.YAMLError) -> str:
-    """The library's own words where they quote signs of YAML only."""
+    """Return the library's message if it quotes only punctuation of YAML, else a general one."""
     problem = str(getattr(error, "problem", None) or "")
     if problem and all(_HARMLESS.fullmatch(quoted) for quoted in _QUOTED.findall(problem)):
         return problem
@@ -123,38 +119,19 @@ def _at(mark: Any) -> str:
     return f" (line {mark.line + 1}, column {mark.column + 1})" if mark else ""
 
 
-# Layers of settings, the strongest first: command line, environment, file, defaults.
-
-
 ENV_PREFIX = "STREAMWATCH__"
 
 
-class Environment(PydanticBaseSettingsSource):
-    """`STREAMWATCH__KAFKA__CLIENT_ID=…`: every variable with the prefix, so that a typo is noticed."""
+def variables(environ: Mapping[str, str]) -> dict[str, list[str]]:
+    """Return the path of the key that each variable with the prefix sets, by name of the variable.
 
-    def __init__(self, environ: Mapping[str, str]) -> None:
-        super().__init__(Settings)
-        self.environ = environ
-
-    def get_field_value(self, field: FieldInfo, field_name: str) -> tuple[Any, str, bool]:
-        """One top-level section."""
-        del field
-        return self().get(field_name), field_name, False
-
-    def variables(self) -> dict[str, list[str]]:
-        """Variable → path of the key it sets."""
-        return {
-            name: name.removeprefix(ENV_PREFIX).lower().split("__")
-            for name in sorted(self.environ)
-            if name.upper().startswith(ENV_PREFIX)
-        }
-
-    def __call__(self) -> dict[str, Any]:
-        """All of them as nested mappings."""
-        tree: dict[str, Any] = {}
-        for name, path in self.variables().items():
-            plant(tree, path, self.environ[name], f"environment variable {name}")
-        return tree
+    `STREAMWATCH__KAFKA__CLIENT_ID` sets `kafka.client_id`; misspelt variables are included, to be refused.
+    """
+    return {
+        name: name.removeprefix(ENV_PREFIX).lower().split("__")
+        for name in sorted(environ)
+        if name.upper().startswith(ENV_PREFIX)
+    }
 
 
 def layers_of(
@@ -163,12 +140,12 @@ def layers_of(
     environ: Mapping[str, str] | None,
     otherwise: Mapping[str, Any] | None,
 ) -> list[Layer]:
-    """Layers of settings, the strongest first."""
-    environment = Environment(os.environ if environ is None else environ)
+    """Read the layers of settings, the strongest first: overrides, environment, file, `otherwise`."""
+    environ = os.environ if environ is None else environ
     layers: list[Layer] = [_override(text) for text in reversed(overrides)]
-    for name, path in environment.variables().items():
+    for name, path in variables(environ).items():
         tree: dict[str, Any] = {}
-        plant(tree, path, environment.environ[name], f"environment variable {name}")
+        plant(tree, path, environ[name], f"environment variable {name}")
         layers.append(Layer(f"environment variable {name}", tree))
     if file is not None:
         layers.append(Layer(str(file), _read(file)))
@@ -178,7 +155,7 @@ def layers_of(
 
 
 def merged(strongest_first: Iterable[Mapping[str, Any]]) -> dict[str, Any]:
-    """One tree of several: mappings are merged key by key, anything else is replaced as a whole."""
+    """Merge trees: mappings key by key; of other values the first, strongest one counts."""
     result: dict[str, Any] = {}
     for values in strongest_first:
         for key, value in values.items():
@@ -190,7 +167,13 @@ def merged(strongest_first: Iterable[Mapping[str, Any]]) -> dict[str, Any]:
 
 
 def plant(tree: dict[str, Any], path: Sequence[str], text: str, origin: str) -> None:
-    """Set one key of a nested mapping from text; `[…]` and `{…}` are YAML, anything else is itself."""
+    """Set the key at a path of a nested mapping to a text, which is parsed as YAML if it begins with [ or {.
+
+    Raises
+    ------
+    SettingsError
+        If the YAML is faulty, or a step of the path is a value; names `origin`.
+    """
     shown = ".".join(step_text(step) for step in path[:MAX_DEPTH])
     if len(path) > MAX_DEPTH:
         raise SettingsError(f"{shown}… in {origin}: nested deeper than {MAX_DEPTH}")
@@ -211,7 +194,7 @@ def _override(text: str) -> Layer:
     path, equals, value = text.partition("=")
     steps = path.strip().split(".")
     if not equals or not path.strip():
-        # Whoever forgets the sign may have written the value next to the key.
+        # Without the sign, the text may contain a value, which may be a secret.
         known = steps[0] in Settings.model_fields and all(re.fullmatch(r"[a-z_]+", step) for step in steps)
         hidden = not known or any(is_secret(step) for step in steps[:-1])
         raise SettingsError(
@@ -242,7 +225,7 @@ def _read(file: Path) -> dict[str, Any]:
     if not isinstance(values, dict) or not all(isinstance(key, str) for key in values):
         raise SettingsError(f"{file}: expected a mapping of sections such as kafka and topics")
     if values and not values.keys() & Settings.model_fields.keys():
-        # Some other file, whose words may be secret, while an unknown key is named.
+        # Probably another kind of file, whose keys may be secret.
         known = ", ".join(sorted(Settings.model_fields))
         raise SettingsError(f"{file}: expected sections of {known}; got none of them")
     return values
@@ -259,18 +242,18 @@ def load(
     Parameters
     ----------
     file
-        The YAML file; None where environment and command line say everything.
+        The YAML file; None: only environment and overrides.
     overrides
-        `section.key=value`, strongest; a value starting with `[` or `{` is YAML.
+        Texts `section.key=value`, the strongest layer; a value beginning with `[` or `{` is YAML.
     environ
-        The environment; the process's own by default.
+        The environment; None: that of the process.
     otherwise
         Values of keys that are set nowhere, for commands that need no Kafka.
 
     Raises
     ------
     SettingsError
-        Naming every faulty key, its origin, what was expected and what was found.
+        If a key is faulty; names every such key, its origin, and the expected and the found value.
     """
     layers = layers_of(file, overrides, environ, otherwise)
     try:
@@ -286,7 +269,7 @@ def load_used(
     otherwise: Mapping[str, Any],
     environ: Mapping[str, str] | None = None,
 ) -> tuple[Settings, Sequence[str]]:
-    """Read settings of which only some sections are used: faults in others are no errors.
+    """Load settings for a command that uses only some sections: faults in other sections are no errors.
 
     Parameters
     ----------
@@ -295,19 +278,18 @@ def load_used(
     used
         Names of the sections that are used.
     otherwise
-        Values of keys that are set nowhere, and of a faulty section that is not used; other keys have their
-        defaults.
+        Values of keys that are set nowhere, and those of faulty sections that are not used; their other keys
+        have the defaults.
 
     Returns
     -------
-    tuple
-        The settings, and the lines of the faults that were passed over.
+    tuple[Settings, Sequence[str]]
+        The settings, and the lines of the ignored faults.
 
     Raises
     ------
     SettingsError
-        Naming every faulty key of the sections used, and every key that is no section: it may be one of those
-        that are used, misspelt.
+        If a key of a used section is faulty, or a top-level key is unknown, as it may be a misspelt section.
     """
     layers = layers_of(file, overrides, environ, otherwise)
     try:

@@ -35,7 +35,7 @@ RESERVED: Final = frozenset(
         "value",
     )
 )
-"""Labels that series and alerts have of themselves."""
+"""Names of labels that series and alerts already have."""
 _MOST_BYTES: Final = 128
 
 

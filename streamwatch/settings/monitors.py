@@ -1,4 +1,4 @@
-"""The `monitors` section: what is estimated for every model, and when it raises an alarm."""
+"""The `monitors` section: estimators, detectors and comparisons of models."""
 
 from __future__ import annotations
 
@@ -43,8 +43,6 @@ from streamwatch.core.specs import (
 from streamwatch.settings.sections import Section
 from streamwatch.settings.values import Bounded, counted
 
-# `monitors.comparisons`: which models are compared with which.
-
 
 class ComparisonSection(Section):
     """Models to compare: a champion with its challengers, or pairs."""
@@ -69,7 +67,7 @@ class ComparisonSection(Section):
 
 
 def comparison_specs(comparisons: Sequence[ComparisonSection]) -> tuple[ComparisonSpec, ...]:
-    """Comparisons that are asked for; a name is a pattern that matches it alone."""
+    """Convert the section to specs, in which the names of pairs are patterns that match only them."""
     specs: list[ComparisonSpec] = []
     for comparison in comparisons:
         if comparison.champion is not None:
@@ -83,11 +81,10 @@ def _literal(name: str) -> str:
     return re.sub(r"([*?[])", r"[\1]", name)
 
 
-# Lists of estimators in the file, `[landmark, fading: {alpha: 0.99}]`, made from the catalogue's tables.
+# Lists of estimators such as `[landmark, fading: {alpha: 0.99}]`, generated from the catalogue.
 #
-# An entry is the name of a kind, or the name with its parameters; what is read is the core's specification
-# of it. Names, parameters, ranges, defaults and explanations are the catalogue's: what is added there is
-# known here.
+# An entry is the name of a kind, or a mapping of the name to parameters, and is read as the core's spec of
+# the kind. Names, parameters, ranges, defaults and descriptions are those of the catalogue.
 
 
 class Within:
@@ -114,19 +111,19 @@ class Within:
 
 
 class Generated(Section, use_attribute_docstrings=False):
-    """Base of sections made from tables: their keys bring their descriptions, no source is searched."""
+    """Base of generated sections, whose descriptions are given, not read from docstrings in the source."""
 
 
 class Parameters(Generated):
     """Parameters of one estimator."""
 
     def values(self) -> dict[str, Any]:
-        """Return the values for the specification."""
+        """Return the arguments of the kind's spec."""
         return self.model_dump()
 
 
 def parameters_of(entry: Entry, base: type[Parameters] = Parameters) -> type[Parameters]:
-    """Make the section of a kind's parameters; keys that `base` defines already are taken from it."""
+    """Make the section of a kind's parameters, as a subclass of `base`."""
     hints = get_type_hints(entry.spec)
     by_name = {parameter.name: parameter for parameter in entry.parameters}
     keys: dict[str, Any] = {}
@@ -144,7 +141,7 @@ def parameters_of(entry: Entry, base: type[Parameters] = Parameters) -> type[Par
 
 
 def _written(entry: Entry, base: type[Parameters]) -> type[Section]:
-    """`fading: {alpha: 0.99}`: a mapping whose only key is the kind."""
+    """Make the section of an entry `kind: {parameters}`, such as `fading: {alpha: 0.99}`."""
     section = parameters_of(entry, base)
     title = section.__name__.removesuffix("Section")
     key: dict[str, Any] = {entry.name: (section, ...)}
@@ -152,14 +149,14 @@ def _written(entry: Entry, base: type[Parameters]) -> type[Section]:
 
 
 class OneOf:
-    """An entry of a list, for `Annotated[ForgettingSpec, OneOf(MECHANISMS)]`.
+    """Type of an entry of a list, for `Annotated[ForgettingSpec, OneOf(MECHANISMS)]`.
 
     Parameters
     ----------
     entries
-        The kinds there are.
+        Kinds to choose from.
     bases
-        By kind, a section whose keys it has beside its parameters.
+        Base class of the section of parameters by kind, for further keys; `Parameters` if not given.
     """
 
     def __init__(self, entries: Sequence[Entry], bases: Mapping[str, type[Parameters]] | None = None) -> None:
@@ -169,7 +166,7 @@ class OneOf:
             for entry in entries
             if fields(entry.spec)
         }
-        """Section of an entry with parameters (`{kind: {…}}`), by kind; others have none."""
+        """Section of an entry `{kind: {…}}` by kind, for kinds with parameters."""
 
     def __get_pydantic_core_schema__(self, source: Any, handler: GetCoreSchemaHandler) -> CoreSchema:
         del source
@@ -186,21 +183,21 @@ class OneOf:
         )
 
     def _spec(self, entry: str | Section) -> object:
-        """The specification an entry stands for; a bare name has the defaults."""
+        """Convert an entry to its spec; a bare name has the defaults."""
         if isinstance(entry, str):
             return self._entries[entry].spec()
         name = next(iter(type(entry).model_fields))
         return self._entries[name].spec(**getattr(entry, name).values())
 
     def shown(self, spec: object) -> Any:
-        """Form in which a specification is written in the file."""
+        """Convert a spec to its entry in the file."""
         entry = next(e for e in self._entries.values() if e.spec is type(spec))
         values = {f.name: getattr(spec, f.name) for f in fields(entry.spec)}
         return {entry.name: values} if values else entry.name
 
 
 class OneOrMore:
-    """Parameters of one estimator, or a list of such, or null for none; read as a tuple of specifications.
+    """Type of one mapping of parameters, a list of them, or null for none; read as a tuple of specs.
 
     For `Annotated[tuple[DriftWeightedSpec, ...], OneOrMore(entry)]`.
     """
@@ -228,12 +225,12 @@ class OneOrMore:
         return tuple(self._entry.spec(**section.values()) for section in sections)
 
     def shown(self, specs: Sequence[object]) -> Any:
-        """Form in which they are written in the file."""
+        """Convert specs to their list in the file."""
         return [{f.name: getattr(spec, f.name) for f in fields(self._entry.spec)} for spec in specs]
 
 
 def listed(value: object) -> object:
-    """Return a list: empty for null, of one entry for a single one."""
+    """Return null as an empty list, a mapping as a list of it, and other values unchanged."""
     return [] if value is None else [value] if isinstance(value, dict) else value
 
 
@@ -246,7 +243,7 @@ def unwrapped(entry: object) -> object:
 
 
 def kind_of(entry: Any) -> str | None:
-    """Return the kind of an entry: the entry itself, or its only key."""
+    """Return the tag of an entry: `<kind> by name` for a text, the only key of a mapping; None for others."""
     if isinstance(entry, str):
         return f"{entry} by name"
     if isinstance(entry, dict):
@@ -254,20 +251,17 @@ def kind_of(entry: Any) -> str | None:
     return next(iter(type(entry).model_fields), None) if isinstance(entry, Section) else None
 
 
-# Detectors of some models only: the same ones with other parameters.
-
-
 ByModel: TypeAlias = dict[str, dict[str, dict[str, bool | int | float | str]]]
-"""Parameters by pattern of model, name of detector, and name of parameter."""
+"""Values by pattern of model, name of detector, and name of parameter."""
 
 
 def model_detectors(detectors: Sequence[DetectorSpec], by_model: ByModel) -> tuple[ModelDetectors, ...]:
-    """Detectors of the models of every pattern: those of all models but for the parameters given.
+    """Return the detectors for each pattern of model: those of all models, with the given parameters changed.
 
     Raises
     ------
     ValueError
-        A name is of no detector or parameter, or a value is out of its range.
+        If there is no such detector or parameter, or a value is out of its range.
     """
     return tuple(
         ModelDetectors(pattern, tuple(_changed(pattern, detector, given) for detector in detectors))
@@ -290,16 +284,13 @@ def _changed(pattern: str, detector: DetectorSpec, given: Mapping[str, Mapping[s
 
 
 def known(where: str, kind: str, given: Mapping[str, object], names: Sequence[str]) -> bool:
-    """Return True; raise ValueError for a name that is not among these."""
+    """Return True if all keys of `given` are in `names`; else raise ValueError with the nearest name."""
     for name in given:
         if name not in names:
             near = difflib.get_close_matches(name, names, n=1, cutoff=0.5)
             meant = f"did you mean {near[0]!r}?" if near else f"there are {', '.join(names) or 'none'}"
             raise ValueError(f"{where}: no {kind} is named {name!r}; {meant}")
     return True
-
-
-# Kinds of forgetting, detectors and drift weighting, as the settings list them.
 
 
 FORGETTING_KINDS = tuple(entry.name for entry in MECHANISMS)
@@ -330,7 +321,7 @@ class HalfLife(Parameters):
         return half_life
 
     def values(self) -> dict[str, Any]:
-        """Half-life h is alpha = 2^(-1/h)."""
+        """Return the arguments of the kind's spec; a half-life h gives alpha = 2^(-1/h)."""
         values = self.model_dump(exclude={"half_life"})
         return values if self.half_life is None else values | {"alpha": _alpha_of(self.half_life)}
 
@@ -342,9 +333,6 @@ def _alpha_of(half_life: float) -> float:
 FORGETTING = OneOf(MECHANISMS, {"fading": HalfLife})
 DETECTOR = OneOf(DETECTORS)
 DRIFT_WEIGHTED = OneOrMore(DRIFT_WEIGHTINGS[0])
-
-
-# Sections of what is estimated beside accuracy: segments, revisions, probabilities, early hints.
 
 
 _SEGMENTS = SegmentsSpec()
@@ -421,9 +409,6 @@ class EarlyHintsSection(Section):
         return self
 
 
-# Criterion by which models are judged: its name, or costs by true and predicted class.
-
-
 class CostsSection(Section):
     """Cost of every answer: lower is better, and gains are negative."""
 
@@ -440,7 +425,7 @@ class CostsSection(Section):
 
 
 BY_NAME, BY_COSTS = "utility by name", "utility by costs"
-"""Tags of the two forms of a utility: with them a fault names the form that was written, once."""
+"""Tags of the two forms of a utility, so that pydantic reports faults of the written form only."""
 
 
 def _form_of_utility(value: object) -> str:
@@ -607,7 +592,7 @@ class MonitorsSection(Section):
     @field_validator("detectors_by_model")
     @classmethod
     def _of_these_detectors(cls, by_model: ByModel, info: ValidationInfo) -> ByModel:
-        if "detectors" in info.data:  # or they are at fault themselves
+        if "detectors" in info.data:  # missing if the detectors themselves are faulty
             model_detectors(info.data["detectors"], by_model)
         return by_model
 

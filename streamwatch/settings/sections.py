@@ -29,14 +29,14 @@ Count = Annotated[int, Bounded(least=1)]
 
 
 class Section(BaseModel):
-    """A mapping of the file: frozen, and a key it does not know is an error."""
+    """A mapping of the file: frozen; unknown keys are errors."""
 
-    # `defer_build`: a section is compiled when it is first read, most of them within that which holds them.
+    # `defer_build`: a section's validator is built at its first use, usually as part of an outer section's.
     model_config = ConfigDict(extra="forbid", frozen=True, use_attribute_docstrings=True, defer_build=True)
 
 
 def readable(file: Path) -> Path:
-    """Check that a file can be read; what does not look like a path may be the secret itself."""
+    """Check that a file can be read; the error hides a text that may be a secret instead of a path."""
     try:
         with file.open("rb") as opened:
             opened.read(1)
@@ -55,7 +55,7 @@ def _looks_like_a_path(file: Path) -> bool:
 
 
 def encrypted(key_file: Path) -> bool:
-    """Tell whether a PEM file holds a private key with a password, which OpenSSL would ask a terminal for."""
+    """Return whether a PEM file has a private key with a password, which OpenSSL would ask a terminal for."""
     text = key_file.read_bytes()
     return b"-----BEGIN ENCRYPTED PRIVATE KEY" in text or b"Proc-Type: 4,ENCRYPTED" in text
 
@@ -64,7 +64,7 @@ ReadableFile = Annotated[Path, AfterValidator(readable)]
 
 
 def split(value: object) -> object:
-    """`a:9092,b:9092` and `[a:9092, b:9092]` say the same."""
+    """Split a text at commas; return other values unchanged."""
     return [part.strip() for part in value.split(",")] if isinstance(value, str) else value
 
 
@@ -121,12 +121,12 @@ class OAuthSection(Section):
 
     @property
     def complete(self) -> bool:
-        """Tell whether a token can be asked for."""
+        """Return whether URL, client id and secret are set."""
         secret = self.client_secret is not None or self.client_secret_file is not None
         return self.token_url is not None and self.client_id is not None and secret
 
     def read_secret(self) -> str | None:
-        """The client's secret, wherever it was given."""
+        """Return the client's secret, from its file if it is in one; None without a secret."""
         if self.client_secret is not None:
             return self.client_secret.get_secret_value()
         return _content(self.client_secret_file)
@@ -168,15 +168,15 @@ class SecuritySection(Section):
         if self.password is not None and self.password_file is not None:
             raise ValueError("give password or password_file, not both")
         if self.protocol.startswith("SASL"):
-            self._may_be_let_in()
+            self._require_credentials()
         elif self.mechanism in ("OAUTHBEARER", "AWS_MSK_IAM"):
             raise ValueError(f"mechanism {self.mechanism} needs protocol SASL_SSL, got {self.protocol}")
         if self.key_file is not None and self.key_password_file is None and encrypted(self.key_file):
             raise ValueError(f"the private key in {self.key_file} is encrypted: give key_password_file")
         return self
 
-    def _may_be_let_in(self) -> None:
-        """Check that what the mechanism needs is there."""
+    def _require_credentials(self) -> None:
+        """Check that the settings that the mechanism needs are set."""
         match self.mechanism:
             case "OAUTHBEARER":
                 if not self.oauth.complete:
@@ -196,11 +196,11 @@ class SecuritySection(Section):
                     raise ValueError(f"protocol {self.protocol} needs password_file, or password")
 
     def read_password(self) -> str | None:
-        """The SASL password, wherever it was given."""
+        """Return the SASL password, from its file if it is in one; None without a password."""
         return self.password.get_secret_value() if self.password else _content(self.password_file)
 
     def read_key_password(self) -> str | None:
-        """The password of the private key."""
+        """Return the password of the private key; None without one."""
         return _content(self.key_password_file)
 
 
@@ -209,7 +209,7 @@ def _content(file: Path | None) -> str | None:
 
 
 def started(text: object) -> object:
-    """Check the notation of a starting point; YAML may have read a timestamp or a number already."""
+    """Check the notation of `start_from`, which YAML may have parsed as a date; return it as text."""
     written = text.isoformat() if isinstance(text, date) else str(text).strip()
     if re.fullmatch(r"earliest|latest|-\d+(\.\d+)?(ms|[smhdw])|\d{9,16}", written):
         return written
@@ -263,7 +263,7 @@ class OnExpiry(Section):
 
 
 def assumed(value: object) -> object:
-    """Check the only two forms there are; a class written as number or boolean is its text."""
+    """Check that a value is `discard` or `{assume: <class>}`; classes as numbers or booleans become texts."""
     match value:
         case "discard" | OnExpiry():
             return value
@@ -337,9 +337,6 @@ class LogSection(Section):
     """Format of the log: json, pretty, or auto (pretty on a terminal, json elsewhere)."""
 
 
-# `folds`: how models that predict in folds are validated.
-
-
 class FoldsSection(Section):
     """k-fold distributed prequential validation: several copies of each model, distinguished by `fold`."""
 
@@ -356,9 +353,6 @@ class FoldsSection(Section):
         if self.k < 2 and self.scheme in ("cross-validation", "split-validation"):
             raise ValueError(f"k must be at least 2 under {self.scheme}, got {self.k}")
         return self
-
-
-# `outcomes`, `events`, `ledger`: topics that others read, and the record of what is in them.
 
 
 class OutcomesSection(Section):
@@ -389,9 +383,6 @@ class LedgerSection(Section):
     processes with the same one, the older ends, unless they are replicas (`standby.enabled`)."""
 
 
-# `standby`: a second daemon that takes over.
-
-
 class StandbySection(Section):
     """Several daemons with the same settings, of which one publishes and notifies (docs/how-to/standby)."""
 
@@ -404,9 +395,6 @@ class StandbySection(Section):
     `group.min.session.timeout.ms` says otherwise."""
 
 
-# `state`: where state lives between batches, and how often it is made durable.
-
-
 class BackupsSection(Section):
     """Copies of the open state: by `streamwatch state backup`, on SIGUSR1, or at intervals."""
 
@@ -414,7 +402,7 @@ class BackupsSection(Section):
     """Directory in which each backup becomes a directory of its own, from which a daemon can be started. On
     the file system of `state.directory` a backup takes little time and room. If not set, none are made."""
     interval: Annotated[Duration, Lasting("1m", "52w")] | None = None
-    """Time between backups. If not set, they are made when asked for only."""
+    """Time between backups. If not set, they are made only on request."""
     keep: Count = 3
     """Number of backups that are kept."""
     command: tuple[str, ...] = ()
@@ -444,9 +432,6 @@ class StateSection(Section):
     """Memory for entries of the join, at 110 bytes each; beyond it, the oldest entries are kept on disk."""
     backups: BackupsSection = BackupsSection()
     """Copies of the state while the daemon runs."""
-
-
-# `spark`: the same rules on Spark, for more events than one process takes.
 
 
 class SparkSection(Section):

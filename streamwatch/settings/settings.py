@@ -66,7 +66,7 @@ class Settings(BaseSettings):
         dotenv_settings: PydanticBaseSettingsSource,
         file_secret_settings: PydanticBaseSettingsSource,
     ) -> tuple[PydanticBaseSettingsSource, ...]:
-        """Only what it is given: `load` lays sources over each other, to know which is at fault."""
+        """Use arguments only: `load` merges file and environment itself, to name the origin of each fault."""
         del settings_cls, env_settings, dotenv_settings, file_secret_settings
         return (init_settings,)
 
@@ -81,5 +81,5 @@ def json_schema() -> dict[str, Any]:
     for definition in schema["$defs"].values():
         for field in definition.get("properties", {}).values():
             if field.get("pattern") == DURATION_PATTERN and isinstance(field.get("default"), int):
-                field["default"] = format_duration(field["default"])  # pydantic puts the parsed value here
+                field["default"] = format_duration(field["default"])  # pydantic has parsed it
     return schema

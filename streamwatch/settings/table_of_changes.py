@@ -1,7 +1,8 @@
-"""What a change of each setting does to a state that exists (docs/reference/changes).
+"""Consequences of a change of each setting for an existing state (docs/reference/changes).
 
-History of records is not kept, so a change is one of five things. The first case that applies to the old and
-the new value counts. A contract test holds `RULES` against the keys of the settings.
+As past records are not kept, there are five kinds of consequences (`Change`). For each key, the first case
+that applies to the old and the new value counts. A contract test compares `RULES` with the keys of the
+settings.
 """
 
 from __future__ import annotations
@@ -18,23 +19,25 @@ from streamwatch.settings.values import parse_duration
 
 
 class Change(StrEnum):
-    """Consequence for a state of another value of a setting."""
+    """Kind of consequence that a changed setting has for a state."""
 
     GOES_ON = "goes on"
-    """Nothing that is kept depends on it."""
+    """The content of the state does not depend on the setting."""
     FROM_NOW = "from now on"
-    """What was counted stays; what comes follows the new value."""
+    """Counts so far stay; records from now on follow the new value."""
     BEGINS_ANEW = "begins anew"
-    """A part begins with no outcomes, everything else goes on."""
+    """A part begins with no outcomes; the other parts continue."""
     CONVERTED = "converted at start"
+    """The content is converted when the state is opened."""
     REFUSED = "refused"
-    """`run` does not start; a command is named that helps."""
+    """`run` does not start; its error names a command that helps."""
 
 
 Scope: TypeAlias = Literal["estimators", "epoch"]
-"""What begins for the models that a change concerns: estimators with an evaluation epoch, or an epoch."""
+"""What begins for the models concerned: estimators together with an evaluation epoch, or only an epoch."""
 Needs: TypeAlias = Literal["waiting", "folds"]
-"""What a state must hold for a case to apply: anything that waits in the join, or predictions of folds."""
+"""What a state must contain for a case to apply: waiting predictions or labels, or waiting predictions of
+folds."""
 
 RESET_JOIN: Final = "streamwatch state reset --section join"
 RESET_ALL: Final = "streamwatch state reset --all"
@@ -47,20 +50,21 @@ def _always(before: Any, after: Any) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class Case:
-    """One of the things that a change of a setting can be."""
+    """Consequence of a change of a setting, and the condition under which it applies."""
 
     change: Change
     what: str
-    """What follows, for the person who changes it; continues the name of the change."""
+    """Consequence in words, which continue the name of the change."""
     when: str = ""
-    """In words, when it applies; empty: always."""
+    """Condition in words; empty: always."""
     applies: Callable[[Any, Any], bool] = _always
-    """Whether it applies to the old and the new value (of `keys.values_of`)."""
+    """(old value, new value), as in `values_of` → whether the case applies."""
     needs: Needs | None = None
+    """What the state must contain; None: anything."""
     command: str = ""
-    """With a refusal, the command that helps."""
+    """Command that helps if the change is refused."""
     scope: Scope | None = None
-    """What begins for the models that the setting concerns; None where models are not concerned."""
+    """What begins anew for the models concerned; None if no models are."""
 
 
 def _larger(before: Any, after: Any) -> bool:
@@ -72,7 +76,7 @@ def _size(value: Any) -> float:
 
 
 def _earlier(before: Any, after: Any) -> bool:
-    """Whether a start of reading lies before another, as far as that can be known."""
+    """Return whether `start_from` was moved back, as far as that can be known."""
     one, other = parse_start(before), parse_start(after)
     if other == "earliest" or one == "latest":
         return one != other
@@ -453,7 +457,7 @@ RULES: Final[Mapping[str, tuple[Case, ...]]] = MappingProxyType(
         **_going_on("log", "level", "format"),
     }
 )
-"""Cases by key of a rule (`keys.keys`), the first that applies counts."""
+"""Cases by key of a rule (`rule_key`); the first that applies counts."""
 
 _FORGOTTEN: Final = (
     "kafka.security.",
@@ -469,9 +473,9 @@ _FORGOTTEN: Final = (
     "spark.",
     "log.",
 )
-"""Keys of which a state remembers nothing: some are secret, and nothing that is kept depends on any."""
+"""Prefixes of keys that a state does not remember: some are secret, and its content depends on none."""
 
 
 def is_remembered(key: str) -> bool:
-    """Tell whether a state remembers the value of a key, to compare it at the next start."""
+    """Return whether a state stores the value of a key, to compare it at the next start."""
     return not key.startswith(_FORGOTTEN)

@@ -1,4 +1,4 @@
-"""The `topics` section: which topics carry predictions and labels, and where in a record each field lives."""
+"""The `topics` section: topics of predictions and labels, and the mapping of fields in their records."""
 
 from __future__ import annotations
 
@@ -35,12 +35,9 @@ from streamwatch.edge.decoders.texts import Written, steps_to
 from streamwatch.settings.sections import ReadableFile, Section
 from streamwatch.settings.values import Bounded, Duration, Lasting
 
-# The mapping of a topic's records: where each field of a prediction or label lives.
-
-
 _FIELD: Final = re.compile(r"(?!key$|topic$)[A-Za-z_]\w*")
 WRITTEN_AS: Final = ("path", "paths", "trimmed", "key_of", "score", "largest", "array")
-"""Tags of the forms in which a field is written; no keys of the file."""
+"""Tags of the forms of a field of a mapping, by which pydantic chooses a type; not keys of the file."""
 
 
 def checked_path(text: str) -> str:
@@ -50,14 +47,14 @@ def checked_path(text: str) -> str:
 
 
 def as_text(value: object) -> object:
-    """Classes written as numbers or booleans are meant as their text."""
+    """Convert a class written as a number or boolean to text (`true` → `"true"`)."""
     if isinstance(value, bool):
         return str(value).lower()
     return str(value) if isinstance(value, int) else value
 
 
 def path_of_several(text: str) -> str:
-    """Check the notation of one of several paths."""
+    """Check the notation of one of several paths, which may end in `?`."""
     parse_field_location(text.removesuffix(OPTIONAL))
     return text
 
@@ -88,7 +85,7 @@ class TrimmedSection(Section):
 
 
 def key_of_object(text: str) -> str:
-    """Check that a path is one of fields, whose names are wanted."""
+    """Check the notation of a path in `key_of`."""
     parse_paths(KeyOf(text))
     return text
 
@@ -102,13 +99,13 @@ class KeyOfSection(Section):
 
 
 def as_threshold(value: object) -> object:
-    """A number, also one written as text, or a path."""
+    """Check that a value is a number, a text of a number, which is converted, or a path."""
     if not isinstance(value, str):
         return value
     try:
         return float(value)
     except ValueError:
-        pass  # it is a path, or nothing
+        pass
     try:
         return checked_path(value)
     except ValueError:
@@ -154,7 +151,7 @@ class ScoreArraySection(Section):
 
 
 def form_of(value: Any) -> str | None:
-    """Name the form in which a field is written."""
+    """Return the tag of the form of a field (`WRITTEN_AS`); None for an unknown form."""
     if value is None or isinstance(value, str):
         return "path"
     if isinstance(value, list | tuple):
@@ -211,7 +208,7 @@ Scores = Annotated[_PathOrNone | _Array, _forms("a path or {array: path, classes
 
 WrittenPart: TypeAlias = str | TrimmedSection | KeyOfSection
 WrittenPaths: TypeAlias = WrittenPart | tuple[WrittenPart, ...]
-"""What makes one text, as settings have it."""
+"""Path or paths of a text in the notation of the settings."""
 
 
 @overload
@@ -219,7 +216,7 @@ def paths_written(written: WrittenPaths) -> Paths: ...
 @overload
 def paths_written(written: WrittenPaths | None) -> Paths | None: ...
 def paths_written(written: WrittenPaths | None) -> Paths | None:
-    """Give a path, or several, as decoders take them."""
+    """Convert paths of the settings to those of decoders."""
     if written is None:
         return None
     return tuple(map(_part, written)) if isinstance(written, tuple) else _part(written)
@@ -236,7 +233,7 @@ def _part(written: WrittenPart) -> Part:
 
 
 def as_texts(value: object) -> object:
-    """One text and a list of one say the same."""
+    """Return a value that is not a list as a list of it."""
     return value if isinstance(value, list | tuple) else [value]
 
 
@@ -247,7 +244,7 @@ Texts = Annotated[
 
 
 def as_paths(value: object) -> object:
-    """Read a list of fields as name → path: `country` and `value.country` are the same."""
+    """Convert a list of fields or paths to name → path; `country` and `value.country` give the same."""
     if not isinstance(value, list | tuple):
         return value
     paths: dict[str, str] = {}
@@ -263,7 +260,7 @@ def as_paths(value: object) -> object:
 
 
 def named_segments(segments: dict[str, str]) -> dict[str, str]:
-    """Check the names of segments, which become values of a label."""
+    """Check the names of segments, which become label values of metrics."""
     for name in segments:
         if not is_plain(name):
             raise ValueError(f"a segment's name must be 1 to 128 bytes without control characters: {name!r}")
@@ -355,9 +352,6 @@ class MappingSection(Section):
         return self
 
 
-# A topic's `format`, and `schema_registry`: where schemas of formats that need one come from.
-
-
 OWN_KEYS: Mapping[str, tuple[str, ...]] = MappingProxyType(
     {
         "json": (),
@@ -367,19 +361,19 @@ OWN_KEYS: Mapping[str, tuple[str, ...]] = MappingProxyType(
         "text": (),
     }
 )
-"""Formats, and the keys that each takes."""
+"""Keys that each format allows beside `type`."""
 FORMATS = tuple(OWN_KEYS)
 
 
 def one_format(text: object) -> object:
-    """Check the name of a format; the error names what there is to choose from."""
+    """Check the name of a format; the error lists the choices."""
     if text not in FORMATS:
         raise ValueError(f"expected one of {', '.join(FORMATS)}, got {text!r}")
     return text
 
 
 def typed(value: object) -> object:
-    """`avro` and `{type: avro}` say the same."""
+    """Convert `avro` to `{type: avro}`."""
     return {"type": value} if isinstance(value, str) else value
 
 
@@ -419,7 +413,7 @@ class FormatSection(Section):
         return self
 
     def read_schema(self) -> str | None:
-        """The schema in the file; None without one."""
+        """Return the content of `schema_file`; None without one."""
         return None if self.schema_file is None else self.schema_file.read_text(encoding="utf-8")
 
 
@@ -467,11 +461,11 @@ class SchemaRegistrySection(Section):
         return self
 
     def read_password(self) -> str | None:
-        """The password, wherever it was given."""
+        """Return the password, from its file if it is in one; None without a password."""
         return self.password.get_secret_value() if self.password else _line(self.password_file)
 
     def read_token(self) -> str | None:
-        """The bearer token."""
+        """Return the bearer token; None without one."""
         return _line(self.token_file)
 
 
@@ -484,17 +478,17 @@ NAMESPACE = r"^[A-Za-z0-9._-]{0,64}$"
 
 
 def listed(value: object) -> object:
-    """`one` and `[one]` say the same."""
+    """Return a topic that is not in a list as a list of it."""
     return [value] if isinstance(value, str | dict) else value
 
 
 def named(value: object) -> object:
-    """A topic written as plain name has default field names."""
+    """Convert the name of a topic to `{name: …}`, which has default field names."""
     return {"name": value} if isinstance(value, str) else value
 
 
 def one_envelope(text: object) -> object:
-    """Check the name of an envelope; the error names what there is to choose from."""
+    """Check the name of an envelope; the error lists the choices."""
     if text is not None and text not in ENVELOPES:
         raise ValueError(f"expected one of {', '.join(ENVELOPES)}, got {text!r}")
     return text
@@ -508,7 +502,7 @@ def one_namespace(text: str) -> str:
 
 
 def path_of_texts(text: str) -> str:
-    """Check that a path may hold a text."""
+    """Check that a path of `decode` leads to one text."""
     steps_to(text)
     return text
 
@@ -566,7 +560,7 @@ class TopicSection(Section):
 
     @property
     def all_mappings(self) -> tuple[MappingSection, ...]:
-        """Every mapping of the topic, one at least."""
+        """All mappings of the topic, at least one."""
         return self.mappings or (self.mapping,)
 
 

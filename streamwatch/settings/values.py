@@ -1,4 +1,4 @@
-"""Values of settings with bounds: durations as people write them, and numbers."""
+"""Types of settings with bounds: durations such as `1h30m`, and numbers."""
 
 from __future__ import annotations
 
@@ -14,21 +14,18 @@ from pydantic import (
 )
 from pydantic_core import CoreSchema, core_schema
 
-# Durations as people write them: `30s`, `14d`, `1h30m`; milliseconds inside.
-
-
 _UNITS = {"w": 604_800_000, "d": 86_400_000, "h": 3_600_000, "m": 60_000, "s": 1_000, "ms": 1}
 _PART = re.compile(r"(\d+(?:\.\d+)?)(ms|[wdhms])")
 PATTERN = r"^(\d+(\.\d+)?(ms|[wdhms]))+$"
 
 
 def parse_duration(text: object) -> int:
-    """Milliseconds of a duration such as `30s`, `14d` or `1h30m` (units ms, s, m, h, d, w).
+    """Convert a duration such as `30s`, `14d` or `1h30m` (units ms, s, m, h, d, w) to milliseconds.
 
     Raises
     ------
     ValueError
-        Anything else, a bare number included: nobody knows which unit it is in.
+        For anything else, including numbers without a unit other than 0.
     """
     if isinstance(text, str) and re.fullmatch(PATTERN, text):
         return round(sum(float(number) * _UNITS[unit] for number, unit in _PART.findall(text)))
@@ -38,7 +35,7 @@ def parse_duration(text: object) -> int:
 
 
 def format_duration(milliseconds: int) -> str:
-    """Shortest way to write a duration: `14d`, `1h30m`, `250ms`."""
+    """Write milliseconds as the shortest duration: `14d`, `1h30m`, `250ms`."""
     if milliseconds % _UNITS["w"] == 0 and milliseconds >= 10 * _UNITS["w"]:
         return f"{milliseconds // _UNITS['w']}w"
     parts: list[str] = []
@@ -74,11 +71,8 @@ class Lasting:
         return milliseconds
 
 
-# Numbers with bounds, worded once for both the error message and the JSON Schema.
-
-
 def counted(value: object) -> object:
-    """Refuse `true` and `yes`, which would pass for 1."""
+    """Return a value unless it is a boolean, which pydantic would take for a number; raises ValueError."""
     if isinstance(value, bool):
         raise ValueError(f"expected a number, got {str(value).lower()}")  # noqa: TRY004 - pydantic's way
     return value
@@ -90,11 +84,11 @@ class Bounded:
     Parameters
     ----------
     noun
-        What the number is called in an error; empty where its key says it.
+        Name of the number in an error; empty if its key suffices.
     least, most
-        Closed ends.
+        Included ends of the range.
     above, below
-        Open ends.
+        Excluded ends of the range.
     """
 
     def __init__(

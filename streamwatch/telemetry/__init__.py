@@ -1,8 +1,7 @@
 """The daemon's own internal events: one named event = one log line + one counter.
 
 An internal event is a frozen dataclass named NounVerbed. `Telemetry.emit` writes it to stderr (JSON when
-stderr is not a terminal) and counts it. Fields are coordinates, names and numbers, never what a record
-contains.
+stderr is not a terminal) and counts it. Fields are positions, names and numbers, never contents of records.
 """
 
 from __future__ import annotations
@@ -31,7 +30,6 @@ from streamwatch.telemetry.events import (
     KafkaRecovered,
     KernelCompiling,
     KernelReady,
-    ModelRetired,
     ModelStateDiscarded,
     NameTableFull,
     NothingJoins,
@@ -121,7 +119,6 @@ __all__ = [
     "Level",
     "LibraryFailed",
     "LibraryWarned",
-    "ModelRetired",
     "ModelStateDiscarded",
     "NameTableFull",
     "NothingJoins",

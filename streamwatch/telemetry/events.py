@@ -1,4 +1,4 @@
-"""Internal events of the daemon, by what they are about: reading, state, alarms, the process."""
+"""Internal events of the daemon about alarms, the process, reading, publishing, models and state."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import ClassVar
 
 from streamwatch.telemetry.writer import InternalEvent, Level
 
-# Internal events of alarms: that they were raised, and how telling people of them went.
+# Internal events of alarms and notifications.
 
 
 @dataclass(frozen=True)
@@ -27,10 +27,10 @@ class AlarmRaised(InternalEvent):
 
 @dataclass(frozen=True)
 class VerdictChanged(InternalEvent):
-    """Report that a model is better or worse than no change, or no longer shown to be either.
+    """A model is now better or worse than no change, or no longer shown to be either.
 
-    By cohorts of prediction time (`basis`), it may be the majority that it is worse than, better is than
-    both, and the status is early, confirmed or retracted.
+    With the `basis` cohorts, `better` means better than no change and the majority, `worse` is about
+    `opponent`, one of both, and `status` is early, confirmed or retracted.
     """
 
     level: ClassVar[Level] = "warning"
@@ -48,7 +48,7 @@ class VerdictChanged(InternalEvent):
 
 @dataclass(frozen=True)
 class NotificationSent(InternalEvent):
-    """A receiver has taken a notification of an alarm."""
+    """A receiver accepted a notification of an alarm."""
 
     sampled_by: ClassVar[str | None] = "receiver"
     receiver: str
@@ -59,7 +59,7 @@ class NotificationSent(InternalEvent):
 
 @dataclass(frozen=True)
 class NotificationFailed(InternalEvent):
-    """A receiver did not take a notification; it is tried again."""
+    """A receiver did not accept a notification; it is sent again."""
 
     level: ClassVar[Level] = "warning"
     sampled_by: ClassVar[str | None] = "receiver"
@@ -73,7 +73,7 @@ class NotificationFailed(InternalEvent):
 
 @dataclass(frozen=True)
 class NotificationDropped(InternalEvent):
-    """A notification was given up: the receiver refused it, or could not be reached for too long."""
+    """A notification was dropped: the receiver refused it, or could not be reached for too long."""
 
     level: ClassVar[Level] = "error"
     sampled_by: ClassVar[str | None] = "receiver"
@@ -89,7 +89,7 @@ class NotificationDropped(InternalEvent):
 
 @dataclass(frozen=True)
 class ReceiverGone(InternalEvent):
-    """A receiver answered that it exists no more: nothing is sent to it until the next start."""
+    """A receiver answered that it no longer exists: nothing is sent to it until the next start."""
 
     level: ClassVar[Level] = "error"
     receiver: str
@@ -97,30 +97,30 @@ class ReceiverGone(InternalEvent):
     reason: str
 
 
-# Internal events of the process: its start, its stop, what it serves.
+# Internal events of the process and its HTTP server.
 
 
 @dataclass(frozen=True)
 class Started(InternalEvent):
-    """The process is up and its settings are good."""
+    """The process has started, with valid settings."""
 
     version: str
 
 
 @dataclass(frozen=True)
 class KernelCompiling(InternalEvent):
-    """The estimators are loaded, or compiled at a first start: minutes, once; a cache serves later starts.
+    """The estimators are being loaded from the cache, or compiled at a first start, which may take minutes.
 
-    Logged at the start, and every ten seconds while the compiler is at work.
+    Logged at the start, and every ten seconds until `KernelReady`.
     """
 
     seconds: float = 0.0
-    """Since the start of it."""
+    """Time since the beginning of it."""
 
 
 @dataclass(frozen=True)
 class KernelReady(InternalEvent):
-    """The estimators are compiled."""
+    """The estimators are compiled or loaded."""
 
     seconds: float
 
@@ -134,7 +134,7 @@ class StartedServing(InternalEvent):
 
 @dataclass(frozen=True)
 class HttpExposed(InternalEvent):
-    """The HTTP server can be read by more clients than was perhaps meant; `weakness` says what to change."""
+    """More clients than intended may read from the HTTP server; `weakness` says what to change."""
 
     level: ClassVar[Level] = "warning"
     address: str
@@ -143,7 +143,7 @@ class HttpExposed(InternalEvent):
 
 @dataclass(frozen=True)
 class HttpClientRefused(InternalEvent):
-    """An HTTP client was refused or cut off: too many, too slow, too large, or no HTTP."""
+    """An HTTP client was refused or disconnected: too many, too slow, too large, or not HTTP."""
 
     level: ClassVar[Level] = "warning"
     sampled_by: ClassVar[str | None] = "reason"
@@ -153,7 +153,7 @@ class HttpClientRefused(InternalEvent):
 
 @dataclass(frozen=True)
 class SeriesDropped(InternalEvent):
-    """Other series are left out of `/metrics` than before: `dropped` in all, by part, of `models` models."""
+    """The series left out of `/metrics` have changed: now `dropped` series of `models` models."""
 
     level: ClassVar[Level] = "warning"
     sampled_by: ClassVar[str | None] = "max_series"
@@ -166,14 +166,14 @@ class SeriesDropped(InternalEvent):
 
 @dataclass(frozen=True)
 class Stopping(InternalEvent):
-    """A signal asked to stop: the batch at hand is finished first."""
+    """A stop was requested by a signal; the current batch is finished first."""
 
     signal: str
 
 
 @dataclass(frozen=True)
 class Stopped(InternalEvent):
-    """The daemon has stopped: everything read was evaluated and the last report is out."""
+    """The daemon has stopped; what it evaluated is committed."""
 
     records: int
     seconds: float
@@ -192,7 +192,7 @@ class TopicsAssigned(InternalEvent):
 
 @dataclass(frozen=True)
 class BatchWritten(InternalEvent):
-    """The Spark job wrote the results of a batch, in one transaction that took so long."""
+    """The Spark job wrote the results of a batch in one transaction."""
 
     batch: int
     end_ms: int
@@ -204,7 +204,7 @@ class BatchWritten(InternalEvent):
 
 @dataclass(frozen=True)
 class KafkaLost(InternalEvent):
-    """The brokers cannot be reached or refuse to serve; reading resumes by itself."""
+    """The brokers cannot be reached or refuse requests; reading resumes by itself."""
 
     level: ClassVar[Level] = "warning"
     error: str
@@ -213,7 +213,7 @@ class KafkaLost(InternalEvent):
 
 @dataclass(frozen=True)
 class KafkaRecovered(InternalEvent):
-    """The brokers answer again; reading resumed where it stood."""
+    """The brokers answer again; reading resumed at the same positions."""
 
     after_seconds: float
 
@@ -228,7 +228,7 @@ class OffsetsNotCommitted(InternalEvent):
 
 @dataclass(frozen=True)
 class PositionLost(InternalEvent):
-    """The log no longer holds the next offset (retention, truncation): reading went on at another one."""
+    """The log no longer has the next offset (retention, truncation): reading continues at another one."""
 
     level: ClassVar[Level] = "error"
     topic: str
@@ -240,7 +240,7 @@ class PositionLost(InternalEvent):
 
 @dataclass(frozen=True)
 class BatchSkipped(InternalEvent):
-    """A batch of records cannot be read, whoever tries: reading goes on after it."""
+    """A batch of records cannot be decoded by any client: reading continues after it."""
 
     level: ClassVar[Level] = "error"
     topic: str
@@ -253,7 +253,7 @@ class BatchSkipped(InternalEvent):
 
 @dataclass(frozen=True)
 class FetchFailed(InternalEvent):
-    """Fetching one partition fails repeatedly; the others are read on, and it is tried again."""
+    """Fetching a partition fails repeatedly; it is retried, and the other partitions are read meanwhile."""
 
     level: ClassVar[Level] = "warning"
     sampled_by: ClassVar[str | None] = "error"
@@ -266,7 +266,7 @@ class FetchFailed(InternalEvent):
 
 @dataclass(frozen=True)
 class PositionUnverified(InternalEvent):
-    """The last record delivered is gone from the log (retention, compaction), so it vouches for nothing."""
+    """The last evaluated record is gone (retention, compaction), so the log's identity is unverified."""
 
     topic: str
     partition: int
@@ -275,7 +275,7 @@ class PositionUnverified(InternalEvent):
 
 @dataclass(frozen=True)
 class PartitionLeftBehind(InternalEvent):
-    """Others wait no longer for a partition that was at its end; what it delivers later is out of order."""
+    """Other partitions no longer wait for one that was at its end; its later records are out of order."""
 
     level: ClassVar[Level] = "warning"
     topic: str
@@ -284,9 +284,9 @@ class PartitionLeftBehind(InternalEvent):
 
 @dataclass(frozen=True)
 class NameTableFull(InternalEvent):
-    """So many names of a kind (models, classes, segments) came that the numbers of unneeded ones are reused.
+    """The table of names of a kind (models, classes, segments) is full; unused names are removed from it.
 
-    Decoding ever new names takes several times as long as decoding known ones.
+    Decoding a new name takes several times as long as decoding a known one.
     """
 
     level: ClassVar[Level] = "warning"
@@ -296,19 +296,19 @@ class NameTableFull(InternalEvent):
 
 @dataclass(frozen=True)
 class HostClockBehind(InternalEvent):
-    """Most records look as if they came from the future: this host's clock is behind, and is not asked."""
+    """Most records have times in the future: the host's clock is behind, and is not used."""
 
     level: ClassVar[Level] = "warning"
 
 
 @dataclass(frozen=True)
 class HostClockRight(InternalEvent):
-    """Records no longer look as if they came from the future."""
+    """Records no longer have times in the future: the host's clock is used again."""
 
 
 @dataclass(frozen=True)
 class StateMismatchDetected(InternalEvent):
-    """The consumer group was last used by another state: this one is new, older, or of another daemon."""
+    """The consumer group was last used by another state: the open one is new, older or another daemon's."""
 
     level: ClassVar[Level] = "error"
     cause: str
@@ -317,7 +317,7 @@ class StateMismatchDetected(InternalEvent):
 
 @dataclass(frozen=True)
 class OffsetsNotRead(InternalEvent):
-    """The group's offsets could not be read, so nobody knows whether they are of this state."""
+    """The group's offsets could not be read, so it is unknown whether this state used the group last."""
 
     level: ClassVar[Level] = "warning"
     error: str
@@ -342,12 +342,12 @@ class RecordRejected(InternalEvent):
     offset: int
     reason: str
     detail: str | None = None
-    """Location that was looked at, and names of the fields that are there; None where that was not asked."""
+    """Location that was read, and names of existing fields; given for the first such record of a batch."""
 
 
 @dataclass(frozen=True)
 class DeadLettersDelayed(InternalEvent):
-    """Brokers do not take dead letters; the commit that is past them waits, and they are sent again."""
+    """Brokers do not accept dead letters; they are sent again, and the next commit waits for them."""
 
     level: ClassVar[Level] = "warning"
     sampled_by: ClassVar[str | None] = "error"
@@ -359,7 +359,7 @@ class DeadLettersDelayed(InternalEvent):
 
 @dataclass(frozen=True)
 class DeadLettersDropped(InternalEvent):
-    """Invalid records could not be written to the dead-letter topic, and are not tried again."""
+    """Invalid records could not be written to the dead-letter topic, and were dropped."""
 
     level: ClassVar[Level] = "error"
     sampled_by: ClassVar[str | None] = "reason"
@@ -371,7 +371,7 @@ class DeadLettersDropped(InternalEvent):
 
 @dataclass(frozen=True)
 class PublishingBegun(InternalEvent):
-    """Outcomes and events are numbered anew: the state is another one than that which wrote them last."""
+    """Outcomes and events are numbered from 1 again, as those in the topics are of another state."""
 
     level: ClassVar[Level] = "warning"
     life: str
@@ -381,7 +381,7 @@ class PublishingBegun(InternalEvent):
 
 @dataclass(frozen=True)
 class PublishingDelayed(InternalEvent):
-    """Brokers do not take outcomes or events; they wait in the state and are written later."""
+    """Brokers do not accept outcomes or events; they wait in the state and are written later."""
 
     level: ClassVar[Level] = "warning"
     sampled_by: ClassVar[str | None] = "error"
@@ -393,14 +393,14 @@ class PublishingDelayed(InternalEvent):
 
 @dataclass(frozen=True)
 class PublishingResumed(InternalEvent):
-    """Brokers take outcomes and events again."""
+    """Brokers accept outcomes and events again."""
 
     topics: str
 
 
 @dataclass(frozen=True)
 class StateOlderThanTopics(InternalEvent):
-    """The state is an older copy: outcomes that are in their topic are evaluated again, and not written."""
+    """The state is an older copy: outcomes that are in the topic are evaluated again but not written."""
 
     level: ClassVar[Level] = "warning"
     commit: int
@@ -409,7 +409,7 @@ class StateOlderThanTopics(InternalEvent):
 
 @dataclass(frozen=True)
 class StandbyTookOver(InternalEvent):
-    """A replica publishes and notifies from now on, after another one."""
+    """A replica took over from another: it publishes and notifies from now on."""
 
     published_outcome: int
     waiting_records: int
@@ -418,14 +418,14 @@ class StandbyTookOver(InternalEvent):
 
 @dataclass(frozen=True)
 class StandbySteppedDown(InternalEvent):
-    """A replica publishes and notifies no more: another one does, or will."""
+    """A replica no longer publishes and notifies, as it lost the election."""
 
     waiting_records: int
 
 
 @dataclass(frozen=True)
 class StandbyDiverged(InternalEvent):
-    """A replica has other numbers than the one that publishes: it will not take over."""
+    """A replica has other results than the one that publishes: it will not take over."""
 
     level: ClassVar[Level] = "error"
     difference: str
@@ -433,7 +433,7 @@ class StandbyDiverged(InternalEvent):
 
 @dataclass(frozen=True)
 class ClassesDisjoint(InternalEvent):
-    """A model's predicted and true classes have nothing in common: one side writes them otherwise."""
+    """A model's predicted and true classes are disjoint: one side writes them differently."""
 
     level: ClassVar[Level] = "warning"
     model: str
@@ -443,18 +443,18 @@ class ClassesDisjoint(InternalEvent):
 
 @dataclass(frozen=True)
 class ScoresAsClasses(InternalEvent):
-    """A model's predicted classes are numbers of a scale: each is a class of its own, and none is right."""
+    """A model's predicted classes are scores: each number counts as a class, and none is right."""
 
     level: ClassVar[Level] = "warning"
     model: str
     predicted_class: tuple[str, ...]
     write: str = "prediction: {score: value.field, threshold: 0.5, above: fraud, below: legit}"
-    """What the mapping may say instead."""
+    """Example of a mapping that makes classes of scores."""
 
 
 @dataclass(frozen=True)
 class NothingJoins(InternalEvent):
-    """No prediction of a model has met a label: ids differ, labels do not come, or they come much later."""
+    """No prediction of a model has matched a label: ids differ, or labels are missing or late."""
 
     level: ClassVar[Level] = "warning"
     model: str
@@ -471,7 +471,7 @@ class CatchUpCompleted(InternalEvent):
 
 @dataclass(frozen=True)
 class SchemaRegistryLost(InternalEvent):
-    """The schema registry cannot be asked: records that need a schema wait, and none is lost."""
+    """The schema registry cannot be reached: records that need a schema wait."""
 
     level: ClassVar[Level] = "warning"
     sampled_by: ClassVar[str | None] = "registry"
@@ -482,7 +482,7 @@ class SchemaRegistryLost(InternalEvent):
 
 @dataclass(frozen=True)
 class SchemaAwaited(InternalEvent):
-    """A schema takes long to be fetched or compiled: records wait for it."""
+    """Records wait for a schema whose fetching or compiling takes long."""
 
     level: ClassVar[Level] = "warning"
     sampled_by: ClassVar[str | None] = "registry"
@@ -492,14 +492,14 @@ class SchemaAwaited(InternalEvent):
 
 @dataclass(frozen=True)
 class SchemaRegistryRecovered(InternalEvent):
-    """The schema registry answers again; reading goes on where it stood."""
+    """The schema registry answers again; reading continues."""
 
     after_seconds: float
 
 
 @dataclass(frozen=True)
 class SchemaRejected(InternalEvent):
-    """A schema cannot be had or compiled: records that name it are invalid."""
+    """A schema does not exist or cannot be compiled: records that name it are invalid."""
 
     level: ClassVar[Level] = "error"
     sampled_by: ClassVar[str | None] = "registry"
@@ -508,12 +508,12 @@ class SchemaRejected(InternalEvent):
     registry: str
 
 
-# Internal events of state: the estimators it holds, the disk it is on, copies of it.
+# Internal events of the state, its disk and its backups.
 
 
 @dataclass(frozen=True)
 class BackupMade(InternalEvent):
-    """The state was copied while it was open, and the command after it, if any, has ended well."""
+    """A backup was made, and the command after it, if any, succeeded."""
 
     directory: str
     seconds: float
@@ -529,7 +529,7 @@ class BackupFailed(InternalEvent):
 
 @dataclass(frozen=True)
 class BackupSkipped(InternalEvent):
-    """A backup was asked for, and none can be made."""
+    """A backup was requested, but none can be made."""
 
     level: ClassVar[Level] = "warning"
     reason: str
@@ -537,7 +537,7 @@ class BackupSkipped(InternalEvent):
 
 @dataclass(frozen=True)
 class StateOpened(InternalEvent):
-    """State was found and restored; what lay in the journal was evaluated once more."""
+    """A state was found and restored; outcomes of its journal were evaluated again."""
 
     commits: int
     models: int
@@ -547,7 +547,7 @@ class StateOpened(InternalEvent):
 
 @dataclass(frozen=True)
 class StateLost(InternalEvent):
-    """State could not be written or read: memory is dropped and state opened again where it was durable."""
+    """The state could not be written or read: it is opened again as of its last durable commit."""
 
     level: ClassVar[Level] = "error"
     error: str
@@ -556,7 +556,7 @@ class StateLost(InternalEvent):
 
 @dataclass(frozen=True)
 class EstimatorsChanged(InternalEvent):
-    """Settings (or the version) differ from those state was made under: some estimators begin at n = 0."""
+    """Settings, or the version, differ from those of the state: some estimators begin with no outcomes."""
 
     level: ClassVar[Level] = "warning"
     continued: tuple[str, ...]
@@ -566,7 +566,7 @@ class EstimatorsChanged(InternalEvent):
 
 @dataclass(frozen=True)
 class SettingChanged(InternalEvent):
-    """A setting differs from that which state was made under: with what follows, in the words of `check`."""
+    """A setting differs from that of the state; `effect` and `change` are as in `streamwatch check`."""
 
     level: ClassVar[Level] = "warning"
     setting: str
@@ -576,7 +576,7 @@ class SettingChanged(InternalEvent):
 
 @dataclass(frozen=True)
 class SettingsUnknown(InternalEvent):
-    """The settings that state was made under cannot be read: what has changed is not known."""
+    """The settings of the state cannot be read: changes of settings are not known."""
 
     level: ClassVar[Level] = "warning"
     error: str
@@ -584,7 +584,7 @@ class SettingsUnknown(InternalEvent):
 
 @dataclass(frozen=True)
 class EstimatesBegun(InternalEvent):
-    """Estimates of models begin anew, as what makes their outcomes has changed."""
+    """Estimates of models begin anew, as the settings that make their outcomes have changed."""
 
     level: ClassVar[Level] = "warning"
     models: tuple[str, ...]
@@ -600,19 +600,12 @@ class ModelStateDiscarded(InternalEvent):
 
 
 @dataclass(frozen=True)
-class ModelRetired(InternalEvent):
-    """A model was idle for long; its series end and its row is free."""
-
-    model: str
-
-
-@dataclass(frozen=True)
 class DiskLow(InternalEvent):
-    """The disk of the state is nearly full: nothing is read until there is room."""
+    """The disk of the state is nearly full: reading pauses until space is free."""
 
     level: ClassVar[Level] = "error"
 
 
 @dataclass(frozen=True)
 class DiskFreed(InternalEvent):
-    """The disk has room again: reading goes on."""
+    """The disk has free space again: reading continues."""

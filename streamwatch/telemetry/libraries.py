@@ -1,4 +1,4 @@
-"""What libraries and the interpreter would write to stderr by themselves, as internal events."""
+"""Log records of libraries, and exceptions that nobody handles, as internal events."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from typing import ClassVar, Final
 from streamwatch.telemetry.writer import InternalEvent, Level
 
 MOST_CHARACTERS: Final = 2_000
-"""Most characters of a message, and of a traceback, whose end is kept: it names the error."""
+"""Most characters of a message, and of a traceback, of which the end is kept, as it names the error."""
 _MORE_MEMORY: Final = (
     "`streamwatch check` computes what these settings may need; where addresses are limited (ulimit -v), "
     "limit resident memory instead, as most of what is reserved is never touched"
@@ -34,7 +34,7 @@ class LibraryWarned(InternalEvent):
 
 @dataclass(frozen=True)
 class LibraryFailed(InternalEvent):
-    """A library logged an error, or an exception reached nobody who could handle it."""
+    """A library logged an error, or an exception was not handled."""
 
     level: ClassVar[Level] = "error"
     sampled_by: ClassVar[str | None] = "source"
@@ -45,7 +45,7 @@ class LibraryFailed(InternalEvent):
 
 @dataclass(frozen=True)
 class Crashed(InternalEvent):
-    """A bug ends the process; state is safe, and a restart goes on from it."""
+    """A bug ends the process; the state is safe, and a restart continues from it."""
 
     level: ClassVar[Level] = "error"
     error: str
@@ -54,7 +54,7 @@ class Crashed(InternalEvent):
 
 @dataclass(frozen=True)
 class OutOfMemory(InternalEvent):
-    """The system refuses memory, which ends the process; state is safe, and a restart goes on from it."""
+    """The system refuses memory, which ends the process; a restart continues from the last commit."""
 
     level: ClassVar[Level] = "error"
     error: str
@@ -63,7 +63,7 @@ class OutOfMemory(InternalEvent):
 
 
 def capture_libraries(emit: Callable[[InternalEvent], None]) -> Callable[[], None]:
-    """Write what libraries log, and exceptions that nobody handles, as internal events.
+    """Emit internal events for log records of libraries and for exceptions that nobody handles.
 
     Covers the root logger from level warning (asyncio: tasks destroyed, connections left open), Python
     warnings, exceptions in threads and in finalizers.
@@ -71,12 +71,12 @@ def capture_libraries(emit: Callable[[InternalEvent], None]) -> Callable[[], Non
     Parameters
     ----------
     emit
-        Called with each.
+        Called with each event.
 
     Returns
     -------
     Callable
-        Undoes it.
+        Restores the previous handlers and hooks.
     """
     handler = _Events(emit)
     root, level = logging.getLogger(), logging.getLogger().level
@@ -105,7 +105,7 @@ def capture_libraries(emit: Callable[[InternalEvent], None]) -> Callable[[], Non
 
 
 def crash_of(error: BaseException) -> Crashed | OutOfMemory:
-    """Describe the exception that ends the process."""
+    """Make the event for an exception that ends the process."""
     if isinstance(error, MemoryError):
         return OutOfMemory(_bounded(str(error)), _MORE_MEMORY, _traced(error, error.__traceback__))
     return Crashed(_bounded(f"{type(error).__name__}: {error}"), _traced(error, error.__traceback__))
@@ -119,7 +119,7 @@ class _Events(logging.Handler):
         self._emit = emit
 
     def emit(self, record: logging.LogRecord) -> None:
-        """Log the message; one that does not fit its arguments is logged as it stands."""
+        """Emit an event with the message, unformatted if its arguments do not fit."""
         try:
             message = record.getMessage()
         except (TypeError, ValueError):

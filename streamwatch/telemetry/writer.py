@@ -16,9 +16,6 @@ import structlog
 from streamwatch.core.metrics import family
 from streamwatch.core.metrics.series import Family
 
-# Base of the daemon's internal events.
-
-
 Level: TypeAlias = Literal["debug", "info", "warning", "error"]
 
 SAMPLE_BURST = 5
@@ -26,16 +23,19 @@ SAMPLE_BURST = 5
 
 @dataclass(frozen=True)
 class InternalEvent:
-    """Internal event: its severity, and the field that limits its log lines."""
+    """Base class of internal events."""
 
     level: ClassVar[Level] = "info"
+    """Severity of the log line."""
     sampled_by: ClassVar[str | None] = None
-    """Each value of this field gets `burst` lines per minute; the rest is counted and summed up."""
+    """Name of a field, each value of which gets at most `burst` lines a minute; the next line has the number
+    of those left out. None: no limit."""
     burst: ClassVar[int] = SAMPLE_BURST
+    """Most lines a minute for each value of `sampled_by`."""
 
 
 def event_name(kind: type[InternalEvent]) -> str:
-    """`RecordRejected` is written and counted as `record_rejected`."""
+    """Return the name of a kind of event in log and metrics: `RecordRejected` → `record_rejected`."""
     return re.sub(r"(?<!^)(?=[A-Z])", "_", kind.__name__).lower()
 
 
@@ -51,11 +51,11 @@ class Telemetry:
     Parameters
     ----------
     level
-        The least severe level that is written. Everything is counted.
+        Least severe level that is written; all events are counted.
     form
-        `auto` writes JSON unless `stream` is a terminal.
+        `json`, `pretty`, or `auto`: JSON unless `stream` is a terminal.
     stream
-        Where lines go; stderr by default.
+        Stream to write to; None: stderr.
     clock
         Monotonic seconds, for the rate limit of sampled internal events.
     """
@@ -70,7 +70,7 @@ class Telemetry:
         out = sys.stderr if stream is None else stream
         pretty = out.isatty() if form == "auto" else form == "pretty"
         self.is_json = not pretty
-        """Whether every line is an object of JSON."""
+        """Whether lines are JSON objects."""
         self._log: Any = structlog.wrap_logger(
             structlog.WriteLogger(out),
             processors=_processors(pretty=pretty, colors=out.isatty()),
@@ -82,10 +82,7 @@ class Telemetry:
         self._lock = Lock()
 
     def emit(self, event: InternalEvent) -> None:
-        """Count an internal event and write its line, unless its kind wrote enough lines in this minute.
-
-        Any thread may call it.
-        """
+        """Count an internal event, and write its line unless `burst` is reached; thread-safe."""
         with self._lock:
             self._emit(event)
 
@@ -96,7 +93,7 @@ class Telemetry:
         values: dict[str, object] = {f.name: getattr(event, f.name) for f in fields(event)}
         for f in fields(event):
             if f.default is None and values[f.name] is None:
-                del values[f.name]  # it is not known
+                del values[f.name]  # not known
         if kind.sampled_by is not None:
             suppressed = self._admit(name, str(values[kind.sampled_by]), kind.burst)
             if suppressed is None:
@@ -106,20 +103,20 @@ class Telemetry:
         getattr(self._log, kind.level)(name, **values)
 
     def count(self, kind: type[InternalEvent]) -> int:
-        """Number of events of this kind since the start."""
+        """Return the number of events of this kind since the start."""
         return self._counts[event_name(kind)]
 
     def families(self) -> Sequence[Family]:
-        """The counters, one series for each kind that happened."""
+        """Return the counters, a series for each kind of event that was emitted."""
         samples = [((name,), float(n)) for name, n in sorted(self._counts.items())]
         return [family("internal_events_total", samples)]
 
     def _admit(self, name: str, key: str, burst: int) -> int | None:
-        """Lines held back since the last one written, or None if this one is held back too."""
+        """Return the number of lines left out since the last one written; None to leave out this one."""
         now = self._clock()
         window = self._windows.get((name, key))
         if window is None:
-            if len(self._windows) >= 1_000:  # keys are names from outside: the table of limits is bounded
+            if len(self._windows) >= 1_000:  # keys may come from records, so their number is bounded
                 self._windows.clear()
             window = self._windows[name, key] = _Window(now)
         if now - window.start >= SAMPLE_PERIOD_SECONDS:

@@ -72,12 +72,12 @@ def test_of_what_was_evaluated_only_the_last_record_is_kept(records):
     for one in delivered:
         recent.add(PARTITION, one)
     del one, delivered
-    recent.let_go({PARTITION: 299})
+    recent.drop_before({PARTITION: 299})
     assert [reference() is None for reference in held] == [True, True, True, False, False][: len(held)]
-    recent.let_go({PARTITION: 350, ("labels", 1): 7})
+    recent.drop_before({PARTITION: 350, ("labels", 1): 7})
     assert [reference() is None for reference in held] == [True, True, True, False, False][: len(held)]
     assert recent.take({PARTITION: 350})[PARTITION].value == b"350"
-    recent.let_go({PARTITION: 499})
+    recent.drop_before({PARTITION: 499})
     assert all(reference() is None for reference in held)
     assert recent.take({PARTITION: 499})[PARTITION].value == b"499"
     assert recent.take({PARTITION: 500}) == {}

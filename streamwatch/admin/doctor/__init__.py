@@ -1,1 +1,1 @@
-"""What a colleague would say who looks at a running daemon: one file per rule, each with its RULE."""
+"""Diagnosis of a running daemon: `facts` that are collected, and `rules` that find problems in them."""

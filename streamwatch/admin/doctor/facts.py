@@ -1,4 +1,4 @@
-"""What is known of a daemon: its metrics at two moments, its models' details, its settings and topics."""
+"""Facts about a daemon: metrics at two times, details of models, settings and samples of topics."""
 
 from __future__ import annotations
 
@@ -19,16 +19,17 @@ PREFIX = "streamwatch_"
 
 @dataclass(frozen=True, slots=True)
 class MetricSamples:
-    """Samples of `/metrics` by name, without prefix, and labels."""
+    """Samples of `/metrics`."""
 
     samples: Mapping[Key, float]
+    """Values by name, without the prefix `streamwatch_`, and labels."""
 
     def value(self, name: str, **labels: str) -> float | None:
-        """One sample with exactly these labels; None where there is none."""
+        """Return the sample with exactly these labels; None without one."""
         return self.samples.get((name, frozenset(labels.items())))
 
     def by(self, name: str, label: str, **given: str) -> dict[str, float]:
-        """Sums of a metric by the values of one label, sorted, among samples that have `given`."""
+        """Sum a metric by the values of one label, in their order, over samples with the labels `given`."""
         sums: dict[str, float] = {}
         for (found, labels), value in self.samples.items():
             if found == name and given.items() <= (named := dict(labels)).items() and label in named:
@@ -36,7 +37,7 @@ class MetricSamples:
         return dict(sorted(sums.items()))
 
     def total(self, name: str, **given: str) -> float:
-        """Sum of a metric over all samples that have `given`; 0 where there is none."""
+        """Sum a metric over all samples with the labels `given`; 0 without any."""
         return sum(
             value
             for (found, labels), value in self.samples.items()
@@ -45,12 +46,12 @@ class MetricSamples:
 
 
 def read(text: str) -> MetricSamples:
-    """Read the text of `/metrics`.
+    """Parse the text of `/metrics`.
 
     Raises
     ------
     ValueError
-        It is not in Prometheus' text format.
+        If it is not in Prometheus' text format.
     """
     return MetricSamples(
         {
@@ -63,45 +64,51 @@ def read(text: str) -> MetricSamples:
 
 @dataclass(frozen=True, slots=True)
 class Configured:
-    """Settings that rules look at; durations in milliseconds."""
+    """Settings that rules read."""
 
     horizon_ms: int
     min_outcomes: int
-    """Outcomes of a model before its alarms are announced."""
+    """Outcomes that a model needs before its alarms are announced."""
     utilities: Mapping[str, str] = field(default_factory=dict[str, str])
-    """Utility by model, "" for all others: accuracy, balanced or costs."""
+    """Utility (accuracy, balanced or costs) by model; that of "" applies to all others."""
     order: str = "resolution"
+    """`join.order`."""
     conflicts: str = "first"
+    """`join.conflicts`."""
     has_receivers: bool = True
+    """Whether `alerts.receivers` is not empty."""
 
 
 @dataclass(frozen=True, slots=True)
 class SampledTopic:
-    """Newest records of a topic, decoded: ids by model ("" for labels), and what is wrong with them."""
+    """Result of decoding the newest records of a topic."""
 
     ids: Mapping[str, Sequence[str]] = field(default_factory=dict[str, Sequence[str]])
+    """Ids by model; those of labels under ""."""
     invalid: Mapping[str, str] = field(default_factory=dict[str, str])
-    """Reason → `partition 0 offset 17` of one such record."""
+    """Location of a rejected record, such as `partition 0 offset 17`, by reason."""
     repeats: Repeats = field(default_factory=Repeats)
+    """Repeated ids by model."""
 
 
 @dataclass(frozen=True, slots=True)
 class Facts:
-    """Everything a rule may look at.
-
-    `before` was read `seconds` earlier. `configured` and `topics` are None and empty where only the daemon
-    was asked.
-    """
+    """Facts that rules read."""
 
     now: MetricSamples
+    """Metrics of the second reading."""
     before: MetricSamples = field(default_factory=lambda: MetricSamples({}))
+    """Metrics of the first reading."""
     seconds: float = 0.0
+    """Time between both readings."""
     reasons: Sequence[str] = ()
-    """Why the daemon is not ready, in its words."""
+    """Reasons why the daemon is not ready."""
     details: Mapping[str, Mapping[str, object]] = field(default_factory=dict[str, Mapping[str, object]])
-    """Of each model what is no number."""
+    """`details` of the API by model."""
     configured: Configured | None = None
+    """Settings; None if they are not known."""
     topics: Mapping[str, SampledTopic] = field(default_factory=dict[str, SampledTopic])
+    """Samples by topic; empty if settings are not known."""
 
     @property
     def models(self) -> list[str]:
@@ -109,12 +116,9 @@ class Facts:
         return list(self.now.by("model_predictions_total", "model"))
 
     def forgetting(self, model: str) -> str | None:
-        """Forgetting to judge by: the fading one if there is one, as on the page; None before any outcome."""
+        """Return the forgetting to judge by: a fading one if there is one; None before any outcome."""
         names = list(self.now.by("accuracy_ratio", "forgetting", model=model))
         return next((name for name in names if name.startswith("fading:")), names[0] if names else None)
-
-
-# One thing a look at a daemon has found, and the rule that found it.
 
 
 class Weight(IntEnum):
@@ -133,12 +137,12 @@ class Weight(IntEnum):
 
 
 MODEL: Final = "model "
-"""What the subject of a finding about one model begins with; its name follows."""
+"""Beginning of the subject of a finding about one model, before the model's name."""
 
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """One finding: the figure, the likely cause, and what to change, as settings where settings cure it."""
+    """Problem found by a rule: observed figure, likely cause, and the change (often settings) that helps."""
 
     weight: Weight
     subject: str
@@ -150,17 +154,14 @@ class Finding:
 
 @dataclass(frozen=True, slots=True)
 class Rule:
-    """A rule by name; `find` yields its findings, none where all is well or nothing is known."""
+    """Rule: its name, and the function that yields its findings from facts."""
 
     name: str
     find: Callable[[Facts], Iterator[Finding]]
 
 
-# How the ids of a model and those of labels are written, where a sample shows both.
-
-
 def id_mismatch(facts: Facts, model: str) -> str | None:
-    """Say what keeps ids of a model from meeting those of labels; None where a sample does not show it."""
+    """Describe how ids of a model and ids of labels differ in samples; None if one side has no sample."""
     predicted = [id_ for topic in facts.topics.values() for id_ in topic.ids.get(model, ())]
     labelled = [id_ for topic in facts.topics.values() for id_ in topic.ids.get("", ())]
     if not predicted or not labelled:

@@ -1,4 +1,4 @@
-"""Every rule there is, by what it is about."""
+"""All rules, which files group by subject, and their application to the facts of a daemon."""
 
 from __future__ import annotations
 
@@ -39,32 +39,25 @@ RULES = (
     running.UNDELIVERED,
     models.VERDICTS_FAR,
 )
-"""In alphabetical order; findings are ordered by their weight."""
-
-
-# Applies every rule to what is known of a daemon.
+"""All rules, in alphabetical order."""
 
 
 def examine(facts: Facts) -> Sequence[Finding]:
-    """Findings of all rules, the most important first; empty where nothing was found."""
+    """Apply all rules; return their findings, the most important first."""
     found = [replace(finding, rule=rule.name) for rule in RULES for finding in rule.find(facts)]
     return sorted(found, key=lambda finding: finding.weight)
 
 
-# Findings of one rule about many models, as one.
-
-
 ALIKE: Final = 4
-"""Models of which a rule finds something, from which on the first stands for all."""
+"""Least number of models with the same finding that are shown as one finding."""
 NAMED: Final = 8
-"""Further models that are named; the rest is counted."""
+"""Most further models that such a finding names; the rest are counted."""
 
 
 def grouped(findings: Sequence[Finding]) -> Sequence[Finding]:
-    """Findings; those of one rule and cause about four models or more are one, at the first's position.
+    """Merge findings of one rule with the same cause and change about `ALIKE` models or more into one.
 
-    The first model's figure stands for all, the others are named: of five hundred models whose labels have
-    stopped, one line is clearer than five hundred.
+    The merged finding has the observation of the first model and names the others.
     """
     alike: dict[tuple[str, str, str], list[Finding]] = {}
     for finding in findings:

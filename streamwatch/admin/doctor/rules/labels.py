@@ -1,4 +1,4 @@
-"""Rules about labels and how they meet their predictions."""
+"""Rules about labels and their join with predictions."""
 
 from __future__ import annotations
 
@@ -13,10 +13,11 @@ from streamwatch.core.predictions.label_delays.register import BINS
 from streamwatch.inspection.classes import matched
 from streamwatch.inspection.guessing import duration_text
 
-# Labels come after their predictions have expired.
+# Labels arrive after their predictions have expired.
 
 
 LEAST: Final = 0.01
+"""Share of late labels from which it is reported."""
 
 
 def _horizon_short(facts: Facts) -> Iterator[Finding]:
@@ -39,7 +40,7 @@ def _horizon_short(facts: Facts) -> Iterator[Finding]:
 HORIZON_SHORT = Rule("horizon_short", _horizon_short)
 
 
-# Labels take longer, or less long, than they did.
+# Label delays of a model have changed.
 
 
 def _delays_moved(facts: Facts) -> Iterator[Finding]:
@@ -66,13 +67,13 @@ def _typical(moved: object, kind: str) -> Iterator[str]:
 DELAYS_MOVED = Rule("delays_moved", _delays_moved)
 
 
-# Labels were still coming when predictions expired.
+# Labels were still arriving when predictions expired.
 
 
 LEAST_LATE: Final = 0.05
-"""Share of the labels that come in the last bin of delay, the last fifth of the horizon."""
+"""Share of labels that arrive in the last fifth of the horizon, from which it is reported."""
 UNLABELLED: Final = 0.01
-"""Share of predictions without a label; where all are labelled in time nothing is cut off."""
+"""Share of predictions without a label from which it is reported: else the horizon cuts nothing off."""
 
 
 def _labels_cut_off(facts: Facts) -> Iterator[Finding]:
@@ -100,10 +101,11 @@ def _finding_cut_off(model: str, whole: float, last: float) -> Finding:
 LABELS_CUT_OFF = Rule("labels_cut_off", _labels_cut_off)
 
 
-# Many labels of a topic meet no prediction.
+# Many labels of a topic match no prediction.
 
 
 MANY: Final = 0.1
+"""Share of orphaned labels from which it is reported."""
 
 
 def _labels_orphaned(facts: Facts) -> Iterator[Finding]:
@@ -133,12 +135,15 @@ def _found(labels: str, orphaned: float, accepted: float) -> Iterator[Finding]:
 LABELS_ORPHANED = Rule("labels_orphaned", _labels_orphaned)
 
 
-# Labels come in runs of one class, as from a dump that is sorted.
+# Labels arrive in runs of one class, as from a sorted dump.
 
 
 NEARLY_ALWAYS: Final = 0.97
+"""Accuracy of repeating the previous label from which it is reported."""
 FAR: Final = 0.3
+"""Least difference of that accuracy to the share of the most frequent class."""
 ENOUGH: Final = 200
+"""Least number of outcomes of a model."""
 
 
 def _labels_sorted(facts: Facts) -> Iterator[Finding]:
@@ -174,10 +179,11 @@ def _labels_sorted(facts: Facts) -> Iterator[Finding]:
 LABELS_SORTED = Rule("labels_sorted", _labels_sorted)
 
 
-# A model predicts, and no label meets its predictions, or few do.
+# No label matches a prediction of a model.
 
 
 MANY_LABELS: Final = 20
+"""Number of accepted labels below which missing labels are the likely cause."""
 
 
 def _nothing_joins(facts: Facts) -> Iterator[Finding]:
@@ -208,7 +214,7 @@ def _nothing_joins(facts: Facts) -> Iterator[Finding]:
 NOTHING_JOINS = Rule("nothing_joins", _nothing_joins)
 
 
-# Predicted and true classes of a model have nothing in common.
+# Predicted and true classes of a model are disjoint.
 
 
 def _classes_disjoint(facts: Facts) -> Iterator[Finding]:
@@ -248,7 +254,7 @@ def _are_scores(names: Sequence[str]) -> bool:
 CLASSES_DISJOINT = Rule("classes_disjoint", _classes_disjoint)
 
 
-# Models predict ids again: two of them share a name, or ids are used again.
+# Models predict ids repeatedly: two models share a name, or ids are used again.
 
 
 def _predictions_repeated(facts: Facts) -> Iterator[Finding]:
@@ -276,7 +282,7 @@ def _predictions_repeated(facts: Facts) -> Iterator[Finding]:
 PREDICTIONS_REPEATED = Rule("predictions_repeated", _predictions_repeated)
 
 
-# Labels that are asked for with a known probability do not come, or come otherwise than it says.
+# Sampled labels are missing, or more or less frequent than `label_probability` says.
 
 
 def _labels_missing(facts: Facts) -> Iterator[Finding]:

@@ -1,4 +1,4 @@
-"""Rules about models: detectors, limits, and models that previous labels beat."""
+"""Rules about models: silent detectors, early hints, limits, and models beaten by the previous label."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from streamwatch.core.events import OTHER
 from streamwatch.core.metrics.series import detail_at
 from streamwatch.inspection.guessing import duration_text
 
-# Detectors say nothing yet, because a model has too few outcomes.
+# Alarms are not announced yet, because a model has too few outcomes.
 
 
 DEFAULT: Final = 100
@@ -34,7 +34,7 @@ def _detectors_silent(facts: Facts) -> Iterator[Finding]:
 DETECTORS_SILENT = Rule("detectors_silent", _detectors_silent)
 
 
-# Predictions of a model have changed, and their labels are not in yet.
+# Predictions of a model have changed, and their labels have not arrived yet.
 
 
 def _early_hint_stands(facts: Facts) -> Iterator[Finding]:
@@ -67,12 +67,13 @@ def _changed(details: Mapping[str, object]) -> str:
 EARLY_HINT_STANDS = Rule("early_hint_stands", _early_hint_stands)
 
 
-# The previous label is right more often than the model, and classes are far from balanced.
+# The previous label is right more often than the model, and classes are imbalanced.
 
 
 RARE: Final = 0.9
-"""Share of the most frequent class from which accuracy says little."""
+"""Share of the most frequent class from which it is reported, as accuracy then says little."""
 ENOUGH: Final = 100
+"""Least number of outcomes of a model."""
 
 
 def _persistent_wins(facts: Facts) -> Iterator[Finding]:
@@ -109,7 +110,7 @@ def _persistent_wins(facts: Facts) -> Iterator[Finding]:
 
 
 def _utility(facts: Facts, model: str) -> str:
-    """Utility by which a model is judged; accuracy where settings are not known."""
+    """Return the utility by which a model is judged; accuracy if settings are not known."""
     if facts.configured is None:
         return "accuracy"
     utilities = facts.configured.utilities
@@ -127,9 +128,9 @@ CAUSES: Final[Mapping[str, str]] = {
     "classes": "more classes appear than the limit allows, or the mapped class is a score or free text",
     "comparisons": "more pairs of models are to be compared than the limit allows",
 }
-"""Causes by the label `limit` of the metric; the setting is `monitors.max_` followed by it."""
+"""Likely cause by the label `limit` of the metric; the setting is `monitors.max_<limit>`."""
 SEGMENTS: Final = "segments"
-"""A limit that no setting changes."""
+"""Label `limit` of combinations of segments' values, which no setting limits."""
 
 
 def _limits_reached(facts: Facts) -> Iterator[Finding]:
@@ -169,11 +170,11 @@ def _parts(facts: Facts) -> str:
 LIMITS_REACHED = Rule("limits_reached", _limits_reached)
 
 
-# A segment has more values than have estimates of their own.
+# A segment has more values than can have estimates of their own.
 
 
 LEAST: Final = 0.05
-"""Share of a segment's outcomes, counted under one name as values are too many, that is reported."""
+"""Share of a segment's outcomes under `__other__` from which it is reported."""
 
 
 def _segments_full(facts: Facts) -> Iterator[Finding]:
@@ -200,18 +201,18 @@ def _segments_full(facts: Facts) -> Iterator[Finding]:
 
 
 def _outcomes(now: MetricSamples, model: str, segment: str) -> float:
-    """Outcomes of a segment of a model that count in some value."""
+    """Sum the outcomes of all values of a model's segment."""
     return now.total("segment_outcomes_total", model=model, segment=segment)
 
 
 SEGMENTS_FULL = Rule("segments_full", _segments_full)
 
 
-# A model predicts so seldom that a verdict on it takes months.
+# A model predicts so rarely that a verdict on it takes months.
 
 
 FAR_SECONDS: Final = 90 * 86_400.0
-"""Time until a lead of 5 points is a verdict, from which on it is reported."""
+"""Time until a lead of 5 points gives a verdict, from which it is reported."""
 
 
 def _verdicts_far(facts: Facts) -> Iterator[Finding]:

@@ -1,4 +1,4 @@
-"""Rules about records: unusable, late, lost, or left waiting."""
+"""Rules about records: invalid, out of order, lost, evicted or waiting, and about the host's clock."""
 
 from __future__ import annotations
 
@@ -8,12 +8,13 @@ from typing import Final
 from streamwatch.admin.doctor.facts import Facts, Finding, Rule, Weight
 from streamwatch.edge.decoders.mapping import REASONS
 
-# Records of a topic cannot be used.
+# Records of a topic are invalid.
 
 
 LEAST: Final = 0.001
+"""Share of invalid records from which it is reported."""
 MOST: Final = 0.2
-"""Share from which what is shown may mean nothing."""
+"""Share from which the numbers of the topic may mean nothing."""
 CURES: Final[Mapping[str, str]] = {
     "schema_registry_framing": "the topic is not plain JSON: use the format of its schema registry",
     "missing_id": "mapping: id: <where the id is>",
@@ -28,6 +29,7 @@ CURES: Final[Mapping[str, str]] = {
     "fold_without_scheme": "mapping: fold: null, or folds: {scheme: …}",
     "record_too_large": "kafka.max_record_bytes",
 }
+"""Setting to change, by reason of rejection."""
 
 
 def _undecodable(facts: Facts) -> Iterator[Finding]:
@@ -55,10 +57,11 @@ def _undecodable(facts: Facts) -> Iterator[Finding]:
 UNDECODABLE = Rule("undecodable", _undecodable)
 
 
-# Records come after later ones were evaluated.
+# Records arrive after later ones were evaluated.
 
 
 LEAST_EVALUATED: Final = 0.01
+"""Share of records out of order from which it is reported."""
 
 
 def _out_of_order(facts: Facts) -> Iterator[Finding]:
@@ -79,10 +82,11 @@ def _out_of_order(facts: Facts) -> Iterator[Finding]:
 OUT_OF_ORDER = Rule("out_of_order", _out_of_order)
 
 
-# The host's clock is behind, or timestamps of records are not believed.
+# The host's clock is behind, or timestamps of records were corrected.
 
 
 CORRECTED_SHARE: Final = 0.01
+"""Share of corrected timestamps from which it is reported."""
 
 
 def _clock_behind(facts: Facts) -> Iterator[Finding]:
@@ -110,7 +114,7 @@ def _clock_behind(facts: Facts) -> Iterator[Finding]:
 CLOCK_BEHIND = Rule("clock_behind", _clock_behind)
 
 
-# The log was found changed, and records were lost.
+# Records were lost, or the consumer group was used by another state.
 
 
 _OF_STATE: Final[Mapping[str, tuple[str, str]]] = {
@@ -131,7 +135,7 @@ _OF_STATE: Final[Mapping[str, tuple[str, str]]] = {
         "put the newer state directory back; what it had counted since is counted anew from the topics",
     ),
 }
-"""Causes that are about the consumer group and the state, not about the log: what is so, and what to do."""
+"""Observation and change, for causes of data loss that are about the consumer group and the state."""
 
 
 def _log_lost(facts: Facts) -> Iterator[Finding]:
@@ -159,10 +163,11 @@ def _log_lost(facts: Facts) -> Iterator[Finding]:
 LOG_LOST = Rule("log_lost", _log_lost)
 
 
-# A partition keeps everything else waiting.
+# A partition holds back the records of all others.
 
 
 PATIENCE_SECONDS: Final = 30.0
+"""Duration from which it is reported."""
 
 
 def _held_back(facts: Facts) -> Iterator[Finding]:
@@ -184,10 +189,11 @@ def _held_back(facts: Facts) -> Iterator[Finding]:
 HELD_BACK = Rule("held_back", _held_back)
 
 
-# Reading does not keep up with writing.
+# Lag grows.
 
 
 LEAST_RECORDS: Final = 1_000
+"""Lag in records from which it is reported."""
 
 
 def _lag_grows(facts: Facts) -> Iterator[Finding]:
@@ -214,7 +220,7 @@ def _lag_grows(facts: Facts) -> Iterator[Finding]:
 LAG_GROWS = Rule("lag_grows", _lag_grows)
 
 
-# Predictions or labels are evicted because too many wait.
+# Predictions, labels or dedup entries are evicted because there are too many.
 
 
 LIMITS: Final[Mapping[str, str]] = {
@@ -222,6 +228,7 @@ LIMITS: Final[Mapping[str, str]] = {
     "labels_evicted_total": "max_labels",
     "dedup_entries_evicted_total": "max_dedup_entries",
 }
+"""Setting of the section `join` by metric."""
 
 
 def _evicted(facts: Facts) -> Iterator[Finding]:

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from streamwatch.admin.doctor.facts import Facts, Finding, Rule, Weight
 
-# Reading waits for room on the disk.
+# Reading waits for free disk space.
 
 
 def _disk_low(facts: Facts) -> Iterator[Finding]:
@@ -24,7 +24,7 @@ def _disk_low(facts: Facts) -> Iterator[Finding]:
 DISK_LOW = Rule("disk_low", _disk_low)
 
 
-# State does not survive a restart.
+# The state does not survive a restart.
 
 
 def _not_durable(facts: Facts) -> Iterator[Finding]:
@@ -46,7 +46,7 @@ NOT_DURABLE = Rule("not_durable", _not_durable)
 
 def _not_ready(facts: Facts) -> Iterator[Finding]:
     if facts.reasons:
-        # Before it reads, brokers were not asked: state is opened and estimators are compiled first.
+        # `kafka_up` is also 0 while state is opened and estimators are compiled, before brokers are asked.
         kafka = facts.now.value("kafka_up") == 0 and any("Kafka" in reason for reason in facts.reasons)
         yield Finding(
             Weight.NOTHING_WORKS,

@@ -1,4 +1,4 @@
-"""Rules about what no longer comes: labels of models that go on predicting, and predictions of a model."""
+"""Rules about silence: models whose labels, or whose predictions, have stopped."""
 
 from __future__ import annotations
 
@@ -10,17 +10,17 @@ from streamwatch.admin.doctor.facts import Facts, Finding, Rule, Weight
 from streamwatch.inspection.guessing import duration_text
 
 LEAST_SECONDS: Final = 3_600.0
-"""Silence that is none before: the shipped alerts wait as long (`LabelsStopped`, `PredictionsStopped`)."""
+"""Least silence that is reported, as by the shipped alerts (`LabelsStopped`, `PredictionsStopped`)."""
 TIMES: Final = 2.0
-"""Multiple of the time in which 99 % of a model's labels come, after which no label is one too few."""
+"""Least silence of labels, as a multiple of the time in which 99 % of a model's labels arrive."""
 FEW: Final = 100
-"""Labels below which nothing is known of how long they take."""
+"""Least number of labels from which that time is taken."""
 
 
 def slow_delay(facts: Facts, model: str) -> float | None:
-    """Upper bound of the time in which 99 % of a model's labels come, in seconds; None after few labels.
+    """Upper bound of the time in which 99 % of a model's labels arrive, in seconds.
 
-    Infinite where the delays are beyond the last bound of the histogram.
+    None with fewer than `FEW` labels; infinite if it is beyond the last bound of the histogram.
     """
     buckets = facts.now.by("label_delay_seconds_bucket", "le", model=model)
     below = sorted((float(bound), count) for bound, count in buckets.items())
@@ -29,7 +29,7 @@ def slow_delay(facts: Facts, model: str) -> float | None:
     return next(bound for bound, count in below if count >= 0.99 * below[-1][1])
 
 
-# Predictions go on, and no label comes any more.
+# A model still predicts, but its labels have stopped.
 
 
 def _labels_stopped(facts: Facts) -> Iterator[Finding]:
@@ -57,7 +57,7 @@ def _labels_stopped(facts: Facts) -> Iterator[Finding]:
 LABELS_STOPPED = Rule("labels_stopped", _labels_stopped)
 
 
-# A model that has stopped predicting, by the time of the records that go on coming.
+# A model has stopped predicting, in record time.
 
 
 def _predictions_stopped(facts: Facts) -> Iterator[Finding]:
@@ -79,5 +79,5 @@ PREDICTIONS_STOPPED = Rule("predictions_stopped", _predictions_stopped)
 
 
 def _caught_up(facts: Facts) -> bool:
-    """Whether everything was read: else what is missing may be among what is not."""
+    """Return whether the daemon has caught up: before that, missing records may simply be unread."""
     return facts.now.value("caught_up") == 1.0
