@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import gc
 import os
+import random
 import re
+import time
 from collections import defaultdict
 from collections.abc import Callable, Generator
 from pathlib import Path
@@ -13,13 +15,29 @@ import pytest
 from hypothesis import HealthCheck, settings
 
 from tests import real
-from tests.tiers import EXAMPLES, LONG_S, SECONDS, SLOW_ROOMS, TIER, TIERS, in_tier, seconds
+from tests.tiers import (
+    EXAMPLES,
+    HEAVY,
+    HEAVY_S,
+    LONG_S,
+    SECONDS,
+    SLOW_ROOMS,
+    TIER,
+    TIERS,
+    heavy,
+    in_tier,
+    part_of,
+    seconds,
+)
 
 ROOT = Path(__file__).parent
+REPRODUCED = ("fast", "rotating")
+"""Tiers in which hypothesis draws the same examples in every run; in others by the seed in the header."""
 for tier in TIERS:
     settings.register_profile(
         tier,
         max_examples=EXAMPLES[tier],
+        derandomize=tier in REPRODUCED,
         deadline=None,  # how long an example may take is nobody's matter on a busy machine
         suppress_health_check=[HealthCheck.too_slow],
     )
@@ -27,15 +45,52 @@ settings.load_profile(TIER)
 
 collect_ignore = list(SLOW_ROOMS) if TIER == "fast" else []  # importing them takes longer than the tier may
 _took: dict[str, float] = defaultdict(float)
+_cpu: dict[str, float] = {}
+WRITES_HEAVY = os.environ.get("STREAMWATCH_HEAVY") == "write"
 WHOLLY_SLOW = re.compile(r"^pytestmark = .*\bpytest\.mark\.(slow|long)\b", re.MULTILINE)
 """What a module says whose every test is slow."""
 
 
+def _files_of_part() -> set[Path] | None:
+    """Files that are this process's, which `python -m tests.parts` started as one of several; None: all."""
+    part = os.environ.get("STREAMWATCH_PART")
+    if part is None:
+        return None
+    number, _, parts = part.partition("/")
+    sizes = {file: file.stat().st_size for file in ROOT.rglob("test_*.py")}
+    return part_of(sizes, int(number) - 1, int(parts))
+
+
+PART = _files_of_part()
+
+
 def pytest_ignore_collect(collection_path: Path) -> bool | None:
-    """Do not import a module of which the tier `fast` runs nothing."""
-    if TIER != "fast" or collection_path.suffix != ".py":
+    """Do not import a module of which the tier `fast` runs nothing, or that is another process's."""
+    if collection_path.suffix != ".py":
+        return None
+    if PART is not None and collection_path not in PART:
+        return True
+    if TIER != "fast":
         return None
     return WHOLLY_SLOW.search(collection_path.read_text(encoding="utf-8")) is not None or None
+
+
+def pytest_sessionstart() -> None:
+    """Load kernels before tests are measured, so that no test is taken for heavy as it came first."""
+    if WRITES_HEAVY:
+        from tests import layouts  # noqa: PLC0415 - of no use to a single test
+
+        layouts.main()
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_protocol(item: pytest.Item) -> Generator[None, object, object]:
+    """Measure the processor time of a test with its fixtures."""
+    began = time.process_time()
+    try:
+        return (yield)
+    finally:
+        _cpu[item.nodeid] = time.process_time() - began
 
 
 @pytest.hookimpl(wrapper=True)
@@ -62,7 +117,8 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     left: list[pytest.Item] = []
     for item in items:
         named = any(_is_of(item, argument) for argument in config.args)
-        (chosen if named or _name(item) in due else left).append(item)
+        due_now = _name(item) in due and item.nodeid not in heavy()
+        (chosen if named or due_now else left).append(item)
     if hasattr(config, "workerinput"):  # workers are handed files in this order, so that no long one is last
         took: dict[Path, float] = defaultdict(float)
         for item in chosen:
@@ -84,9 +140,17 @@ def _is_of(item: pytest.Item, argument: str) -> bool:
     return bool(colons) and item.nodeid.endswith(name)
 
 
-def pytest_report_header() -> str:
-    """Say which tier this is."""
-    return f"tier of tests: {TIER} (STREAMWATCH_TESTS={'|'.join(TIERS)})"
+@pytest.hookimpl(tryfirst=True)
+def pytest_configure(config: pytest.Config) -> None:
+    """Draw one seed for hypothesis, which workers are told, where it draws other examples in every run."""
+    if TIER not in REPRODUCED and config.option.hypothesis_seed is None:
+        config.option.hypothesis_seed = str(random.SystemRandom().randrange(2**32))
+
+
+def pytest_report_header(config: pytest.Config) -> str:
+    """Say which tier this is, and how to draw its examples again."""
+    seed = "" if TIER in REPRODUCED else f", again with --hypothesis-seed={config.option.hypothesis_seed}"
+    return f"tier of tests: {TIER} (STREAMWATCH_TESTS={'|'.join(TIERS)}){seed}"
 
 
 def pytest_runtest_setup(item: pytest.Item) -> None:
@@ -123,6 +187,9 @@ def pytest_runtest_logreport(report: pytest.TestReport) -> None:
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    if WRITES_HEAVY:
+        lines = (f"{took:.1f} {name}\n" for name, took in sorted(_cpu.items()) if took >= HEAVY_S)
+        HEAVY.write_text("".join(lines), encoding="utf-8")
     if os.environ.get("STREAMWATCH_SECONDS"):
         lines = (f"{took:.0f} {name}\n" for name, took in sorted(_took.items()) if took >= LONG_S)
         SECONDS.write_text("".join(lines), encoding="utf-8")

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from random import Random
 
 import pytest
 
-from tests import tiers
+from tests import parts, tiers
 
 NAMES = [f"tests/integration/test_{number}.py::test_it[{number}]" for number in range(200)]
 
@@ -31,6 +32,36 @@ def test_shares_take_about_as_long_as_each_other() -> None:
     assert sorted(name for part in parts for name in part) == sorted(NAMES)
     took = [sum(seconds.get(name, tiers.UNMEASURED_S) for name in part) for part in parts]
     assert max(took) - min(took) < 5
+
+
+def test_heavy_tests_are_left_out_by_fast_alone_and_not_where_they_are_asked_for(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    left = {}
+    for tier, asked in (*((tier, "") for tier in tiers.TIERS), ("fast", "1"), ("fast", "write")):
+        monkeypatch.setattr(tiers, "TIER", tier)
+        monkeypatch.setenv("STREAMWATCH_HEAVY", asked)
+        left[tier, asked] = len(tiers.heavy.__wrapped__())
+    assert left.pop(("fast", "")) > 0
+    assert set(left.values()) == {0}
+
+
+@pytest.mark.parametrize("several", [1, 2, 3, 7])
+def test_every_file_is_in_one_part_and_parts_are_about_as_large_as_each_other(several: int) -> None:
+    chance = Random(several)
+    sizes = {f"test_{number}.py": chance.randrange(100, 10_000) for number in range(300)}
+    shared = [tiers.part_of(sizes, part, several) for part in range(several)]
+    assert Counter(file for part in shared for file in part) == Counter(sizes.keys())
+    taken = [sum(sizes[file] for file in part) for part in shared]
+    assert max(taken) - min(taken) < 10_000
+
+
+@pytest.mark.parametrize(
+    ("codes", "code"),
+    [([0, 0], 0), ([0, 5], 0), ([5, 0], 0), ([5, 5], 5), ([0, 1], 1), ([2, 5], 2), ([-9, 0], -9)],
+)
+def test_parts_fail_where_one_does_and_have_no_tests_where_none_has(codes: list[int], code: int) -> None:
+    assert parts.ended(codes) == code
 
 
 def test_what_was_measured_are_names_and_seconds() -> None:

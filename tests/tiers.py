@@ -4,9 +4,9 @@
 named by hand, and in the gate it is `default`. A tier decides two things: which tests run (`slow` ones from
 `default` on, of which `rotating` takes a sixteenth, another at every commit; `long` ones in `all` only; whole
 rooms are slow, see `SLOW_ROOMS`), and how much of a test that draws examples, seeds, kills or power cuts.
-Nothing is proved in a tier that those behind it leave out. What takes a second or more of processor time in
-`fast` is marked slow, unless nothing quicker says much the same. The tier takes 160 s of it in two workers;
-14 s of these go into collecting tests (`/usr/bin/time make test-fast`).
+Nothing is proved in a tier that those behind it leave out. `fast` leaves out what took `HEAVY_S` of processor
+time or more when it was last measured (`tests/heavy.txt`), much of it comparisons with slow twins. All other
+tiers run it, as does `fast` where `STREAMWATCH_HEAVY` is set: with mutants, and in the gate's other Pythons.
 """
 
 from __future__ import annotations
@@ -36,6 +36,10 @@ SECONDS: Final = Path(__file__).parent / "seconds.txt"
 """Tests that take long. A run in which `STREAMWATCH_SECONDS` is set writes it; a name too many or too few
 makes shares less even, nothing else."""
 LONG_S: Final = 3.0
+HEAVY: Final = Path(__file__).parent / "heavy.txt"
+"""Tests that take tenths of a second of processor time. Once kernels are compiled,
+`STREAMWATCH_TESTS=fast STREAMWATCH_HEAVY=write python -m pytest -n 0` writes it."""
+HEAVY_S: Final = 0.2
 UNMEASURED_S: Final = 0.5
 """What a slow test takes that is not among them, about."""
 
@@ -119,10 +123,31 @@ def shares(names: Iterable[str], weights: Mapping[str, float]) -> list[list[str]
 @cache
 def seconds() -> dict[str, float]:
     """How long a test, or group, took in a run of the tier `default`, where that was `LONG_S` or more."""
-    if not SECONDS.exists():
+    return _measured(SECONDS)
+
+
+@cache
+def heavy() -> dict[str, float]:
+    """Processor seconds of tests that `fast` leaves out: none in other tiers, or with `STREAMWATCH_HEAVY`."""
+    return {} if TIER != "fast" or os.environ.get("STREAMWATCH_HEAVY") else _measured(HEAVY)
+
+
+def _measured(file: Path) -> dict[str, float]:
+    if not file.exists():
         return {}
-    lines = (line.split(maxsplit=1) for line in SECONDS.read_text(encoding="utf-8").splitlines())
+    lines = (line.split(maxsplit=1) for line in file.read_text(encoding="utf-8").splitlines())
     return {name: float(took) for took, name in lines}
+
+
+def part_of(sizes: Mapping[Item, int], part: int, parts: int) -> set[Item]:
+    """Share files out among processes so that each has about as much to read, and return those of one."""
+    taken: list[set[Item]] = [set() for _ in range(parts)]
+    lightest = [(0, number) for number in range(parts)]
+    for file in sorted(sizes, key=lambda file: (-sizes[file], str(file))):
+        size, number = lightest[0]
+        taken[number].add(file)
+        heapreplace(lightest, (size + sizes[file], number))
+    return taken[part]
 
 
 def is_due(index: int) -> bool:

@@ -3,7 +3,8 @@
     python -m tests.mutants streamwatch/core/join/rules.py tests/core/join --mutants 20 --seed 1
 
 Mutants are drawn by chance, written into a checkout of the last commit in a temporary folder, and tested
-there in the tier fast until the first failure. A mutant that a test waits for too long counts as found.
+there in the tier fast, with its heavy ones, until the first failure. A mutant that a test waits for too long
+counts as found.
 """
 
 from __future__ import annotations
@@ -28,7 +29,11 @@ def survives(checkout: Path, tests: list[str]) -> bool:
     """Return whether no test fails."""
     command = [sys.executable, "-m", "pytest", "-n", "0", "-x", "-q", "-p", "no:cacheprovider", *tests]
     cache = checkout / ".cache" / "kernels"  # a mutant compiles anew, and nobody needs what it compiled
-    environment = os.environ | {"STREAMWATCH_TESTS": "fast", "NUMBA_CACHE_DIR": str(cache)}
+    environment = os.environ | {
+        "STREAMWATCH_TESTS": "fast",
+        "STREAMWATCH_HEAVY": "1",
+        "NUMBA_CACHE_DIR": str(cache),
+    }
     try:
         return not subprocess.run(
             command, cwd=checkout, env=environment, capture_output=True, check=False, timeout=SECONDS
