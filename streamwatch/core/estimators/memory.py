@@ -49,7 +49,7 @@ def own_flags(m, true_class, predicted_class, label_at_prediction):
 # Agreement totals in the kernel (Bifet et al. 2015, §5; Žliobaitė et al. 2015, §3).
 #
 # A model's record holds, per forgetting mechanism (a *column*), the sums n, hits, repeats and pairs,
-# followed by the sums of the flags of outcomes (see `flags`). The pool of class rows holds agreed, missed
+# followed by the sums of the outcomes' flags (see above). The pool of class rows holds agreed, missed
 # and false counts per class, all mechanisms side by side. Each mechanism counts in its own unit, which is 1
 # except under fading, so that adding an outcome is the same operation for all.
 

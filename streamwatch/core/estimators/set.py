@@ -1,7 +1,7 @@
 """Estimators of all models by name: takes outcomes, returns alarms and series.
 
-`models.index` maps names to rows and local class indices, the kernel updates the `state`, and `series`,
-`details` and `snapshots` read it.
+`index` maps names to rows and local class indices, the kernel updates the `state`, and `report`, `details`
+and `Snapshots` read it.
 """
 
 from __future__ import annotations
@@ -62,7 +62,7 @@ _DECODER = msgspec.msgpack.Decoder(ModelSnapshot)
 
 
 def without(snapshot: bytes, sections: Collection[str]) -> bytes:
-    """Leave these sections out of an encoded snapshot."""
+    """Remove sections from an encoded snapshot, by name."""
     if not sections:
         return snapshot
     decoded = decode(snapshot)
@@ -101,7 +101,7 @@ class Snapshots:
     def take(self, models: Sequence[str]) -> list[bytes]:
         """Encode the whole states of some models; equal states give equal bytes.
 
-        What does not take all models at once is done by `map`, without a turn of the interpreter for each.
+        Steps that cannot take all models at once use `map`, which is faster than a Python loop.
         """
         state = self._state
         slots = [state.index.models[model] for model in models]
@@ -175,7 +175,7 @@ class Snapshots:
 
 _TRACE_CELLS: Final = 1_000_000
 _SNAPSHOTS: Final = 200
-"""Number of models of which snapshots are taken at once; some tens of kilobytes are copied of each."""
+"""Number of models whose snapshots are taken at once, of some tens of kilobytes each."""
 _Result = TypeVar("_Result")
 
 
@@ -310,7 +310,7 @@ class EstimatorSet:
     def details(self) -> Mapping[str, Mapping[str, object]]:
         """Collect details of models that are not series: classes, time of first outcome, confusion matrix.
 
-        They are as of now; the document of a model is made when somebody asks for it.
+        They are as of now; a model's document is built when it is looked up.
         """
         return _last(self.details_in_slices())
 

@@ -11,7 +11,7 @@ from streamwatch.core.jit import count_bits, hot, inner, lanes, lanes_of, lanes_
 # State of a model's lead over one opponent: a record of scalars and 2 × 8 arrays, all zero at first.
 #
 # The lead of an outcome is d = u(y, ŷ) − u(y, b) ∈ [−1, 1]: utility of the model's answer ŷ minus that of
-# the opponent's answer b (see `utility`). There is one step per outcome that the opponent answered.
+# the opponent's answer b (see `detector`). There is one step per outcome that the opponent answered.
 
 
 VERSION = 4

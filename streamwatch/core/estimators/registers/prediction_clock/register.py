@@ -97,8 +97,8 @@ class ClockTrace:
         settled_ms
             Newest prediction time released before; None if there was none.
         """
-        # Column 0 holds the values before the batch; an outcome sees as many more columns as were released by
-        # then.
+        # Column 0 holds the values before the batch, column k those after k released outcomes; the values
+        # after an outcome are in the column of the number released by then.
         seen = np.searchsorted(left.cause, np.arange(len(positions)), side="right")
         rows = np.array([row], np.int64)
         before = [table.detector_state(rows, index) for index in range(len(self._detectors))]
@@ -311,7 +311,7 @@ class PredictionClock:
         self._table.restore(model.row, kept.sections)
 
     def series(self, chosen: Sequence[Slice]) -> Mapping[str, Sequence[Sample]]:
-        """Series of some models: of the detectors, under all detectors' metrics, and of held outcomes."""
+        """Series of some models: of held outcomes, and of detectors under the metrics of all detectors."""
         known = [(one.model, self._models[one.row]) for one in chosen if one.row in self._models]
         rows = np.array([kept.row for _, kept in known], np.int64)
         found: dict[str, list[Sample]] = {metric.name: [] for metric in METRICS}
