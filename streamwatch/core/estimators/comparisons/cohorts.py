@@ -45,7 +45,6 @@ COUNTED: Final = np.dtype(
 """Numbers of predictions that the two models of a comparison have made."""
 
 _COLUMNS: Final = ("rows", "true_class", "predicted_class", "label_at_prediction", "assumed", "made")
-_TIMES: Final = ("resolved_ms", "waited_ms")
 _encode = msgspec.msgpack.Encoder().encode
 
 
@@ -96,7 +95,7 @@ def lay_out_pairs(
     size
         Number of classes in the table of costs.
     columns, times
-        int64 (6, n) and (2, n), output: columns of a `Batch`, in the order of `_COLUMNS` and `_TIMES`.
+        int64 (6, n) and (2, n), output: columns of a `Batch`, `_COLUMNS`, and `resolved_ms` and `waited_ms`.
     """
     count = 0
     for i in range(pairs.shape[0]):

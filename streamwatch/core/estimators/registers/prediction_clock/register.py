@@ -24,7 +24,7 @@ from streamwatch.core.estimators.registers.prediction_clock.held import (
     ReleasedOutcomes,
 )
 from streamwatch.core.estimators.registers.prediction_clock.spec import PredictionClockSpec, table_spec
-from streamwatch.core.estimators.trace_chunk import Cell
+from streamwatch.core.estimators.trace_chunk import Cell, cells
 from streamwatch.core.events import Name, model_of
 from streamwatch.core.metrics import Metric
 from streamwatch.core.metrics.series import Sample
@@ -123,16 +123,11 @@ class ClockTrace:
         """Columns of all detectors, then the time in seconds up to which predictions are settled."""
         columns: list[Sequence[Cell]] = []
         for index, detector in enumerate(self._detectors):
-            columns += [_cells(self._statistic[index]), _cells(self._threshold[index])]
+            columns += [cells(self._statistic[index]), cells(self._threshold[index])]
             columns.append(self._alarms[index].tolist())
             if warns(detector):
                 columns.append(self._warned[index].tolist())
-        return [*columns, _cells(self._settled_ms / 1000.0)]
-
-
-def _cells(values: _Floats) -> list[Cell]:
-    """Values as Python floats, None where undefined."""
-    return [v if v == v else None for v in values.tolist()]  # noqa: PLR0124 - false for NaN
+        return [*columns, cells(self._settled_ms / 1000.0)]
 
 
 VERSION: Final = 2
