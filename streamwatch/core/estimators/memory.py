@@ -213,7 +213,7 @@ def after(position, size):
 
 # Allocator of the two shared pools: spans of class rows, and blocks of counts of large ADWIN buckets.
 #
-# Both pools hand out pieces for 2^c classes, from a free list per c if it has one, otherwise from the
+# Both allocate room for 2^c classes, from the free list for this c unless it is empty, otherwise from the
 # unused end. The allocator's state is an `i64[33]`: `allocator[0]` is the size of the part ever used,
 # `allocator[1 + c]` the head of the free list for c (1-based, 0 when empty).
 

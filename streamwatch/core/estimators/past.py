@@ -11,14 +11,14 @@ from numpy.typing import NDArray
 
 from streamwatch.core.estimators.names import Batch
 
-# Outcomes, hits and hits of no change per stretch of time, coarser as they age, of every model.
+# Stretches of time in tiers.
 #
 # A tier keeps stretches of one length in a fixed number of slots; stretch number i (time // length) lies in
 # slot i mod slots. If two stretches have the same slot, the later one is kept. So what a tier holds depends
 # on which outcomes came, not on their order or on how they were cut into batches, and a time in the far
 # future costs one slot of each tier instead of the past.
 #
-# The time of an outcome is its own (`Outcome.event_ms`). Counts are whole, so sums are exact.
+# The time of an outcome is its own (`Outcome.event_ms`). Counts are integers, so sums are exact.
 
 
 STRETCH: Final = np.dtype(

@@ -21,8 +21,8 @@ from streamwatch.core.specs import FadingSpec, MonitorsSpec
 
 # Record of a model's recovery: the drift under way, the last that ended, and counts of all.
 #
-# Only whole words and all zero at first. The error is that of the first configured fading factor α; its
-# memory length is 1/(1 − α).
+# All fields have eight bytes and are zero at first. The error is that under the first configured fading
+# factor α, whose memory length is 1/(1 − α) outcomes.
 
 
 VERSION = 1

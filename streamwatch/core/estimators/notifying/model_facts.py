@@ -260,7 +260,7 @@ class ModelFacts:
         return next((change for change in found if change is not None), None)
 
     def delays_moved(self, model: str) -> tuple[DelayKind, ...]:
-        """Find the kinds of labels of a model whose settled delays differ between neighbouring months.
+        """Find the kinds of labels of a model whose settled delays differ between neighbouring half horizons.
 
         Empty if the model does not exist or predicts in folds, or if no register compares delays.
         """

@@ -57,7 +57,7 @@ from streamwatch.core.jit import (
 # With c the multiple of 1/256 nearest to |d|, 1 ∓ λ|d| = (1 ∓ λc)·(1 + x), x = ∓λ(|d| − c)/(1 ∓ λc), |x| ≤
 # 1/128,
 #
-# (1 ∓ λ|d|)^p = exp(p·ln(1 ∓ λc))·(1 + px + p(p − 1)/2·x² + … up to x⁶), p = 1/φ
+#     (1 ∓ λ|d|)^p = exp(p·ln(1 ∓ λc))·(1 + px + p(p − 1)/2·x² + … up to x⁶),    p = 1/φ
 #
 # to a few units in the last place; the remaining terms of the binomial series are below 1e-16. If φ = 1,
 # factors are 1 ∓ λ|d| themselves. A factor depends on |d| and φ only, not on earlier steps.

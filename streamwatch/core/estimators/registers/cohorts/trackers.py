@@ -34,11 +34,11 @@ from streamwatch.core.jit import (
 
 # Shares of all predictions labelled by each age, counted from the predictions instead of the labels.
 #
-# Each age a has a tracker of consecutive windows of prediction time. A window opens at an outcome, ends at
-# the first outcome at least a later (and a second) that finds 256 predictions in it, and is read at the
-# first outcome that is a further a later: then every prediction of the window has had the time a for its
-# label. Nothing is assumed about predictions without one, so if at least 99 % are labelled by an age,
-# cohorts can be judged at it from the first day on.
+# Each age has a tracker of consecutive windows of prediction time. A window opens at an outcome and ends at
+# the first outcome that comes at least the age, and a second, later and finds 256 predictions in it. It is
+# read at the first outcome that comes the age later again: then every prediction of the window is at least
+# that old. Nothing is assumed about predictions without a label, so if at least 99 % are labelled by an age,
+# cohorts can be judged at that age from the first day on.
 
 
 NEVER = np.iinfo(np.int64).max
