@@ -27,7 +27,7 @@ from streamwatch.core.estimators.past import Pasts
 from streamwatch.core.estimators.registers.cohorts.register import Cohorts
 from streamwatch.core.estimators.registers.late_labels.register import LateLabels
 from streamwatch.core.estimators.registers.probabilities.register import Probabilities
-from streamwatch.core.estimators.set import EstimatorSet, Snapshots
+from streamwatch.core.estimators.set import EstimatorSet
 from streamwatch.core.join.durable.held_log import HeldLog
 from streamwatch.core.join.held_scores import HeldScores
 from streamwatch.core.join.join import CompiledJoin
@@ -69,7 +69,7 @@ OWNERS: tuple[tuple[type, str], ...] = (
     (Journal, "close"),
     (CompiledJoin, "changes"),
     (HeldLog, "write"),
-    (Snapshots, "take"),
+    (EstimatorSet, "_encoded"),
     (RocksStore, "commit"),
     (BatchProcessor, "report_in_slices"),
     (EstimatorSet, "families_in_slices"),

@@ -15,7 +15,7 @@ Flags: TypeAlias = NDArray[np.bool_]
 
 
 def _not_kept() -> Floats:
-    """Return the default of sums that a caller does not keep; `Totals` replaces it by NaN."""
+    """Return an empty array, which `Totals` replaces by NaNs, for optional sums that are not given."""
     return np.empty(0)
 
 
@@ -24,8 +24,8 @@ class Totals:
     """Agreement totals of m models under one forgetting mechanism, in units of outcomes, all float64.
 
     All fields have shape (m,), except `true_class`, `predicted_class` and `agreed`, which have shape (m, K)
-    and are zero where a model has fewer classes. `repeats` counts labels equal to the previous one. `pairs`
-    is its weight; it lacks the model's first outcome, which has no previous label. `n_eff` is (Σw)²/Σw².
+    and are zero where a model has fewer classes. `repeats` counts outcomes whose label equals the previous
+    one, `pairs` those that have a previous label: all but the model's first. `n_eff` is (Σw)²/Σw².
 
     The sums from `lost_twice` on are optional. Without them they are NaN, and so is every measure that needs
     them.
@@ -82,7 +82,7 @@ Result = TypeVar("Result", Floats, Flags)
 
 
 def once(function: Callable[[Totals], Result]) -> Callable[[Totals], Result]:
-    """Decorate a function of totals that others build on: its result for the same totals is kept, read-only.
+    """Decorate a function of totals: the result for a `Totals` object is computed once and kept, read-only.
 
     A report asks for some thirty measures of the same totals, most of which need accuracy, shares or chance.
     """

@@ -1,22 +1,22 @@
 """Dispersion of a stream of 0/1 losses: how much more their sums vary than those of independent losses would.
 
-Losses are summed in blocks of 16, 64 and 256. At the end of a block of b losses with the sum S, S' the sum of
-the block of this length before it, with α = .9999 and p the faded mean of all losses,
+Losses are summed in blocks of b = 16, 64 and 256. With S the sum of a block that ends, S' that of the block
+of the same length before it, α = .9999 and p the faded mean of all losses,
 
     x = ½(S − S')², at most 8·max(x̄, b·p(1 − p)), x̄ the faded mean of those before
     m ← α^b·m + 1,  Σx ← α^b·Σx + x,  x̄ = Σx/m
 
 and at the end of every block of 16, φ = max(1, max_b Σx/((m − 3)·b·p(1 − p))) over the b with m ≥ 8; φ is 1
-before. p fades by α^16 per block of 16, and p(1 − p) is at least 10⁻⁶.
+while there is no such b. p fades by α^16 per block of 16, and p(1 − p) is at least 10⁻⁶.
 
 This is the long-run variance by batch means from differences of neighbours (von Neumann 1941), as for the
 leads of verdicts (`verdicts.state`, where the bound and the 3 are explained): a lasting change of the error
-enters a single difference, and the bound limits that one. It holds from the first difference on: without it,
+enters a single difference, which the bound limits. The bound applies from the first difference on: otherwise
 a change before the 2,304th loss would keep detectors blunt for thousands of outcomes. Dependence over more
-than some 256 losses, such as a daily cycle of thousands of outcomes, is seen in part only.
+than some 256 losses, such as a daily cycle of thousands of outcomes, is detected only in part.
 
-A detector whose bound assumes independent losses and holds for a sum or a mean of n of them allows as many
-false alarms on dependent ones if it takes n/φ for n.
+A detector whose bound is for the sum or mean of n independent losses raises as many false alarms on dependent
+losses as on independent ones if n/φ replaces n.
 """
 
 # pyright: reportMissingParameterType=false, reportUnknownParameterType=false
@@ -32,7 +32,7 @@ BLOCKS: Final = (16, 64, 256)
 """Numbers of losses in a block."""
 ALPHA: Final = 0.9999
 LEAST_BLOCKS: Final = 8.0
-"""Faded number of differences from which a length counts."""
+"""Faded number m of differences from which a block length is used for φ."""
 BOUND: Final = 8.0
 OVERLAP: Final = 3.0
 LEAST_VARIANCE: Final = 1e-6

@@ -1,7 +1,7 @@
 """Details of models for the API that are not series: classes, time of the first outcome, confusion, folds.
 
-They are read of all models at once when a report is built, and a model's document is made of what was read
-when somebody asks for it: a report is built every second, and hardly ever does anybody look at all models.
+The state of all models is read when a report is built, and a model's document is built from it when the
+document is requested: a report is built every second, and hardly anybody ever requests all models.
 """
 
 from __future__ import annotations
@@ -25,13 +25,13 @@ _SLICE_MODELS: Final = 200
 
 
 class ModelDetails(Mapping[str, Mapping[str, object]]):
-    """Details by model; each document is made when it is asked for."""
+    """Details by model; each document is built when it is looked up."""
 
     def __init__(self) -> None:
         self._read: dict[str, tuple[Details, int]] = {}
 
     def add(self, models: Sequence[str], read: Details) -> None:
-        """Add the details read of some models."""
+        """Add details of some models, as `_read` returned them."""
         self._read.update(zip(models, zip(repeat(read), range(len(models))), strict=True))
 
     def __getitem__(self, model: str) -> Mapping[str, object]:
@@ -104,7 +104,7 @@ def _read(state: EstimatorState, chosen: Sequence[Slice], *, headlines: bool) ->
         for details in of_registers:
             found |= details(index)
         if judging is not None and headline_at is not None and judging.gives_headline(one.model):
-            # Where the verdict in the order of labels is the headline for good, there is none here.
+            # Models whose headline is always the verdict in the order of labels have no such document.
             found["headline"] = headline_at(index) or {"basis": "labels"}
         return found | (_judged_by(state, one.model) if headlines else {})
 

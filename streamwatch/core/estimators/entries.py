@@ -26,7 +26,7 @@ class Parameter:
     whole: bool = False
     choices: tuple[str, ...] = ()
     text: bool = False
-    """If true, the parameter is a name instead, which may be empty."""
+    """Whether the parameter is a name, which may be empty, instead of a number or choice."""
     help: str = ""
     """Effect of the parameter, as users read it in the documentation."""
 

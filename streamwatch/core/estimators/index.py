@@ -1,7 +1,7 @@
 """Index of the models by name: row and local class indices of each.
 
-Here names become numbers. It is the hot path outside the kernel: one loop, three dictionary look-ups per
-outcome.
+Names are converted to numbers here. This is the hot path outside the kernel: one loop, three dictionary
+look-ups per outcome.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ class JudgesByCosts(Protocol):
     """Register that judges models by their tables of costs."""
 
     def name_classes(self, row: int, utility: UtilitySpec, names: Sequence[str]) -> None:
-        """Let a row be judged by a table of costs, with classes of these names, by local index."""
+        """Set the utility that a row is judged by, and the names of its classes by local index."""
         ...
 
 
@@ -84,7 +84,7 @@ class ModelIndex:
         self.models: dict[str, ModelSlot] = {}
         """Current models by name, in the order in which they appeared; changed by `enter` and `retire`."""
         self.over_limit = {"classes": 0, "models": 0}
-        """Outcomes with a class beyond `max_classes`, and outcomes without a free row, by limit."""
+        """Numbers of outcomes with a class beyond `max_classes`, and of outcomes without a row, by limit."""
         self.retired = 0
         """Number of models that have retired."""
         self.folds: dict[str, list[str]] = {}
@@ -127,7 +127,7 @@ class ModelIndex:
         self._by_costs.pop(row, None)
 
     def name_classes(self, rows: Iterable[int]) -> None:
-        """Pass on the classes that models judged by costs have shown since the last call."""
+        """Tell table and registers the new classes of models judged by costs since the last call."""
         for row in rows:
             costed = self._by_costs.get(row)
             if costed is not None and len(costed.classes) > costed.named:
@@ -181,7 +181,7 @@ class ModelIndex:
     ) -> tuple[int, int, int, int]:
         """Row, true class, predicted class and label at prediction of one outcome, as in `indexed`.
 
-        `completed` does the rest, for a whole batch.
+        To be followed by `completed` for the whole batch.
         """
         row, classes = self._index.get(model) or self._enter_or_refuse(model, event_ms)
         true_class, predicted_class = classes[true_name], classes[predicted_name]
@@ -204,7 +204,7 @@ class ModelIndex:
     def rows_by_model(self) -> Mapping[str, Sequence[int]]:
         """Row of every model, or rows of its folds, in the order in which they appeared.
 
-        The same object until a model comes or goes.
+        The same object until a model is added or retires.
         """
         if self._rows_by_model is None:
             found: dict[str, list[int]] = {}
@@ -214,14 +214,14 @@ class ModelIndex:
         return self._rows_by_model
 
     def slices(self) -> Sequence[Slice]:
-        """Current models to be reported, by name; the same object until one comes or goes."""
+        """Current models to be reported, by name; the same object until a model is added or retires."""
         if self._slices is None:
             models = sorted(self.models.items())
             self._slices = [Slice(name, slot.row, slot.classes) for name, slot in models]
         return self._slices
 
     def has(self, one: Slice) -> bool:
-        """Tell whether a model is still there that was to be reported."""
+        """Tell whether the model of a slice still has its row."""
         slot = self.models.get(one.model)
         return slot is not None and slot.classes is one.classes
 
@@ -326,7 +326,7 @@ class ColumnIndex:
         return self._models.completed(batch, self._of_known_models(scores, batch.rows >= 0))
 
     def _room_for_scores(self, outcomes: OutcomeBatch) -> Scores:
-        """Room for the scores of all outcomes; none where no prediction has scores."""
+        """Allocate arrays for the scores of all outcomes; empty ones if no prediction has scores."""
         scored = outcomes.scored
         if not len(scored):
             return NO_SCORES
@@ -342,7 +342,7 @@ class ColumnIndex:
 
     @staticmethod
     def _of_known_models(scores: Scores, has_row: NDArray[np.bool_]) -> Scores:
-        """The scores of the outcomes whose model has a row: the others have none."""
+        """Drop the offsets of outcomes whose model has no row; no scores were written for those."""
         if not len(scores.offsets) or scores.offsets[-1] == 0:
             return NO_SCORES
         count, kept = int(scores.offsets[-1]), np.concatenate([[True], has_row])
@@ -393,9 +393,9 @@ class ColumnIndex:
         self._remembered += len(known)
 
     def _look_at_scores(self, outcomes: OutcomeBatch, at: int, scores: Scores) -> list[tuple[int, int]]:
-        """Put the scores of one outcome behind those before it; numbers of their classes, and local indices.
+        """Append the scores of one outcome; return the (class number, local index) of each scored class.
 
-        The true and predicted classes have their indices already.
+        The outcome's true and predicted class must have their local indices already.
         """
         record, most = outcomes.records[at], self._models.most_scored
         number, model = int(record["scores"]), int(record["model"])

@@ -49,7 +49,7 @@ def own_flags(m, true_class, predicted_class, label_at_prediction):
 # Agreement totals in the kernel (Bifet et al. 2015, §5; Žliobaitė et al. 2015, §3).
 #
 # A model's record holds, per forgetting mechanism (a *column*), the sums n, hits, repeats and pairs,
-# followed by the sums of the flags of outcomes (see `flags`). The pool of class rows holds agreed, missed
+# followed by the sums of the outcomes' flags (see above). The pool of class rows holds agreed, missed
 # and false counts per class, all mechanisms side by side. Each mechanism counts in its own unit, which is 1
 # except under fading, so that adding an outcome is the same operation for all.
 
@@ -213,7 +213,7 @@ def after(position, size):
 
 # Allocator of the two shared pools: spans of class rows, and blocks of counts of large ADWIN buckets.
 #
-# Both pools hand out pieces for 2^c classes, from a free list per c if it has one, otherwise from the
+# Both allocate room for 2^c classes, from the free list for this c unless it is empty, otherwise from the
 # unused end. The allocator's state is an `i64[33]`: `allocator[0]` is the size of the part ever used,
 # `allocator[1 + c]` the head of the free list for c (1-based, 0 when empty).
 

@@ -51,8 +51,7 @@ class Classes(dict[str, int]):
     def names(self, folded: bool) -> tuple[str, ...]:  # noqa: FBT001 - few readers
         """Names of all classes by index, plus, if `folded`, an unused name for those beyond the limit.
 
-        The same object until there is a new class: a million names in every report would have to be made,
-        looked at by the garbage collector and given back.
+        The same object until there is a new class, so that reports do not build up to a million names anew.
         """
         names = self._names.get(folded, ())
         if len(names) != len(self) + folded:
@@ -72,7 +71,7 @@ class Batch:
     true_class: NDArray[np.int32]
     predicted_class: NDArray[np.int32]
     label_at_prediction: NDArray[np.int32]
-    """Label known at prediction: `limit + 1` if no class of the model so far, -1 if none was known."""
+    """Label known at prediction: `limit + 1` if it is no class of the model yet, -1 if none was known."""
     event_ms: NDArray[np.int64]
     delay_ms: NDArray[np.int64]
     assumed: NDArray[np.bool_]
@@ -174,12 +173,12 @@ class Slice:
 
 
 class SliceKeys:
-    """Label values of the series of some models, each list of them made once for all reports."""
+    """Label values of the series of some models; each list is built once for all reports."""
 
     def __init__(self, models: Sequence[str]) -> None:
         self.models = models
         self.classes: tuple[tuple[bool, list[int], list[int]], list[ClassNames]] | None = None
-        """Names of the models' classes, behind what they depend on."""
+        """What the class names depend on, and the names of each model's classes; None if not built yet."""
         self._made: dict[tuple[tuple[str, ...], tuple[str, ...]], list[Key]] = {}
 
     def of(self, *before: str, after: tuple[str, ...] = ()) -> list[Key]:
@@ -198,7 +197,7 @@ class ReportKeys:
         self._next: dict[tuple[str, ...], SliceKeys] = {}
 
     def begin(self) -> None:
-        """Begin a report: keep only what the last report asked for."""
+        """Begin a report: drop the label values that the last report did not use."""
         self._last, self._next = self._next, {}
 
     def of(self, models: Sequence[str]) -> SliceKeys:

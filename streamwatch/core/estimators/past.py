@@ -11,14 +11,14 @@ from numpy.typing import NDArray
 
 from streamwatch.core.estimators.names import Batch
 
-# Outcomes, hits and hits of no change per stretch of time, coarser as they age, of every model.
+# Stretches of time in tiers.
 #
-# A tier keeps stretches of one length in as many slots; stretch number i (time // length) lies in slot i
-# mod slots. Of two stretches that want one slot the later has it. What a tier holds in the end so depends
+# A tier keeps stretches of one length in a fixed number of slots; stretch number i (time // length) lies in
+# slot i mod slots. If two stretches have the same slot, the later one is kept. So what a tier holds depends
 # on which outcomes came, not on their order or on how they were cut into batches, and a time in the far
 # future costs one slot of each tier instead of the past.
 #
-# The time of an outcome is its own (`Outcome.event_ms`). Counts are whole, so sums are exact.
+# The time of an outcome is its own (`Outcome.event_ms`). Counts are integers, so sums are exact.
 
 
 STRETCH: Final = np.dtype(
@@ -30,32 +30,32 @@ STRETCH: Final = np.dtype(
         ("no_change", "<u4"),
     ]
 )
-"""One stretch: where it starts (seconds since 1970), its length, its outcomes, how many of them the model had
-right, and how many no change, which answers the previous label of the model's outcomes, had right."""
+"""Stretch of time: start in seconds since 1970, length in seconds, number of outcomes, hits of the model, and
+hits of no change, which predicts the model's previous label."""
 Stretches: TypeAlias = NDArray[np.void]
-"""Of dtype `STRETCH`, shape (n,); never changed once it is made."""
+"""Dtype `STRETCH`, shape (n,); not changed after it is built."""
 
 MINUTE_S: Final = 60
 FINE: Final = ((MINUTE_S, 240), (600, 288))
 """Length in seconds and slots of the finer tiers: minutes of four hours, ten minutes of two days."""
 HOUR_S: Final = 3_600
 GATHERED: Final = 256
-"""Runs of outcomes in one minute that are gathered before they are put among the stretches: that costs some
-hundred microseconds."""
+"""Number of runs (successive outcomes of a row in the same minute) that are gathered before they are merged
+into the row's stretches, which takes some hundred microseconds."""
 NONE: Final = np.zeros(0, STRETCH)
 NOTHING: Final = np.zeros((0, 4), np.int64)
 
 
 class PastView(NamedTuple):
-    """Everything kept of a model, or of a fold of one, at one moment."""
+    """History of a model, or of a fold of one, at one moment."""
 
     settled: Stretches
     gathered: NDArray[np.int64]
-    """Minute, outcomes, right, right of no change, to be added; shape (n, 4). A minute may repeat."""
+    """Runs to be added: minute, outcomes, hits, hits of no change; shape (n, 4). A minute may repeat."""
 
 
 def tiers(days: int) -> tuple[tuple[int, int], ...]:
-    """Length in seconds and slots of every tier, the finest first; none for no days."""
+    """Length in seconds and slots of every tier, the finest first; empty for 0 days."""
     return (*FINE, (HOUR_S, 24 * days)) if days else ()
 
 
@@ -66,7 +66,7 @@ def past_bytes(days: int) -> int:
 
 
 def merged(views: Sequence[PastView], days: int) -> Stretches:
-    """Put views together, as if their outcomes were of one model; by length, then start."""
+    """Merge views as if their outcomes were of one model; sorted by length, then start."""
     settled = _joined([view.settled for view in views])
     minutes = np.concatenate([NOTHING, *(view.gathered for view in views)])
     of_one = np.zeros(len(settled), np.int64), np.zeros(len(minutes), np.int64)
@@ -87,7 +87,7 @@ def merged_by_model(
     settled, minutes
         Stretches (n,), and minutes (m, 4) to be added, as of `PastView`.
     of_settled, of_minutes
-        Number of the model of each.
+        Number of the model that each stretch or run belongs to.
     days
         Days of history.
 
@@ -139,12 +139,12 @@ def differ(values: NDArray[np.generic]) -> NDArray[np.bool_]:
     return values[1:] != values[:-1]
 
 
-# History of each model: counts per stretch of time (`core.past`), collected by minute.
+# History of each model: counts per stretch of time, collected by minute.
 
 
 _UNSEEN: Final = -1
 _MANY_RUNS: Final = 4
-"""Runs of each model from which on those of one minute are added up before they are gathered."""
+"""Mean number of runs per model in a batch above which those of the same minute are added up first."""
 _MINUTE_BITS: Final = 32
 _SORTED_BY_COUNTING: Final = 1 << 16
 """Most rows that are sorted as 16-bit integers; numpy then counts, which takes a third of the time."""
@@ -244,7 +244,7 @@ class Pasts:
         self._gather(owners, gathered)
 
     def _gather(self, rows: NDArray[np.int32], gathered: NDArray[np.int64]) -> None:
-        """Add runs of outcomes in one minute, sorted by row; those of a row differ from one to the next."""
+        """Add runs sorted by row; successive runs of a row are of different minutes."""
         starts = np.flatnonzero(np.concatenate(([True], differ(rows))))
         own = rows[starts].astype(np.int64)
         number = np.diff(np.concatenate((starts, [len(rows)])))
@@ -319,7 +319,7 @@ class Pasts:
                 f"the past of a model must be of {STRETCH.itemsize} bytes a stretch, "
                 f"got {len(state.stretches)} bytes"
             )
-        # `history_days` may have changed since the snapshot: whoever reads this merges it under those of now.
+        # `history_days` may have changed since the snapshot: readers merge these under the current number.
         self._settled[row] = np.frombuffer(state.stretches, STRETCH)
         self._previous[row] = state.previous
 
@@ -327,7 +327,7 @@ class Pasts:
 def _added_up(
     rows: NDArray[np.int32], gathered: NDArray[np.int64]
 ) -> tuple[NDArray[np.int32], NDArray[np.int64]]:
-    """Add up the runs of a row in one minute, where labels come in an order that is not that of time."""
+    """Add up the runs of a row in the same minute, which are many if labels do not come in time order."""
     minutes = gathered[:, 0] - gathered[:, 0].min()
     if int(minutes.max()) >> _MINUTE_BITS:
         return rows, gathered

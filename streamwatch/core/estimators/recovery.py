@@ -1,7 +1,7 @@
 """Recovery after a drift: how far the error rises, and how many outcomes it takes to come back.
 
-`state` lays out the record of one model, `observe` follows its faded error after every outcome, `readout`
-reads depths and lengths from records.
+First the record of one model, then the compiled functions that follow its faded error after every outcome,
+then those that read depths and lengths from records.
 """
 
 # pyright: reportMissingParameterType=false, reportUnknownParameterType=false
@@ -21,12 +21,12 @@ from streamwatch.core.specs import FadingSpec, MonitorsSpec
 
 # Record of a model's recovery: the drift under way, the last that ended, and counts of all.
 #
-# Only whole words and all zero at first. The error is that of the first configured fading factor α; its
-# memory length is 1/(1 − α).
+# All fields have eight bytes and are zero at first. The error is that under the first configured fading
+# factor α, whose memory length is 1/(1 − α) outcomes.
 
 
 VERSION = 1
-"""Raised when the meaning of the state changes."""
+"""Incremented when the meaning of the state changes."""
 
 SAMPLES = 64
 """Samples of the faded error that are kept, of at least 4 memory lengths."""
@@ -81,12 +81,12 @@ def watched_of(spec: MonitorsSpec) -> FadingSpec | None:
 
 
 def recovery_identity(spec: MonitorsSpec) -> tuple[object, ...]:
-    """Settings that a state must have been made under to be continued."""
+    """Settings that the state depends on: it is not continued under others."""
     return watched_of(spec), spec.confidence_delta, spec.verdict_outcomes, DEPTH_BOUNDS, LENGTH_BOUNDS
 
 
 def recovery_parameters(alpha: float, delta: float, outcomes: int) -> NDArray[np.void]:
-    """The parameters (`RECOVERY_PARAMETERS`), shape ().
+    """Build the parameters (`RECOVERY_PARAMETERS`), shape ().
 
     Parameters
     ----------
@@ -107,25 +107,25 @@ def recovery_parameters(alpha: float, delta: float, outcomes: int) -> NDArray[np
 # Follow the faded error of a model from a drift until it is back (recovery analysis).
 #
 # A drift begins with an alarm of a detector at a rise of the error, or with a verdict that becomes worse.
-# It dates from a sample of the error, of which every 2^shift-th outcome leaves one:
+# The error is sampled at every 2^shift-th outcome, and a drift starts at one of the samples:
 #
-# verdict the last sample before the outcome since which the model is worse detector of the memory length
-# before the alarm, the last sample at which the error was no higher than at the first, which is the last
-# one that is at least a memory length old, or the oldest
+#     verdict    the last sample before the outcome since which the model is worse
+#     detector   of the samples from the last one that is at least a memory length old (or the oldest) up to
+#                the alarm, the last one at which the error was no higher than at the first of them
 #
 # A drift from before the oldest of the 64 samples that are kept has no known error before it and is not
 # followed. With e that sample's error and ε its Hoeffding bound, over the outcomes since then:
 #
-# depth highest error − e, at least 0 length outcomes until the first from the highest error on at which the
-# error is ≤ e + ε; 0 if the highest is, too
+#     depth      highest error − e, at least 0
+#     length     outcomes until the error is first ≤ e + ε again after its peak; 0 if it never exceeded that
 #
 # The drift ends as recovered once its length is known and a memory length has passed since the alarm:
 # sooner, the error may not have risen yet. After `longest` outcomes it ends as not recovered. Alarms before
 # its end belong to it. Before its alarm the error is known at samples only.
 #
-# A verdict on a model with folds begins a drift of the fold at whose outcome it became worse. It numbers
-# the outcome since which it holds as the fold with the strongest bet does; another fold may not have got
-# that far.
+# A verdict on a model with folds begins a drift of the fold at whose outcome it became worse. The outcome
+# since which the verdict holds is numbered in the fold with the strongest bet, so another fold may not have
+# had as many outcomes yet.
 #
 # Source: recovery analysis, Shaker, Hüllermeier, *Recovery analysis for adaptive learning from non-
 # stationary data streams*, Neurocomputing 150, 2015; Brzezinski, Stefanowski, §1; Cervantes et al., §2.4.
@@ -198,7 +198,7 @@ def begin(r, p, outcome, event_ms, alarms, first, count):
 
 @inner
 def take(r, error, outcome):
-    """Let the drift under way see the error after an outcome."""
+    """Update peak and return of the drift under way with the error after an outcome."""
     if error > r.peak:
         r.peak = error
         r.back = 0

@@ -1,7 +1,7 @@
 """Report of all estimators as series: every measure under every mechanism, read in slices of models.
 
 Undefined values (NaN) give no sample. A report is whole, whatever `max_series` is: what a scrape leaves out
-is chosen when it is rendered (`core.series_budget`).
+is chosen when it is rendered (`metrics.series_budget`).
 """
 
 from __future__ import annotations
@@ -73,7 +73,7 @@ class SeriesReport:
     def add(
         self, chosen: Sequence[Slice], table: ModelTable, delays: LabelDelays, alarms: Alarms
     ) -> Generator[None]:
-        """Add the series of some models, yielding after each mechanism: none of them may change meanwhile."""
+        """Add the series of some models, yielding after each mechanism; the models must not change then."""
         models = self._keys.of([c.model for c in chosen])
         folds = np.array([SEPARATOR in model for model in models.models], np.bool_)
         self._folds = self._folds or bool(folds.any())
@@ -157,7 +157,7 @@ class SeriesReport:
             self._of_classes[measure.name].add_all(models, shown, values)
 
     def _class_names(self, chosen: Sequence[Slice], width: int) -> list[ClassNames]:
-        """Names of the classes of some models, made anew only where there are other classes than before."""
+        """Names of the classes of some models, rebuilt only if their classes have changed since."""
         keys = self._keys.of([each.model for each in chosen])
         classes = [each.classes for each in chosen]
         stand = width > self._spec.max_classes, list(map(id, classes)), list(map(len, classes))
@@ -202,7 +202,7 @@ class SeriesReport:
             self._put("last_alarm_timestamp_seconds", keys, alarms.latest_seconds(rows, index))
 
     def _add_recoveries(self, models: SliceKeys, rows: Integers, table: ModelTable) -> None:
-        """Drifts and what became of them; histograms of models that have had any."""
+        """Add drifts and how they ended, and histograms for models that have had any."""
         records = table.recoveries(rows)
         if not len(records):
             return

@@ -1,7 +1,7 @@
 """Estimators of all models by name: takes outcomes, returns alarms and series.
 
-`models.index` maps names to rows and local class indices, the kernel updates the `state`, and `series`,
-`details` and `snapshots` read it.
+`index` maps names to rows and local class indices, the kernel updates the `state`, and `report` and `details`
+read it.
 """
 
 from __future__ import annotations
@@ -62,7 +62,7 @@ _DECODER = msgspec.msgpack.Decoder(ModelSnapshot)
 
 
 def without(snapshot: bytes, sections: Collection[str]) -> bytes:
-    """Leave these sections out of an encoded snapshot."""
+    """Remove sections from an encoded snapshot, by name."""
     if not sections:
         return snapshot
     decoded = decode(snapshot)
@@ -83,99 +83,11 @@ def decode(snapshot: bytes) -> ModelSnapshot:
     return state
 
 
-# Snapshots of models, and of the totals over all models: taken from the state, and restored into it.
-
-
 _ENCODER = msgspec.msgpack.Encoder()
 _TOTALS = msgspec.msgpack.Decoder(tuple[dict[Name, int], list[Alarm]])
-
-
-class Snapshots:
-    """Takes and restores snapshots of a state."""
-
-    __slots__ = ("_state",)
-
-    def __init__(self, state: EstimatorState) -> None:
-        self._state = state
-
-    def take(self, models: Sequence[str]) -> list[bytes]:
-        """Encode the whole states of some models; equal states give equal bytes.
-
-        What does not take all models at once is done by `map`, without a turn of the interpreter for each.
-        """
-        state = self._state
-        slots = [state.index.models[model] for model in models]
-        rows = np.array([slot.row for slot in slots], np.int64)
-        sections = state.table.snapshots(rows)
-        for register in state.registers:
-            for own, taken in zip(sections, register.snapshots(rows), strict=True):
-                own[register.section] = taken
-        found = map(
-            ModelSnapshot,
-            models,
-            map(list, [slot.classes for slot in slots]),
-            repeat(state.spec.max_classes),
-            [slot.first_ms for slot in slots],
-            state.delays.snapshots(rows),
-            state.alarms.snapshots(rows),
-            sections,
-            repeat(VERSION),
-            cast("Sequence[PastSnapshot | None]", state.pasts.snapshots(rows)),
-        )
-        return list(map(_ORDERED_ENCODER.encode, found))
-
-    def restore(self, snapshot: bytes) -> str:
-        """Restore a model; see `EstimatorSet.restore`."""
-        state, saved = self._state, decode(snapshot)
-        most = state.spec.max_classes
-        if saved.max_classes > most:
-            raise ValueError(
-                f"max_classes must be at least {saved.max_classes} as in the snapshot of model "
-                f"{saved.model!r}, got {most}"
-            )
-        if saved.max_classes < most and len(saved.classes) == saved.max_classes:
-            raise ValueError(
-                f"max_classes must be {saved.max_classes} as in the snapshot of model {saved.model!r}, whose "
-                f"further classes were counted as one, got {most}"
-            )
-        if saved.model in state.index.models:
-            state.index.retire(saved.model)
-        row, classes = state.index.enter(saved.model, saved.first_ms)
-        for name in saved.classes:
-            classes[name] = len(classes)
-        state.index.name_classes([row])
-        state.table.restore(row, saved.sections)
-        state.delays.restore(row, saved.delays)
-        state.alarms.restore(row, saved.last_alarms_ms)
-        state.pasts.restore(row, saved.past)
-        for register in state.registers:
-            if register.section in saved.sections:
-                register.restore(row, saved.sections[register.section])
-        return saved.model
-
-    def estimators(self) -> dict[str, str]:
-        """Describe the estimator behind each section of a snapshot, by section name."""
-        state = self._state
-        described = state.table.sections() | {r.section: r.title for r in state.registers}
-        for register in state.raising:
-            described |= register.estimators()
-        return described
-
-    def totals(self) -> bytes:
-        """Encode the totals over all models: counters of limits, and recent alarms."""
-        return _ENCODER.encode((self._state.index.over_limit, list(self._state.alarms.recent)))
-
-    def restore_totals(self, totals: bytes) -> None:
-        """Continue from what `totals` returned."""
-        index, alarms = self._state.index, self._state.alarms
-        over_limit, recent = _TOTALS.decode(totals)
-        index.over_limit |= over_limit
-        alarms.recent = deque(recent, maxlen=alarms.recent.maxlen)
-
-
 _TRACE_CELLS: Final = 1_000_000
 _SNAPSHOTS: Final = 200
-"""Number of models of which snapshots are taken at once; some tens of kilobytes are copied of each."""
+"""Number of models whose snapshots are taken at once, of some tens of kilobytes each."""
 _Result = TypeVar("_Result")
 
 
@@ -199,7 +111,6 @@ class EstimatorSet:
         self.facts = ModelFacts(spec, state.table, state.index, explaining, state.judging)
         """Facts about models that notifications report."""
         self._columns = ColumnIndex(state.index, spec.max_classes)
-        self._snapshots = Snapshots(state)
         self.comparisons = ComparisonSet(spec) if spec.comparisons else None
         """Comparisons of models with each other; None if none are configured."""
 
@@ -310,7 +221,7 @@ class EstimatorSet:
     def details(self) -> Mapping[str, Mapping[str, object]]:
         """Collect details of models that are not series: classes, time of first outcome, confusion matrix.
 
-        They are as of now; the document of a model is made when somebody asks for it.
+        They are as of now; a model's document is built when it is looked up.
         """
         return _last(self.details_in_slices())
 
@@ -329,13 +240,39 @@ class EstimatorSet:
 
     def snapshot(self, model: str) -> bytes:
         """Encode the whole state of a model; equal states give equal bytes."""
-        return self._snapshots.take([model])[0]
+        return self._encoded([model])[0]
 
     def snapshots(self, models: Sequence[str]) -> Iterator[bytes]:
         """Encode the whole states of some models, as `snapshot` does, many at once."""
         starts = range(0, len(models), _SNAPSHOTS)
-        parts = (self._snapshots.take(models[start : start + _SNAPSHOTS]) for start in starts)
+        parts = (self._encoded(models[start : start + _SNAPSHOTS]) for start in starts)
         return chain.from_iterable(parts)
+
+    def _encoded(self, models: Sequence[str]) -> list[bytes]:
+        """Encode the whole states of some models at once.
+
+        Steps that cannot take all models at once use `map`, which is faster than a Python loop.
+        """
+        state = self._state
+        slots = [state.index.models[model] for model in models]
+        rows = np.array([slot.row for slot in slots], np.int64)
+        sections = state.table.snapshots(rows)
+        for register in state.registers:
+            for own, taken in zip(sections, register.snapshots(rows), strict=True):
+                own[register.section] = taken
+        found = map(
+            ModelSnapshot,
+            models,
+            map(list, [slot.classes for slot in slots]),
+            repeat(self._spec.max_classes),
+            [slot.first_ms for slot in slots],
+            state.delays.snapshots(rows),
+            state.alarms.snapshots(rows),
+            sections,
+            repeat(VERSION),
+            cast("Sequence[PastSnapshot | None]", state.pasts.snapshots(rows)),
+        )
+        return list(map(_ORDERED_ENCODER.encode, found))
 
     def restore(self, snapshot: bytes) -> str:
         """Restore a model from a snapshot, replacing one of the same name, and return its name.
@@ -348,7 +285,32 @@ class EstimatorSet:
         TableFull
             If no row is free.
         """
-        return self._snapshots.restore(snapshot)
+        state, saved = self._state, decode(snapshot)
+        most = self._spec.max_classes
+        if saved.max_classes > most:
+            raise ValueError(
+                f"max_classes must be at least {saved.max_classes} as in the snapshot of model "
+                f"{saved.model!r}, got {most}"
+            )
+        if saved.max_classes < most and len(saved.classes) == saved.max_classes:
+            raise ValueError(
+                f"max_classes must be {saved.max_classes} as in the snapshot of model {saved.model!r}, whose "
+                f"further classes were counted as one, got {most}"
+            )
+        if saved.model in state.index.models:
+            state.index.retire(saved.model)
+        row, classes = state.index.enter(saved.model, saved.first_ms)
+        for name in saved.classes:
+            classes[name] = len(classes)
+        state.index.name_classes([row])
+        state.table.restore(row, saved.sections)
+        state.delays.restore(row, saved.delays)
+        state.alarms.restore(row, saved.last_alarms_ms)
+        state.pasts.restore(row, saved.past)
+        for register in state.registers:
+            if register.section in saved.sections:
+                register.restore(row, saved.sections[register.section])
+        return saved.model
 
     def estimators(self) -> dict[str, str]:
         """Describe the estimator behind each section of a snapshot, by section name.
@@ -356,16 +318,22 @@ class EstimatorSet:
         The name changes with the estimator's parameters; a section whose name is not listed cannot be
         continued.
         """
-        of_models = self._snapshots.estimators()
-        return of_models if self.comparisons is None else of_models | self.comparisons.estimators()
+        state = self._state
+        described = state.table.sections() | {r.section: r.title for r in state.registers}
+        for register in state.raising:
+            described |= register.estimators()
+        return described if self.comparisons is None else described | self.comparisons.estimators()
 
     def totals(self) -> bytes:
         """Encode the totals over all models: counters of limits, and recent alarms."""
-        return self._snapshots.totals()
+        return _ENCODER.encode((self._index.over_limit, list(self.recent_alarms)))
 
     def restore_totals(self, totals: bytes) -> None:
         """Continue from what `totals` returned."""
-        self._snapshots.restore_totals(totals)
+        over_limit, recent = _TOTALS.decode(totals)
+        self._index.over_limit |= over_limit
+        alarms = self._state.alarms
+        alarms.recent = deque(recent, maxlen=alarms.recent.maxlen)
 
     def _observe_labels(self, batch: Batch, *, tracing: bool = False) -> list[Sequence[Cell]]:
         """Feed a batch to histories and registers, and the delays of labels that came (not of assumed ones).

@@ -30,7 +30,7 @@ Integers: TypeAlias = NDArray[np.int64]
 _BOUNDS_MS = (np.array(LABEL_DELAY_BOUNDS) * 1000).astype(np.int64)
 _BUCKETS = len(_BOUNDS_MS) + 1
 NEVER = np.iinfo(np.int64).min
-"""Time that stands for "no label yet"."""
+"""Time that stands for "no label yet", or "no alarm yet"."""
 
 
 class LabelDelays:
@@ -98,8 +98,6 @@ class LabelDelays:
 RECENT = 1_000
 """Number of recent alarms kept for display; the alarm counters are not limited by it."""
 
-_NEVER = np.iinfo(np.int64).min
-
 
 class Alarms:
     """Event time of the latest alarm of each detector of up to `capacity` models, and the recent alarms."""
@@ -113,7 +111,7 @@ class Alarms:
 
     def clear(self, row: int) -> None:
         """Reset a row; called before a model uses it and after the model has retired."""
-        self._latest_ms[row] = _NEVER
+        self._latest_ms[row] = NEVER
 
     def record(self, row: int, detector: int, alarm: Alarm) -> None:
         """Record an alarm raised by detector number `detector` for the model in `row`."""
@@ -126,13 +124,13 @@ class Alarms:
         NaN before the first.
         """
         latest = self._latest_ms[rows, detector]
-        return np.where(latest == _NEVER, np.nan, latest / 1000.0)
+        return np.where(latest == NEVER, np.nan, latest / 1000.0)
 
     def snapshots(self, rows: Integers) -> list[dict[str, int]]:
         """Event times (ms) of each row's latest alarms, by name of the detectors that had one."""
         latest = self._latest_ms[rows]
         found: list[dict[str, int]] = list(map(dict, [()] * len(rows)))
-        for position, detector in np.argwhere(latest != _NEVER).tolist():
+        for position, detector in np.argwhere(latest != NEVER).tolist():
             found[position][self._detectors[detector]] = int(latest[position, detector])
         return found
 
@@ -141,7 +139,7 @@ class Alarms:
 
         Detectors missing in the snapshot count as never having raised an alarm.
         """
-        self._latest_ms[row] = [latest_ms.get(name, _NEVER) for name in self._detectors]
+        self._latest_ms[row] = [latest_ms.get(name, NEVER) for name in self._detectors]
 
 
 class EstimatorState:

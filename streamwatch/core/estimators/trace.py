@@ -12,10 +12,9 @@ from collections.abc import Sequence
 import numpy as np
 
 from streamwatch.core.estimators import catalogue
-from streamwatch.core.estimators.agreement import Floats
 from streamwatch.core.estimators.kernel.table import Trace
 from streamwatch.core.estimators.recovery import read_recoveries, watched_of
-from streamwatch.core.estimators.trace_chunk import Cell
+from streamwatch.core.estimators.trace_chunk import Cell, cells
 from streamwatch.core.estimators.verdicts.readout import Verdicts
 from streamwatch.core.events import Outcome, shown_name
 from streamwatch.core.specs import AdwinSpec, MonitorsSpec
@@ -93,32 +92,27 @@ class TraceColumns:
             [o.predicted_class for o in outcomes],
         ]
         for forgetting, totals in zip(self._spec.forgetting, traced.totals, strict=True):
-            columns += [_cells(m.of(totals)) for m in catalogue.MEASURES]
-            columns.append(_cells(totals.n_eff))
-            columns += [_cells(b.of(totals, self._spec.confidence_delta)) for b in catalogue.BOUNDS]
-            columns += [_cells(b.of(totals)) for b in catalogue.BASELINES]
+            columns += [cells(m.of(totals)) for m in catalogue.MEASURES]
+            columns.append(cells(totals.n_eff))
+            columns += [cells(b.of(totals, self._spec.confidence_delta)) for b in catalogue.BOUNDS]
+            columns += [cells(b.of(totals)) for b in catalogue.BASELINES]
             if isinstance(forgetting, AdwinSpec):
                 columns.append(totals.n.astype(np.int64).tolist())
         for index in range(len(self._spec.drift_weighted)):
-            columns += [_cells(traced.weighted[index]), _cells(traced.weighted_n_eff[index])]
+            columns += [cells(traced.weighted[index]), cells(traced.weighted_n_eff[index])]
         for index, detector in enumerate(self._spec.detectors):
-            columns += [_cells(traced.statistic[index]), _cells(traced.threshold[index])]
+            columns += [cells(traced.statistic[index]), cells(traced.threshold[index])]
             columns.append(traced.alarmed[index].astype(np.int64).tolist())
             if catalogue.entry(detector).warns:
                 columns.append(traced.warned[index].astype(np.int64).tolist())
         if len(traced.recovery):
             recovered = read_recoveries(traced.recovery)
             columns += [
-                _cells(recovered.recovering),
-                _cells(recovered.depth),
-                _cells(recovered.outcomes),
+                cells(recovered.recovering),
+                cells(recovered.depth),
+                cells(recovered.outcomes),
             ]
         for index in range(len(self._opponents)):
-            columns += [_cells(values[index]) for values in judged]
+            columns += [cells(values[index]) for values in judged]
         columns += others
         return [list(row) for row in zip(*columns, strict=True)]
-
-
-def _cells(values: Floats) -> list[Cell]:
-    """Values as Python floats, None where undefined."""
-    return [v if v == v else None for v in values.tolist()]  # noqa: PLR0124 - false for NaN

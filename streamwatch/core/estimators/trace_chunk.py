@@ -5,9 +5,17 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TypeAlias
 
+import numpy as np
+from numpy.typing import NDArray
+
 from streamwatch.core.events import Alarm
 
 Cell: TypeAlias = str | float | int | None
+
+
+def cells(values: NDArray[np.float64]) -> list[Cell]:
+    """Convert values to Python floats, None where undefined."""
+    return [v if v == v else None for v in values.tolist()]  # noqa: PLR0124 - false for NaN
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,14 +1,15 @@
-"""Verdicts on challengers by cohorts of prediction time, which hold when labels are late in a biased way.
+"""Verdicts on challengers by cohorts of prediction time, valid even if labels are late in a biased way.
 
-Both models of a pair share the id and its label, so the order of labels biases their comparison as it does
-that of a model with no change. Here a pair is an outcome of the challenger, whose opponent answers as the
-champion did, in the cohorts of `registers.cohorts`. The *kind* of a pair is what its delay may depend on.
+Both models of a pair get its label at the same time, so a delay that depends on the outcome biases their
+comparison as it biases that of a model with no change. Therefore pairs are counted in the cohorts of
+`registers.cohorts`: a pair as an outcome of the challenger, with the champion's class as the opponent's. The
+*kind* of a pair is what its delay may depend on.
 
-By accuracy, the kind is the true class and which of the two models alone is right. By costs, answers that are
-both wrong may differ in what they cost: the kind is the true class, whether one of the two is right, and the
-sign of the lead. Pairs without a lead are no evidence, and nothing is learned from their delays.
+By accuracy, the kind is the true class and which of the two models alone is right. By costs, two wrong
+classes may differ in cost: the kind is the true class, whether one of the two models is right, and the sign
+of the lead. Pairs without a lead are no evidence, and nothing is learned from their delays.
 
-A cohort has as many predictions as the model made that made fewer in its time.
+The number of predictions of a cohort is that of the model which made fewer during the cohort.
 """
 
 # pyright: reportMissingParameterType=false, reportUnknownParameterType=false
@@ -44,12 +45,11 @@ COUNTED: Final = np.dtype(
 """Numbers of predictions that the two models of a comparison have made."""
 
 _COLUMNS: Final = ("rows", "true_class", "predicted_class", "label_at_prediction", "assumed", "made")
-_TIMES: Final = ("resolved_ms", "waited_ms")
 _encode = msgspec.msgpack.Encoder().encode
 
 
 class _Neither(msgspec.Struct, frozen=True, array_like=True):
-    """Kind, without its sign, of pairs on which the answers differ and neither is right."""
+    """Kind, without its sign, of pairs for which the models predicted different wrong classes."""
 
     true_class: Name
 
@@ -61,7 +61,7 @@ _DECODER: Final = msgspec.msgpack.Decoder(tuple[bytes, bytes, list[_Kind]])
 
 @inner
 def more_made(last, made, backward):
-    """Predictions made since, of two counts modulo 2³²; a difference from `backward` on is a step back."""
+    """Return `made` − `last`, counts modulo 2³²; 0 for a difference of at least `backward`, a step back."""
     more = (np.int64(made) - np.int64(last)) & 0xFFFFFFFF
     return more if more < backward else 0
 
@@ -85,17 +85,17 @@ def lay_out_pairs(
     counted
         `COUNTED` by row, changed.
     numbers
-        int8 by row and twice the class number of the batch, plus 1 where models that are judged by costs
-        differ and are both wrong: number of the kind, without its side.
+        int8 by row and 2·(number of the true class in the batch), plus 1 if the comparison is judged by
+        costs and the models predicted different wrong classes: number of the pair's kind, without its sign.
     backward
-        Difference of counts of predictions from which it is a step back.
+        Least difference of two counts of predictions, modulo 2³², that is a step back.
     indices
         int32 (n, 3): true class, answer of the challenger and answer of the champion in the table of costs;
         read where a pair is judged by costs.
     size
-        Number of such indices.
+        Number of classes in the table of costs.
     columns, times
-        int64 (6, n) and (2, n), output: what a `Batch` has, in the order of `_COLUMNS` and `_TIMES`.
+        int64 (6, n) and (2, n), output: columns of a `Batch`, `_COLUMNS`, and `resolved_ms` and `waited_ms`.
     """
     count = 0
     for i in range(pairs.shape[0]):
@@ -136,7 +136,7 @@ def lay_out_pairs(
 
 
 class PairCohorts:
-    """Verdicts by cohorts of comparisons, by the row of each; O(1) per pair."""
+    """Verdicts by cohorts on the challengers of all comparisons, by row of the comparison; O(1) per pair."""
 
     def __init__(self, spec: CohortsSpec, capacity: int) -> None:
         self._spec = spec
@@ -145,15 +145,15 @@ class PairCohorts:
         self._costed = np.zeros(capacity, np.bool_)
         self._counted = np.zeros(capacity, COUNTED)
         self._kinds: list[list[_Kind]] = [[] for _ in range(capacity)]
-        """Kinds with a number of their own, by row."""
+        """Kinds that have a number of their own, by row; the number is the position in the list."""
         self._names: Sequence[str] = ()
-        """Names of the class numbers in `_numbers`."""
+        """Names of the classes, by the class numbers that index `_numbers`."""
         self._numbers = np.full((capacity, 0), -1, np.int8)
         self.section = self._register.section
         self.title = "verdicts of comparisons by cohorts"
 
     def add(self, row: int, champion: str) -> None:
-        """Begin a comparison in an empty row; it is judged if its champion may have a headline."""
+        """Begin a comparison in an empty row; it has a verdict by cohorts if its champion may have one."""
         self._judged[row] = self._spec.gives_headline(champion)
         utility = first_utility(self._spec.utilities, model_of(champion))
         self._costed[row] = self._judged[row] and utility.kind == "costs"
@@ -199,7 +199,7 @@ class PairCohorts:
             self._register.observe(_batch(columns[:, :count], times[:, :count]))
 
     def _number(self, batch: OutcomeBatch, pairs: Pairs, rows: NDArray[np.int64]) -> None:
-        """Number the kinds of pairs: the first seven of a comparison have numbers of their own."""
+        """Number the kinds of pairs: of each comparison, all kinds after the first seven share one number."""
         classes = batch.classes
         if self._names is not classes:
             self._names = classes
@@ -225,11 +225,11 @@ class PairCohorts:
         return self._judged[rows]
 
     def read(self, rows: NDArray[np.int64]) -> CohortVerdicts:
-        """Verdicts of some rows: column 0 of each array is of the challenger beside the champion."""
+        """Read the verdicts of some rows; column 0 of each array is the challenger's against the champion."""
         return self._register.read(rows.tolist())
 
     def snapshots(self, rows: Sequence[int]) -> list[dict[str, bytes]]:
-        """Encode the states of some rows, as sections; none of a row that is not judged or has no pair."""
+        """Encode the states of some rows, each as {section name: bytes}; empty for a row without state."""
         encoded = self._register.snapshots(np.array(rows, np.int64))
         return [
             {self.section: _encode((body, self._counted[row].tobytes(), self._kinds[row]))} if body else {}
@@ -237,7 +237,7 @@ class PairCohorts:
         ]
 
     def restore(self, row: int, state: bytes) -> None:
-        """Set an empty row to a snapshot; it stays empty if that was judged by another utility.
+        """Set an empty row to a snapshot; it stays empty if the snapshot was judged by another utility.
 
         Raises
         ------
@@ -256,7 +256,7 @@ class PairCohorts:
 
 
 def _batch(columns: NDArray[np.int64], times: NDArray[np.int64]) -> Batch:
-    """Pairs as the register takes outcomes."""
+    """Convert columns and times of `lay_out_pairs` to a batch of outcomes for the register."""
     narrow: list[Any] = [column.astype(np.int32) for column in columns[:4]]
     rows, true_class, predicted, known = narrow
     assumed, made = columns[4].astype(np.bool_), columns[5].astype(np.uint32)

@@ -18,7 +18,7 @@ Floats: TypeAlias = NDArray[np.float64]
 LEAST_DISCORDANT = 0.05
 LEAST_VARIANCE = 5.0
 CRITICAL = 6.635
-"""The 99 % quantile of χ²(1), for a McNemar statistic that is looked at once."""
+"""The 99 % quantile of χ²(1), for a McNemar statistic that is read at one time only."""
 
 
 class Sums(NamedTuple):

@@ -89,10 +89,7 @@ def fade(sums, alpha, bits):
 
 @inner
 def weigh(state, counts, row, true_class):
-    """Weight of a right answer under the balanced utility before this label is counted; then count it.
-
-    O(K).
-    """
+    """Return the weight of a right answer under the balanced utility, then count this label; O(K)."""
     state.classes = max(state.classes, true_class + 1)
     unit = state.unit if state.unit > 0.0 else 1.0
     worth = balanced_weight(counts, 0, state.classes, row, unit, true_class)
@@ -119,7 +116,7 @@ def lay_out(records, pairs, codes, row_of, rows, bits, leads, event_ms):
     codes
         int64 (n,): twice the number of the comparison, plus 1 if the partner is the champion.
     row_of
-        int64: row by the number of a comparison.
+        int64: row of each comparison, by its number.
     rows, bits, leads, event_ms
         Output, as `observe` takes them.
     """

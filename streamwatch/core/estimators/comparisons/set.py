@@ -44,13 +44,13 @@ class ComparisonVerdict:
     verdict: int
     """1 better, −1 worse, 0 open."""
     since_ms: int | None
-    """Event time since which it holds, by cohorts prediction time; None for an open one."""
+    """Event time since which the verdict holds, or prediction time for one by cohorts; None if open."""
     last_ms: int
     """Event time of the latest pair."""
     basis: Literal["cohorts", "labels"] = "labels"
-    """Whether it is by cohorts of prediction time, or in the order of labels."""
+    """Whether the verdict is by cohorts of prediction time, or in the order of labels."""
     status: Literal["early", "confirmed", ""] = ""
-    """Whether all labels of its predictions are in, of a verdict by cohorts; empty of another."""
+    """Whether all labels of a cohort verdict's predictions have arrived; empty for any other verdict."""
     utility: UtilityKind = "accuracy"
     """Utility by which the champion is judged."""
 
@@ -67,7 +67,7 @@ _OF_COHORTS: Final = {
     "comparison_cohort_lead_upper": "upper",
     "comparison_cohort_lead_dispersion": "dispersion",
 }
-"""Series of verdicts by cohorts that have no further label, and fields of `CohortVerdicts`."""
+"""Field of `CohortVerdicts` by series, for series of verdicts by cohorts without further labels."""
 
 
 def report(pairs: Sequence[Pair], rows: NDArray[np.int64], table: ComparisonTable) -> list[Family]:
@@ -164,7 +164,7 @@ def _defined(
 ) -> list[tuple[tuple[str, ...], float]]:
     """Build a sample for each pair whose value is not NaN.
 
-    `more` are the values of labels sorted after theirs.
+    `more` are the values of labels that follow `challenger` and `champion`.
     """
     numbers = values.tolist()
     return [((*pair, *more), v) for pair, v in zip(pairs, numbers, strict=True) if v == v]  # noqa: PLR0124
@@ -211,7 +211,7 @@ _DECODER = msgspec.msgpack.Decoder(_Snapshot)
 
 
 def without(snapshot: bytes, sections: Collection[str]) -> bytes:
-    """Leave these sections out of an encoded snapshot."""
+    """Remove sections from an encoded snapshot, by name."""
     if not sections:
         return snapshot
     decoded = _DECODER.decode(snapshot)
@@ -233,17 +233,17 @@ class ComparisonSet:
         self._table = ComparisonTable(spec)
         cohorts = next((each for each in spec.registers if isinstance(each, CohortsSpec)), None)
         self._cohorts = None if cohorts is None else PairCohorts(cohorts, spec.max_comparisons)
-        """Verdicts by cohorts; None where models have none either."""
+        """Verdicts by cohorts; None if there is no register of cohorts."""
         self._comparisons: dict[tuple[str, str], _Comparison] = {}
         self._listed: list[_Comparison] = []
         self._judged_otherwise: list[int] = []
-        """Numbers in `_listed` of comparisons by another utility than accuracy."""
+        """Positions in `_listed` of the comparisons judged by another utility than accuracy."""
         self._names: Sequence[str] = ()
-        """Names of the model numbers in `_keys`."""
+        """Names of the models, by the model numbers in `_keys`."""
         self._keys = np.zeros(0, np.int64)
-        """Numbers of the models of pairs seen before, as one number, ascending."""
+        """Pairs of models seen before, as model number · 2³² + partner number, ascending."""
         self._found = np.zeros(0, np.int64)
-        """Their comparisons, as `_code_of` numbers them."""
+        """Result of `_code_of` for each pair in `_keys`."""
         self._rows = np.zeros(0, np.int64)
         """Rows of the comparisons in `_listed`."""
         self.over_limit = 0
@@ -280,9 +280,9 @@ class ComparisonSet:
         classes: NDArray[np.int64],
         indices: NDArray[np.int32],
     ) -> None:
-        """Write the leads of pairs judged by costs, and the classes of those by the balanced utility.
+        """Write the leads of pairs judged by costs, and the classes of pairs judged by the balanced utility.
 
-        `indices` are true class, challenger's and champion's answer in the table of costs, written too.
+        Also write `indices`: true class, challenger's and champion's class in the table of costs.
         """
         true_class = batch.records["true_class"][pairs[:, 0]]
         own_class, partner_class = batch.records["predicted_class"][pairs[:, 0]], pairs[:, 2]
@@ -306,7 +306,7 @@ class ComparisonSet:
     def _codes_of(
         self, batch: OutcomeBatch, models: NDArray[np.int32], partners: NDArray[np.int32]
     ) -> NDArray[np.int64]:
-        """Comparison of each pair, as `_code_of` numbers it."""
+        """Return the code of each pair's comparison, see `_code_of`."""
         keys = models.astype(np.int64) << 32 | partners
         if self._names is not batch.models:
             self._names = batch.models
@@ -326,7 +326,7 @@ class ComparisonSet:
         return self._found[at]
 
     def _code_of(self, model: str, partner: str) -> int:
-        """Twice the number of two models' comparison, plus 1 if the partner is the champion; -2 for none."""
+        """Return 2·(position in `_listed`), plus 1 if the partner is the champion; −2 if not compared."""
         comparison = self._enter(model, partner)
         if comparison is None:
             return -2
@@ -383,7 +383,7 @@ class ComparisonSet:
         return families + by_cohorts(list(compress(pairs, judged)), self._cohorts.read(rows[judged]))
 
     def verdicts(self) -> list[ComparisonVerdict]:
-        """Verdict on every challenger, in the order of names: by cohorts where they give one."""
+        """List the verdict on every challenger, by name: the one by cohorts if there is one."""
         by_name = [comparison for _, comparison in sorted(self._comparisons.items())]
         rows = np.array([comparison.row for comparison in by_name], np.int64)
         current, last = self._table.verdicts(rows), self._table.last_seconds(rows)
@@ -484,7 +484,7 @@ class ComparisonSet:
         return comparison
 
     def _list(self) -> None:
-        """Number all comparisons anew, and look up the pairs of models again: there may be room now."""
+        """Number all comparisons anew, and forget known pairs: those refused before may now have room."""
         self._listed = list(self._comparisons.values())
         self._judged_otherwise = [
             number for number, each in enumerate(self._listed) if each.utility.kind != "accuracy"
@@ -493,7 +493,7 @@ class ComparisonSet:
 
 
 def _paired(outcomes: Iterable[Outcome]) -> OutcomeBatch:
-    """Those of the outcomes that have pairs, in columns that suffice for comparisons."""
+    """Convert the outcomes that have pairs to a batch with the columns that comparisons need."""
     models, classes = Classes(_ANY), Classes(_ANY)
     chosen = [outcome for outcome in outcomes if outcome.pairs]
     records = np.zeros(len(chosen), OUTCOME)
@@ -515,7 +515,10 @@ def _paired(outcomes: Iterable[Outcome]) -> OutcomeBatch:
 def _by_class(
     names: Sequence[str], columns: Sequence[NDArray[np.int32]], index: Callable[[str], int]
 ) -> NDArray[np.int64]:
-    """Index by class number of the classes in these columns, asked for in the order of their rows."""
+    """Return `index(name)` of each class in `columns`, by class number; 0 for classes not in them.
+
+    `index` is called once per class, in the order in which classes appear in the rows of `columns`.
+    """
     found = np.zeros(len(names), np.int64)
     for number in dict.fromkeys(np.stack(columns, axis=1).ravel().tolist()):
         found[number] = index(names[number])

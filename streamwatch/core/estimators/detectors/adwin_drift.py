@@ -1,7 +1,7 @@
 """Alarms at new drifts of an ADWIN window (Bifet, Gavaldà 2007; Bifet et al. 2015, §6).
 
 One drift causes many cuts. The window declares a *new drift* only when a cut discards an outcome later than
-the declaration of the last new drift (see `buckets.check`). This detector raises an alarm at new drifts in
+the declaration of the last new drift (see `adwin.check`). This detector raises an alarm at new drifts in
 its direction; the window is kept. Before and after are the mean losses of the outcomes dropped and kept;
 `n_eff` is the width kept.
 """

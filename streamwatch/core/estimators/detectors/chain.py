@@ -4,8 +4,8 @@ There is one static loop per kind, so that `fold` need not name the kinds. Kinds
 not use are left out when its kernel is compiled, and cost neither time nor compilation.
 
 Every link has a name of its own. Numba distinguishes functions of one name by a number that it counts anew in
-each process. Of two links with one symbol, loaded from what different processes compiled, only the first
-would be used.
+each process, so two links compiled by different processes could have the same symbol, and only the first one
+loaded would be used.
 """
 
 # pyright: reportUnknownParameterType=false, reportMissingParameterType=false

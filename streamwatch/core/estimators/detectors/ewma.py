@@ -16,10 +16,10 @@ errors are rare, a single one exceeds it.
 and 1,000 are left out: as found in MOA's source, the first gives a false alarm every 35 outcomes at p = .2,
 and the second lies below the one for 400.
 
-Z begins at 0, below any error rate. For a rise that is the paper's chart, which is late for it at first; for
-a fall, of which the paper does not speak, p·(1 − (1−λ)^n) − Z is compared: what Z is expected to be, less Z.
-Before and after are p and Z. MOA 24.07 (EWMAChartDM, `limits: paper`) can warn
-from its 29th outcome on, one earlier, and otherwise agrees at every outcome.
+Z begins at 0, below any error rate. For a rise this is the paper's chart, which therefore detects early rises
+late. For a fall, which the paper does not treat, the expected value of Z less Z is compared with the limit:
+p·(1 − (1−λ)^n) − Z. Before and after are p and Z. MOA 24.07 (EWMAChartDM, `limits: paper`) can warn from its
+29th outcome on, one earlier, and otherwise agrees at every outcome.
 
 Source: Ross, Adams, Tasoulis, Hand, *Exponentially weighted moving average charts for detecting concept
 drift*, Pattern Recognition Letters 33(2), 2012.

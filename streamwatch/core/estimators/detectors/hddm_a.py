@@ -5,11 +5,11 @@ With z the mean of the n losses since the last reset, δ a confidence, and ε_k 
     (x, k)  mean and length of the prefix with the least x + ε_k, the longest in ties
     alarm   when z − x > √((1/k − 1/n)·ln(2/δ)/2), then reset; warning with a larger δ
 
-For a fall: the prefix with the largest x − ε_k, and x − z. Losses are only assumed to be independent. In
-return, the test allows for the largest possible variance, so it is slower than necessary at an error of .05,
-and correlated losses cause false alarms: in a million stationary outcomes 2 at an error of .2, 5 at .3, and
-1,500 at .2 if losses have a lag-1 correlation of .5. Before and after are the means of that prefix, and of
-the losses since.
+For a fall: the prefix with the largest x − ε_k, and x − z. Nothing but independence of the losses is assumed.
+So the test allows for the largest possible variance and is slower than necessary at an error of .05, and
+correlated losses cause false alarms: in a million stationary outcomes 2 at an error of .2, 5 at .3, and 1,500
+at .2 if losses have a lag-1 correlation of .5. Before and after are the means of that prefix, and of the
+losses since.
 
 The authors' code (MOA 24.07) and river 0.26 also alarm at equality, and agree with this at every other
 outcome. When it monitors both directions, which is its default, MOA resets itself at a fall without reporting
@@ -86,7 +86,7 @@ def sign_of(side):
 
 @hot
 def follow(d, side, sign, of_beginning):
-    """Make all outcomes so far the best prefix of a side, if they are."""
+    """Replace the best prefix of a side by all outcomes so far, if these are at least as good."""
     bound = sign * d.losses / d.n + sqrt(of_beginning / d.n)
     if side.n == 0 or sign * side.losses / side.n + sqrt(of_beginning / side.n) >= bound:
         side.n = d.n

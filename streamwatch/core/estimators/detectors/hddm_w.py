@@ -106,10 +106,7 @@ def faded(mean, squares, weight, x):
 
 @hot
 def follow(d, side, sign, p, x):
-    """Make the current outcome the best of a side, if it is.
-
-    Otherwise add its loss to those after the best.
-    """
+    """Make the current outcome the best of a side if it is better, else add its loss to those after."""
     bound = sign * d.mean + sqrt(d.squares * p.of_alarm)
     if side.before_squares == 0.0 or bound < side.best:
         side.best = bound

@@ -112,7 +112,7 @@ def mixed(z):
 def sampled_losses(outcome, size, older, losses):
     """Number of errors in a sample of `size` of the `older` outcomes, of which `losses` are errors.
 
-    Drawn one by one from the rest; `outcome` is the seed.
+    Drawn one by one without replacement; `outcome` is the seed.
     """
     state = mixed(np.uint64(outcome) * GOLDEN_GAMMA)
     drawn = 0

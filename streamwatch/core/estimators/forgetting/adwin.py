@@ -173,7 +173,7 @@ def shown_split(w, parameters):
 
 @hot
 def followed(w, parameters):
-    """Dispersion of the losses by which a window is stricter: 1 where their dependence is ignored."""
+    """Dispersion φ of the losses that a window's bound uses: 1 where their dependence is ignored."""
     return dispersion_of(w.dependence[0]) if parameters.follows else 1.0
 
 
@@ -295,7 +295,7 @@ def drop_oldest(m, w, column, class_counts, rings, row, blocks, allocator):
 def enter_pending(m, w, pending, follows, column, class_counts, rings, row, blocks, allocator):
     """Put the outcomes since the last check into buckets of one each, oldest first, merging full rows.
 
-    Where `follows`, they count for the dispersion as well.
+    If `follows`, their losses are counted for the dispersion as well.
     """
     size = rings.shape[1]
     position = position_of(m.head, pending - 1, size)
@@ -318,9 +318,9 @@ def enter_pending(m, w, pending, follows, column, class_counts, rings, row, bloc
 
 @inner
 def check(m, j, column, parameters, class_counts, rings, row, blocks, allocator):
-    """Enter the pending outcomes, drop the oldest bucket while some split must be cut.
+    """Enter the pending outcomes and drop the oldest bucket while some split must be cut.
 
-    Return True at a new drift.
+    Return whether a new drift is declared.
 
     A cut is a new drift iff its newest discarded outcome is later than the outcome at which the last new
     drift was declared.

@@ -133,8 +133,9 @@ def leave_reference(states: NDArray[np.void], drift_count: int) -> None:
 #
 # Four 0/1 signals of the labels are monitored, each by its own ADWIN (Bifet, Gavaldà 2007; see `adwin`):
 #
-# 1[y_t = y_{t−1}] dependence of successive labels 1[y_t = c], for c share of each of the first three
-# classes that occurred as a label; with two or three classes these are all shares
+#     1[y_t = y_{t−1}]   dependence of successive labels
+#     1[y_t = c]         share of class c, for each of the first three classes that occurred as a label; with
+#                        two or three classes these are all shares
 #
 # A cut of any of them is a new drift iff its newest discarded outcome is later than the outcome at which
 # the last new drift of *any* was declared, so a change seen by several counts once. Changes in either
@@ -213,9 +214,9 @@ def enter(s, value):
 
 @inner
 def check(s, delta, follows):
-    """Enter the waiting values, drop the oldest bucket while some split must be cut.
+    """Enter the waiting values and drop the oldest bucket while some split must be cut.
 
-    Return whether any was.
+    Return whether a bucket was dropped.
     """
     for k in range(s.waiting - 1, -1, -1):
         value = int((s.bits >> k) & 1)

@@ -1,4 +1,4 @@
-"""Forgetting of the totals by fading and by sliding windows; ADWIN is in `adwin` and `buckets`."""
+"""Forgetting of the totals by fading and by sliding windows; ADWIN is in `adwin`."""
 
 # pyright: reportUnknownParameterType=false, reportMissingParameterType=false
 from __future__ import annotations

@@ -33,10 +33,7 @@ full. Except in the first case, nothing has been folded.
 
 @hot
 def first_invalid(spans, rows, true_class, predicted_class, offsets, score_classes, max_classes):
-    """Position of the first outcome whose row has no model or with a class out of range.
-
-    -1 if all are valid.
-    """
+    """Position of the first outcome whose row has no model or whose class is out of range; -1 for none."""
     for i in range(rows.shape[0]):
         if not 0 <= rows[i] < spans.shape[0] or spans[rows[i]] < 0:
             return i

@@ -184,10 +184,10 @@ def model_record(spec: MonitorsSpec, columns: int, fading: int, windows: int) ->
         ("head", "i4"),  # position of the next outcome in the ring
         ("last", "i4"),  # label of the previous outcome
         ("last_missed", "i4"),  # whether the previous outcome was wrong
-        ("utility", "i4"),  # number of the utility, see `verdicts.utility`
+        ("utility", "i4"),  # number of the utility, see `utility_index`
         ("detector_row", "i4"),  # parameter row of the model's detectors
-        ("waiting", WAITING, (int(bool(opponents_of(spec))),)),  # deferred steps, see `verdicts.deferred`
-        ("leads", "u1", (noted,)),  # … what is noted of each outcome
+        ("waiting", WAITING, (int(bool(opponents_of(spec))),)),  # deferred steps, see `verdicts.state`
+        ("leads", "u1", (noted,)),  # … leads noted at each outcome
         ("labels", LABEL_COUNTS, (int(bool(opponents_of(spec))),)),  # units are 1 at first
         ("pending", "i4", (windows,)),  # outcomes since each ADWIN window's last check, not in buckets yet
         ("totals", "f8", (SUMS, columns)),
@@ -247,7 +247,7 @@ def parameter_rows(
         ("window_bytes", "i8"),  # size of one record of `windows`
         ("shadow_classes", "i8"),
         ("counts_majority", "i8"),
-        ("kinds", "i8"),  # one bit per kind of opponent: it is configured
+        ("kinds", "i8"),  # bit mask of the configured kinds of opponents
         ("times_start", "i8"),  # offset of `noted_ms` in a model's record
         ("pace_start", "i8"),  # offset of `pace` in a model's record
         ("verdict_start", "i8"),  # offset of `verdicts` in a model's record
@@ -313,8 +313,8 @@ def _hot_bytes(model: np.dtype[np.void], detectors: dict[DetectorKind, int]) -> 
 
 # Layout of the models' records, derived from the configuration.
 #
-# The record of a model is described in `record`; parameters are stored separately, in parameter rows shared
-# by all models (`parameters`). Columns are ordered fading | sliding | ADWIN windows | landmark.
+# The record of a model is described in `model_record`; parameters are stored separately, in parameter rows
+# shared by all models (`parameter_rows`). Columns are ordered fading | sliding | ADWIN windows | landmark.
 
 
 @dataclass(frozen=True, slots=True)

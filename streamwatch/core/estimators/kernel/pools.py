@@ -37,7 +37,7 @@ class Pools:
         self.spans: NDArray[np.int32] = np.full(rows, -1, np.int32)
         """Number of class rows each model owns; -1 for a row without a model."""
         self.next_fold: NDArray[np.int32] = np.full(rows, -1, np.int32)
-        """Row of the model's next fold by number, after the last the first; -1 for a model without folds."""
+        """Row of the fold with the next number, of the first fold after the last; -1 without folds."""
         self.rings: NDArray[Any] = np.zeros((rows, layout.ring_size), layout.ring)
         self.class_counts: NDArray[np.float64] = _zeros(
             (_at_first(2 * span * max_models, 8 * width), width), np.dtype(np.float64)

@@ -17,8 +17,6 @@ model's first outcome has no previous label and is not predicted.
 A model's block consists of 1 + K + K² rows of K counts and a leader: n(i), n(i|j), n(i|ŷ,j). The sum of the
 last over j is the confusion matrix except for the first outcome, which is stored separately. The shadow
 classifiers of a model stop for good when it shows more than `shadow_max_classes` classes.
-
-Long because rows are counted, and blocks moved, by the one layout described here.
 """
 
 # pyright: reportUnknownParameterType=false, reportMissingParameterType=false

@@ -12,10 +12,10 @@ length of a part that has no fixed one stands in the part, or before it:
     shadow         see `_shadow_pieces`; empty once they have stopped
     any other      the record of the estimator
 
-Numpy goes over all chosen models at once, and what is left in Python for each of them is to cut its bytes out
-of those of all: a daemon of many models takes snapshots at every commit.
+Numpy encodes all chosen models at once, and Python only cuts out the bytes of each: a daemon of many models
+takes snapshots at every commit.
 
-No compiled function takes anything from here (`jit.cache`).
+No compiled function uses this module, so changes here recompile nothing (`jit.cache`).
 """
 
 from __future__ import annotations
@@ -63,7 +63,7 @@ def _equal(values: NDArray[Any]) -> Pieces:
 
 
 def _ragged(values: NDArray[Any], counts: Integers) -> Pieces:
-    """Bytes of the first so many entries of an array, of the next so many, and so on."""
+    """Cut an array into successive runs, `counts[i]` entries long, and return the bytes of each."""
     body = values.tobytes()
     each = values[:1].nbytes if len(values) else 0
     ends: list[int] = (np.cumsum(counts) * each).tolist()
@@ -71,7 +71,7 @@ def _ragged(values: NDArray[Any], counts: Integers) -> Pieces:
 
 
 def _ranges(starts: Integers, counts: Integers) -> Integers:
-    """Indices start, start + 1, … of so many entries each, one after another."""
+    """Concatenate the ranges [starts[i], starts[i] + counts[i])."""
     before = np.cumsum(counts) - counts
     return np.repeat(starts - before, counts) + np.arange(int(counts.sum()))
 
@@ -82,9 +82,9 @@ class _Reader:
     Parameters
     ----------
     name
-        Of the section, for errors.
+        Name of the section, for errors.
     body
-        Its bytes.
+        Bytes of the section.
     """
 
     def __init__(self, name: str, body: bytes) -> None:
@@ -93,7 +93,7 @@ class _Reader:
         self._at = 0
 
     def array(self, dtype: Any, count: int) -> NDArray[Any]:
-        """Read so many entries; raises ValueError if there are fewer."""
+        """Read `count` entries; raises ValueError if there are fewer."""
         size = count * np.dtype(dtype).itemsize
         if count < 0 or self._at + size > len(self._body):
             raise ValueError(
@@ -103,7 +103,7 @@ class _Reader:
         return np.frombuffer(self._body, dtype, count, self._at - size)
 
     def rest(self, dtype: Any) -> NDArray[Any]:
-        """Read the rest; raises ValueError if it is no whole number of entries."""
+        """Read the rest; raises ValueError if it is not a whole number of entries."""
         left, each = len(self._body) - self._at, np.dtype(dtype).itemsize
         if left % each:
             raise ValueError(f"section {self._name} must end with entries of {each} bytes, got {left} bytes")
@@ -147,7 +147,7 @@ _SHADOW_HEAD: Final = np.dtype(
 
 
 def _shadow_pieces(pools: Pools, chosen: Records) -> Pieces:
-    """Head; indices (i4) of rows with counts; their counts (f8) of each class and their leaders (f8).
+    """Encode head; indices (i4) of rows with counts; their counts (f8) of each class; their leaders (f8).
 
     Empty if the shadow classifiers of a model have stopped.
     """
@@ -171,7 +171,7 @@ def _shadow_pieces(pools: Pools, chosen: Records) -> Pieces:
 
 
 def _resume_shadow(pools: Pools, model: Any, most: int, section: bytes | None) -> None:
-    """Continue from a section, in the block the model already owns; without one they start empty."""
+    """Restore shadow classifiers into the model's block; without a section they start empty."""
     shadow, classes = model["shadow"][0], int(model["classes"])
     if classes > most:
         shadow["stopped"] = 1
@@ -215,7 +215,7 @@ def confusions(pools: Pools, rows: Integers) -> list[NDArray[np.float64] | None]
 
 
 def _alike(chosen: Records) -> Iterator[tuple[int, int, Integers]]:
-    """Number of classes, span of the block, and positions of the models that have both in common.
+    """Group models by number of classes and span of the block; yield both, and the models' positions.
 
     Those without classes, or whose shadow classifiers have stopped, are left out.
     """
@@ -247,7 +247,7 @@ _BLOCK_HEAD: Final = np.dtype(
 
 
 def _window_pieces(pools: Pools, chosen: Records, window: int) -> list[Pieces]:
-    """Scalars; buckets of each row in use (i4); losses of each bucket (i4); blocks of large buckets.
+    """Encode scalars; buckets of each row in use (i4); losses of each bucket (i4); blocks of large buckets.
 
     Of the blocks first all heads, then classes with counts (i4), then their agreed, missed and false counts.
     """
@@ -269,7 +269,7 @@ def _window_pieces(pools: Pools, chosen: Records, window: int) -> list[Pieces]:
 
 
 def _block_pieces(pools: Pools, slots: NDArray[np.int32], numbers: Integers) -> list[Pieces]:
-    """Heads of so many blocks of each model, their classes with counts, and the counts of these."""
+    """Encode `numbers[i]` blocks of each model i: heads, classes with counts, and counts of these."""
     first = slots.astype(np.int64) * SLOT
     heads = np.zeros(len(slots), _BLOCK_HEAD)
     heads["sums"] = pools.blocks[first[:, None] + [0, *range(2, HEADER)]]
@@ -286,7 +286,7 @@ def _block_pieces(pools: Pools, slots: NDArray[np.int32], numbers: Integers) -> 
 
 
 def _resume_window(pools: Pools, model: Any, window: int, reader: _Reader) -> None:
-    """Restore an empty window."""
+    """Restore an empty ADWIN window from its section."""
     scalars = reader.array(_SCALARS, 1)[0]
     into = model["windows"][window]
     model["pending"][window] = scalars["pending"]
@@ -377,7 +377,7 @@ def column_names(layout: Layout) -> Iterator[str]:
 
 
 def record_names(spec: MonitorsSpec, detector_row: int = 0) -> Iterator[tuple[str, str, int]]:
-    """Yield (section name, field of the model's record, index in the field), where that is a whole estimator.
+    """Yield (section name, field of the model's record, index in it) of estimators stored in one such entry.
 
     `detector_row` is the number of the detectors' parameters (see `ModelTable.add_model`).
     """
@@ -415,16 +415,16 @@ class _Names:
             *([LABELS_COUNTED] if layout.opponents else ()),
             *([SHADOWS] if layout.shadow_classes else ()),
         )
-        """In the order of the pieces."""
+        """All section names, in the order in which `Sections` yields their pieces."""
 
 
 class Sections:
-    """Takes and restores the sections of models; their names, which depend on settings only, are made once.
+    """Encodes and restores the sections of models; section names are built once, from settings only.
 
     Parameters
     ----------
     spec, layout, pools
-        Those of the table.
+        Configuration, layout and arrays of the table.
     """
 
     def __init__(self, spec: MonitorsSpec, layout: Layout, pools: Pools) -> None:
@@ -476,7 +476,7 @@ class Sections:
     def _column(
         self, rows: Integers, chosen: Records, cells: NDArray[np.float64], column: int
     ) -> list[Pieces]:
-        """Pieces of a mechanism."""
+        """Encode the state of the mechanism with this column."""
         layout = self._layout
         counts = _ragged(
             cells[:, column : 3 * layout.columns : layout.columns], chosen["classes"].astype(np.int64)
@@ -495,7 +495,7 @@ class Sections:
         return pieces
 
     def _recent(self, rows: Integers, chosen: Records, numbers: Integers) -> Pieces:
-        """The last so many outcomes of each ring, oldest first, preceded by the label before them."""
+        """Encode the last `numbers[i]` outcomes of each ring, oldest first, after the label before them."""
         rings = self._pools.rings
         size = rings.shape[1]
         preceded = chosen["outcomes"] > numbers
@@ -552,7 +552,7 @@ class Sections:
                 _resume_window(pools, model, window, reader)
                 recent.append(reader.rest(layout.ring))
             reader.end()
-        # the longest last, as the oldest entry of each is a label only
+        # the longest last: the oldest entry of each has a label only, and must not overwrite an outcome
         for entries in sorted(recent, key=len):
             pools.rings[row, pools.rings.shape[1] - len(entries) :] = entries
         for name, field, j in names.records:
@@ -574,7 +574,7 @@ class Sections:
 
 
 def _together(pieces: Sequence[Pieces]) -> Pieces:
-    """Join the pieces of each model."""
+    """Concatenate the pieces of each model."""
     return list(map(b"".join, zip(*pieces, strict=True)))
 
 

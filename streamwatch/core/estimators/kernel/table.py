@@ -1,7 +1,4 @@
-"""Table of models: one row of estimators per model, updated in batches, read on demand.
-
-Long because it is the kernel's whole interface in one class; what it does is done in the modules it calls.
-"""
+"""Table of models: one row of estimators per model, updated in batches, read on demand."""
 
 from __future__ import annotations
 
@@ -125,10 +122,7 @@ class Trace:
     alarmed: NDArray[np.bool_]
     """Shape (detectors, n): whether the detector raised an alarm at this outcome."""
     warned: NDArray[np.bool_]
-    """Shape (detectors, n): whether it was between warning and alarm level.
-
-    False for those without warnings.
-    """
+    """Shape (detectors, n): whether it was between warning and alarm level; False without warning level."""
     weighted: Floats
     """Drift-weighted accuracy, shape (weightings, n)."""
     weighted_n_eff: Floats
@@ -333,7 +327,7 @@ class ModelTable:
         self.pools.class_counts[start : start + len(names), -1] = [table.index(name) for name in names]
 
     def retire(self, row: int) -> None:
-        """Remove a model and its state; a fold must have been left out of `join_folds` before."""
+        """Remove a model and its state; before a fold retires, call `join_folds` with the other folds."""
         self.pools.next_fold[row] = -1
         self.rows.retire(row)
 
@@ -421,13 +415,13 @@ class ModelTable:
         return read_weighted(self.pools, self.rows.live(rows), drift_weighted)
 
     def recoveries(self, rows: Integers) -> Records:
-        """Records of recovery (`recovery.state.RECOVERY`) of m models, (m,); (0,) without a fading factor."""
+        """Records of recovery (`recovery.RECOVERY`) of m models, (m,); (0,) without a fading factor."""
         return self.pools.models["recovery"][self.rows.live(rows)].reshape(-1)
 
     def recovery_documents(self, rows: Integers) -> Callable[[int], dict[str, object]] | None:
-        """Read the drifts under way of some models and the last that ended; None without a fading factor.
+        """Read the current and the last ended drift of some models; None without a fading factor.
 
-        Returns a function from a row's index among these to its document.
+        Returns a function from an index in `rows` to the document of that model.
         """
         if not self.layout.fading:
             return None
@@ -443,7 +437,7 @@ class ModelTable:
         return self._verdicts_of(models["pace"]["steps"].T, models["verdicts"].T)
 
     def verdict_changes(self, row: int, opponent: str) -> int:
-        """Number of changes of the verdict of one model on an opponent; 0 if it is not judged against it."""
+        """Number of changes of a model's verdict against an opponent; 0 if it is not compared with it."""
         if opponent not in self.layout.opponents:
             return 0
         verdicts = self._judged(np.array([row], np.int64))["verdicts"]

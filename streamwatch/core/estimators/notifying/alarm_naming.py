@@ -20,7 +20,7 @@ from streamwatch.core.metrics.series import Histogram
 from streamwatch.core.specs import MonitorsSpec
 
 NamedAlarm = tuple[int, int, int, Alarm]
-"""Position of the outcome in its batch, row, index of the detector (one for all verdicts), and the alarm."""
+"""Position of the outcome in its batch, row, index of the detector (the same for all verdicts), and alarm."""
 
 
 class AlarmNaming:
@@ -39,9 +39,9 @@ class AlarmNaming:
     explaining
         Registers that can locate a change among the predictions.
     headlines
-        Finds which verdicts are notified.
+        Decides which changes of verdicts are notified.
     delays
-        Label delays of the models, those of the batch at hand included.
+        Label delays of the models, including those of the current batch.
     """
 
     def __init__(
@@ -176,7 +176,7 @@ class AlarmNaming:
     def _labels_are_in(self, found: AlarmRow, batch: Batch, cause: Outcome, age_ms: int) -> bool:
         """Tell whether delays show, as of an outcome, that hardly any label takes longer.
 
-        False of outcomes that no join has seen: how many predictions wait is not known then.
+        False for outcomes that did not come from a join, as the number of waiting predictions is unknown.
         """
         if not cause.made:
             return False

@@ -1,10 +1,9 @@
 """Expected false alarms of a detector at a model's rate, error and dependence of losses.
 
 The rates were measured on losses that do not change (`python -m tests.calibration.false_alarm_rates`): ten
-million outcomes for each error and correlation, where a loss is the same as the one before with probability ρ
-and else drawn anew. They are those of detectors at their default parameters; of others nothing is known
-without a recording (`streamwatch tune`). A cycle in the error raises more alarms than the correlation of a
-loss with the one before implies.
+million outcomes for each error and correlation, where a loss equals the one before with probability ρ and is
+drawn anew otherwise. They hold for detectors with default parameters only; `streamwatch tune` measures others
+on a recording. A cycle in the error raises more alarms than the lag-1 correlation of losses implies.
 """
 
 from __future__ import annotations
@@ -19,7 +18,7 @@ MONTH_MS: Final = 30 * DAY_MS
 ERRORS: Final = (0.01, 0.02, 0.05, 0.1, 0.2, 0.3, 0.5)
 CORRELATIONS: Final = (0.0, 0.2, 0.5, 0.8)
 LEAST: Final = 0.03
-"""Alarms in 100,000 outcomes that a measurement without an alarm leaves possible, with 95 % confidence."""
+"""Upper 95 % limit of the alarms in 100,000 outcomes if ten million outcomes raised none."""
 RATES: Final[dict[DetectorSpec, tuple[tuple[float, ...], ...]]] = {
     PageHinkleySpec(): (
         (0.00, 0.00, 0.00, 0.16, 1.27, 2.89, 4.27),
@@ -36,15 +35,15 @@ RATES: Final[dict[DetectorSpec, tuple[tuple[float, ...], ...]]] = {
 }
 """False alarms in 100,000 outcomes by correlation, then by error."""
 SHORTEST_MS: Final = 3_600_000
-"""Time for which a model must have been watched before its rate of outcomes is taken for that of a month."""
+"""Shortest time span of a model's outcomes from which their monthly number is extrapolated."""
 
 
 def rate(spec: DetectorSpec, error: float, correlation: float) -> float | None:
     """Look up the false alarms in 100,000 outcomes of a detector.
 
-    Between the errors and correlations that were measured, logarithms are interpolated; outside of the
-    measured errors the nearest is taken, and a negative correlation is taken for none. Where no alarm was
-    seen, it is `LEAST`.
+    Between the measured errors and correlations, the logarithm of the rate is interpolated; beyond the
+    measured errors the nearest is used, and a negative correlation counts as 0. Measured rates of 0 count as
+    `LEAST`.
 
     Parameters
     ----------
@@ -53,7 +52,7 @@ def rate(spec: DetectorSpec, error: float, correlation: float) -> float | None:
     error
         Mean loss of the model in [0, 1].
     correlation
-        Of a loss with the one before.
+        Lag-1 correlation of the losses.
 
     Returns
     -------
@@ -75,7 +74,7 @@ def rate(spec: DetectorSpec, error: float, correlation: float) -> float | None:
 
 
 def _is(spec: DetectorSpec, known: DetectorSpec) -> bool:
-    """Whether a detector is one of those measured, whatever it is called."""
+    """Tell whether two specifications are equal but for their names."""
     fields = [name for name in known.__dataclass_fields__ if name != "name"]
     return type(spec) is type(known) and all(getattr(spec, name) == getattr(known, name) for name in fields)
 
@@ -95,11 +94,11 @@ def monthly(
     Parameters
     ----------
     spec, error, correlation
-        As of `rate`.
+        As for `rate`.
     outcomes
         Number of the model's outcomes.
     span_ms
-        Event time in which they came.
+        Event time between the first and the last of them.
 
     Returns
     -------

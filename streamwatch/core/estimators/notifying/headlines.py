@@ -1,8 +1,8 @@
 """Headlines of models in a batch: by cohorts where a register judges them so, else in the order of labels.
 
 The headline of a model is the verdict that is notified. While the register has none, it is the verdict
-against no change in the order of labels, which the kernel reports as alarms. From the outcome on at which the
-register has one, changes of its headline are notified instead of these.
+against no change in the order of labels, which the kernel reports as alarms. From the outcome at which the
+register first has a headline, changes of that headline are notified instead.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ class Headlines:
         return [each for each in found if self._judging.gives_headline(batch.outcomes[each.position].model)]
 
     def is_notified(self, batch: Batch, verdict: AlarmRow, changes: Sequence[HeadlineChange]) -> bool:
-        """Tell whether a change of the verdict in the order of labels is one of the headline."""
+        """Tell whether a change of the verdict in the order of labels is a change of the headline."""
         judging = self._judging
         if judging is None or not judging.gives_headline(batch.outcomes[verdict.position].model):
             return True
@@ -59,7 +59,7 @@ class Headlines:
         return bool(begun) and verdict.position < begun[0]
 
     def alarm_of(self, batch: Batch, change: HeadlineChange, found: Sequence[AlarmRow]) -> Alarm | None:
-        """Build the alarm of a change; None of the register's first headline if it equals the one before.
+        """Build the alarm of a change; None if the register's first headline equals the one by labels.
 
         Parameters
         ----------

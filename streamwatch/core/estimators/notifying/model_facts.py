@@ -132,7 +132,7 @@ class ModelFacts:
     index
         Rows and classes of the models, and the folds of those that predict in folds.
     explaining
-        Registers that know more about a change.
+        Registers that can locate a change of the error.
     judging
         Register whose verdicts are headlines; None if there is none.
     """
@@ -152,7 +152,7 @@ class ModelFacts:
         self._judging = judging
 
     def headline(self, model: str) -> int | None:
-        """Headline of a model now: 1 better, −1 worse, 0 open; None if it is not there or not judged."""
+        """Current headline of a model: 1 better, −1 worse, 0 open; None for no such model, or no verdict."""
         names = [name for name in self._index.names_of(model) if name in self._index.models]
         if not names:
             return None
@@ -173,10 +173,10 @@ class ModelFacts:
         return None if latest != latest else int(latest)  # noqa: PLR0124  # NaN before its first answer
 
     def confirmation_expected_ms(self, model: str, at_ms: int) -> int | None:
-        """Event time from which on an alarm of a rise at `at_ms` may be confirmed by cohorts of predictions.
+        """Find the clock from which cohorts may confirm an alarm of a rise at `at_ms`.
 
-        None if alarms of this model are not confirmed: it is not judged by cohorts, or too few have been, or
-        its labels come within a minute.
+        None if alarms of this model are not confirmed: it is not judged by cohorts, too few cohorts have been
+        judged, or its labels come within a minute.
         """
         row = self._judged_row(model)
         return None if row is None else row[1].confirmation_expected_ms(row[0], at_ms)
@@ -190,8 +190,8 @@ class ModelFacts:
         """List the models that are worse than an opponent; as `GET /api/v1/worse` does at this moment.
 
         Of the pairs listed, at most `share` are expected to have never been worse (`registers.fleet`). Folds
-        of models are not judged by cohorts; without cohorts no pair is. Models whose verdicts are `withheld`
-        are not listed, and do not count.
+        of models are not judged by cohorts; without a register of cohorts the list is empty. Models whose
+        verdicts are `withheld` are neither listed nor counted.
         """
         judging = self._judging
         if judging is None:
@@ -204,7 +204,7 @@ class ModelFacts:
         return judging.worse(judged, share)
 
     def _judged_row(self, model: str) -> tuple[int, JudgesModels] | None:
-        """Row of a model whose headline is by cohorts, and the register that has them."""
+        """Row of a model whose headline is by cohorts, and the register of cohorts; None for any other."""
         slot = self._index.models.get(model)
         if slot is None or self._judging is None or not self._judging.gives_headline(model):
             return None
@@ -259,16 +259,16 @@ class ModelFacts:
         return next((change for change in found if change is not None), None)
 
     def delays_moved(self, model: str) -> tuple[DelayKind, ...]:
-        """Find the kinds of labels of a model whose settled delays differ between neighbouring months.
+        """Find the kinds of labels of a model whose settled delays differ between neighbouring half horizons.
 
-        None if the model does not exist or predicts in folds, or where no register compares delays.
+        Empty if the model does not exist or predicts in folds, or if no register compares delays.
         """
         slot = self._index.models.get(model)
         comparing = [each for each in self._explaining if isinstance(each, ComparesDelays)]
         return () if slot is None or not comparing else comparing[0].delays_moved(slot.row)
 
     def accuracy_misleads(self, model: str) -> bool:
-        """Tell whether a model is judged by accuracy although accuracy misleads (see `imbalance`).
+        """Tell whether a model is judged by accuracy although it misleads (`accuracy_misleads` above).
 
         False if the model does not exist or predicts in folds, and if no recent mechanism is configured
         (`recent_of`).

@@ -76,18 +76,18 @@ class HeadlineChange(NamedTuple):
     """Verdict before: 1 better, −1 worse, 0 open; 0 for the first."""
     verdict: int
     opponent: str
-    """Opponent that the model is worse than; of another verdict, one of them."""
+    """Opponent that the model is worse than; for another verdict, one of the opponents."""
     status: Literal["early", "confirmed", "retracted", ""]
-    """`retracted` if it is open because an early claim was retracted; otherwise empty of an open one."""
+    """Status of the verdict; for an open one `retracted` if an early claim was retracted, otherwise empty."""
     since_ms: int
-    """Prediction time since which it holds; of an open one, clock at which it became open."""
+    """Prediction time since which the verdict holds; for an open one, clock at which it became open."""
     earliest_ms: int | None
-    """Interval of that time; None of an open one, and if it may be before all that was judged."""
+    """Interval of `since_ms`; None for an open verdict, and if it may precede the first judged cohort."""
     latest_ms: int | None
     outcomes: int
-    """Number of the outcomes before this one whose predictions were made since then."""
+    """Number of the outcomes before this one whose predictions were made since `since_ms`."""
     evidence: float
-    """Evidence that claimed it; 0 if no claim did."""
+    """Evidence of the claim that set the verdict; 0 if no claim did."""
     threshold: float
     predictions: float
     """Number of predictions judged so far."""
@@ -102,11 +102,11 @@ class JudgesModels(Protocol):
         ...
 
     def headline_changes(self) -> Sequence[HeadlineChange]:
-        """Changes of headlines at outcomes of the last batch observed, in their order."""
+        """List the changes of headlines at outcomes of the last batch observed, in their order."""
         ...
 
     def headline_verdict(self, row: int) -> int | None:
-        """Verdict of the headline of a row now: 1, 0 or −1; None while the register has none."""
+        """Current verdict of a row's headline: 1, 0 or −1; None while the register has none."""
         ...
 
     def headlines(self, rows: Sequence[int]) -> Callable[[int], Mapping[str, object] | None]:
@@ -118,18 +118,18 @@ class JudgesModels(Protocol):
         ...
 
     def confirmation_expected_ms(self, row: int, at_ms: int) -> int | None:
-        """Find the clock from which on an alarm at `at_ms` may be confirmed.
+        """Find the clock from which an alarm at `at_ms` may be confirmed.
 
-        None if it needs no confirmation, or if there is none to be had as too little has been judged.
+        None if it needs no confirmation, or if too few cohorts have been judged to give one.
         """
         ...
 
     def confirmation(self, row: int, at_ms: int, rise: float) -> Confirmation | None:
-        """Judge an alarm at a clock that found a `rise` of the error; None while that is not decided."""
+        """Judge an alarm at the clock `at_ms` that found a `rise` of the error; None while undecided."""
         ...
 
     def worse(self, models: Sequence[tuple[str, int]], share: float) -> WorseList:
-        """List the models, of some by name and row, that are worse than an opponent.
+        """List those of some models, given as (name, row), that are worse than an opponent.
 
         Of the pairs listed, at most `share` are expected to have never been worse.
         """

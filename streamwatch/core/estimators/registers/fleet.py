@@ -25,7 +25,7 @@ import msgspec
 from streamwatch.core.events import Name
 
 SHARE: Final = 0.05
-"""δ where nobody asks for another."""
+"""Default of δ."""
 RULE: Final = (
     "of the pairs listed, this share at most is expected to have never been worse, in a list made at a time "
     "fixed in advance; not promised of all lists together, nor of a moment chosen after seeing evidence"
@@ -72,11 +72,11 @@ class WorsePair(msgspec.Struct, frozen=True):
     verdict: Verdict
     """Verdict at that time; not always worse, as the list looks at evidence that no claim resets."""
     since_ms: int | None = None
-    """Prediction time since which the verdict is worse; None of another."""
+    """Prediction time since which the verdict is worse; None for another verdict."""
     earliest_ms: int | None = None
-    """Begin of the 80 % interval of *since*; None without it, or if it may be before all that was judged."""
+    """Start of the 80 % interval of `since_ms`; None if there is none, or before the first judged cohort."""
     latest_ms: int | None = None
-    """End of that interval."""
+    """End of the interval."""
 
 
 class WorseList(NamedTuple):
@@ -85,7 +85,7 @@ class WorseList(NamedTuple):
     number: int
     """K, the number of all pairs."""
     pairs: tuple[WorsePair, ...]
-    """Those that are listed, the largest e-value first."""
+    """Pairs listed, the largest e-value first."""
 
 
 _Pair = TypeVar("_Pair", bound=HasEvidence)

@@ -1,8 +1,8 @@
 """Anytime-valid verdicts: a model is better than an opponent, worse, or the question is open.
 
-`state` defines the record of one model against one opponent, `detector` updates it at every outcome with the
-`factors` of its lead, and `dispersion` measures how much more the lead varies than that of independent
-outcomes. `opponents` defines the opponents' answers, `utility` the value of an answer. `judge` combines these
-at an outcome, `deferred` buffers steps, `folds` joins the folds of a model, and `readout` computes what is
-reported.
+`state` defines the record of one model against one opponent, and measures how much more the lead varies than
+that of independent outcomes. `detector` updates the record by the lead at every outcome, and defines the
+utility of an answer; `costs` builds it from a cost table. `leads` defines the opponents' answers and buffers
+steps, `judge` judges a model at an outcome, `folds` joins the folds of a model, and `readout` computes what
+is reported.
 """

@@ -57,7 +57,7 @@ from streamwatch.core.jit import (
 # With c the multiple of 1/256 nearest to |d|, 1 ∓ λ|d| = (1 ∓ λc)·(1 + x), x = ∓λ(|d| − c)/(1 ∓ λc), |x| ≤
 # 1/128,
 #
-# (1 ∓ λ|d|)^p = exp(p·ln(1 ∓ λc))·(1 + px + p(p − 1)/2·x² + … up to x⁶), p = 1/φ
+#     (1 ∓ λ|d|)^p = exp(p·ln(1 ∓ λc))·(1 + px + p(p − 1)/2·x² + … up to x⁶),    p = 1/φ
 #
 # to a few units in the last place; the remaining terms of the binomial series are below 1e-16. If φ = 1,
 # factors are 1 ∓ λ|d| themselves. A factor depends on |d| and φ only, not on earlier steps.
@@ -171,7 +171,7 @@ def observe_lead(pace, v, p, lead, outcome, event_ms):
 
 @inner
 def take_first(v, outcome, event_ms):
-    """Take note of the outcome of step 1, the start of every C_λ; no factor is multiplied yet."""
+    """Record the outcome of step 1 as the start of every C_λ; no factor is multiplied yet."""
     for side in range(2):
         put_lanes(v.maxima, side, lanes(1.0))
         for k in range(len(STAKES)):
@@ -393,9 +393,10 @@ def close_step(pace, v, p, outcome, event_ms):
 
 # Utility of an answer, in [0, 1]: by accuracy, balanced over the classes, or by a cost table.
 #
-# accuracy u = 1[answer = y] balanced u = 1[answer = y]·min_k s_k/s_y over the classes present and y, with
-# s_k = max((c_k + 1)/(Σc + K), .005), c the counts of earlier labels faded by .9999, K classes costs u =
-# (Cmax − C[y, answer])/(Cmax − Cmin)
+#     accuracy   u = 1[answer = y]
+#     balanced   u = 1[answer = y]·min_k s_k/s_y over the classes present and y, with
+#                s_k = max((c_k + 1)/(Σc + K), .005), c the counts of earlier labels faded by .9999, K classes
+#     costs      u = (Cmax − C[y, answer])/(Cmax − Cmin)
 #
 # All are fixed before the label counts, so the guarantee of a verdict holds for each of them.
 
@@ -448,7 +449,7 @@ def balanced_weight(counts, first, classes, column, unit, true_class):
 LONGEST = BLOCKS[1]
 """Largest number of outcomes whose steps are taken together."""
 USUAL = 20
-"""Number of notes that usually cannot make a claim; whether more could is not looked at."""
+"""Number of notes tried first: if so many cannot make a claim, the next check is after one more."""
 MARGIN = 1.0 - 1e-6
 """Factor that keeps a bound on the safe side of rounding errors in M."""
 GROWN = (1.0 + STAKES) ** np.arange(LONGEST + 1, dtype=np.float64)[:, None]
@@ -612,7 +613,7 @@ def write_side(m, v, side, sums, maxima, starts, settled):
 
 @hot
 def may_confirm(v, p, until, steps):
-    """Tell whether steps up to `until`, `steps` of them with d ≠ 0, may claim the present verdict again."""
+    """Tell whether steps up to `until`, `steps` of them with d ≠ 0, may claim the current verdict again."""
     if v.verdict == 0:
         return False
     sums = lanes_of(v.sums, BETTER if v.verdict > 0 else WORSE) + lanes(float(until - v.differed))
@@ -628,7 +629,7 @@ def outcomes_until_check(pace):
 
 @hot
 def notes_until_check(pace, v, p):
-    """Number of steps with d ≠ 0 up to and including the one that could change a verdict in this block."""
+    """Number of steps with d ≠ 0 in this block, at least 1, of which only the last could change a verdict."""
     if v.started == 0:
         return LONGEST
     enough = p.threshold * len(STAKES) * MARGIN

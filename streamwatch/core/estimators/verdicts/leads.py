@@ -34,11 +34,11 @@ from streamwatch.core.specs import OPPONENTS
 #
 # Every answer is fixed before the label counts:
 #
-# persistent the previous label of the model's stream (the No-Change classifier) persistent_at_prediction
-# the last label that was known when the prediction was made majority the most frequent label, counts faded
-# by .999; the leading class keeps ties transition the most frequent successor of the previous label (see
-# `kernel.shadow`) temporal_correction the model's scores corrected by the previous label (see
-# `kernel.shadow`)
+#     persistent                 the previous label of the model's stream (the No-Change classifier)
+#     persistent_at_prediction   the last label that was known when the prediction was made
+#     majority                   the most frequent label, counts faded by .999; the leading class keeps ties
+#     transition                 the most frequent successor of the previous label (see `kernel.shadow`)
+#     temporal_correction        the model's scores corrected by the previous label (see `kernel.shadow`)
 #
 # At an outcome that an opponent does not answer, it takes no step. Besides the counts of agreement, the
 # pool of class rows has three columns for verdicts: labels faded for the majority, labels faded for the
@@ -110,7 +110,7 @@ def answering_kinds(m, flags):
 
 @hot
 def right_kinds(m, flags, true_class):
-    """Return the kinds that answer it rightly: one bit per kind."""
+    """Return the kinds of opponents whose answer is the true class: one bit per kind."""
     right = (
         int(m.last == true_class) << PERSISTENT
         | bit(flags, LABEL_AT_PREDICTION_REPEAT) << PERSISTENT_KNOWN
@@ -124,11 +124,10 @@ def right_kinds(m, flags, true_class):
 
 @hot
 def answer_of_stream(kind, previous, m):
-    """Answer to a fold that tests only some ids.
+    """Answer of an opponent to the current outcome of a fold that tests only some ids; −1 for none.
 
-    `previous` is the previous label of the model's whole stream.
-
-    Opponents that learn from successive labels have no answer, since the fold does not see every label.
+    `previous` is the previous label of the model's whole stream. Opponents that learn from successive labels
+    have no answer, since the fold does not get every label.
     """
     answer = -1
     if kind == PERSISTENT:
@@ -213,8 +212,8 @@ def lead_of(m, class_counts, utilities, true_class, predicted_class, answer):
 #
 # Loading M and C of a verdict from memory costs more than a step. So a model keeps one byte for each of its
 # latest outcomes, with a bit for every opponent over which its lead was not 0, and the time of the outcome.
-# Then the steps of all these outcomes are taken at once, opponent by opponent (see `steps`). The resulting
-# records do not depend on when steps are taken.
+# Then the steps of all these outcomes are taken at once, opponent by opponent (see `take_steps`). The
+# resulting records do not depend on when steps are taken.
 #
 # Deferring delays no result. Steps are taken at the latest where a block of 64 steps ends, at an outcome at
 # which evidence starts or a verdict opens, at the first at which a verdict could be claimed, and where
@@ -267,7 +266,7 @@ def note_leads(
         w.answering = answering
         schedule(m, p)
     right = right_kinds(m, flags, true_class)
-    differing = answering & (right ^ -hit)  # a lead is not 0 where the opponent is wrong and the model not
+    differing = answering & (right ^ -hit)  # a lead is not 0 where only one of the two is right
     at = outcome - w.settled - 1
     m.leads[at] = differing | (hit << HIT)
     m.noted_ms[at] = event_ms

@@ -11,7 +11,7 @@ from streamwatch.core.jit import count_bits, hot, inner, lanes, lanes_of, lanes_
 # State of a model's lead over one opponent: a record of scalars and 2 × 8 arrays, all zero at first.
 #
 # The lead of an outcome is d = u(y, ŷ) − u(y, b) ∈ [−1, 1]: utility of the model's answer ŷ minus that of
-# the opponent's answer b (see `utility`). There is one step per outcome that the opponent answered.
+# the opponent's answer b (see `detector`). There is one step per outcome that the opponent answered.
 
 
 VERSION = 4
@@ -141,19 +141,19 @@ def verdict_parameters(outcomes: int, delta: float) -> NDArray[np.void]:
 # Let S_i be the sums of consecutive blocks of b ∈ {16, 64, 256} steps, never reset. Each block but the
 # first gives
 #
-# x = min((S_i − S_(i−1))²/2, 8·max(x̄, b·Var d)) (unbounded while m < 8)
+#     x = min((S_i − S_(i−1))²/2, 8·max(x̄, b·Var d))        (unbounded while m < 8)
 #
 # x̄, the mean of x, and m, their number, fade by α^b (α = .9999). At the end of every 64 steps, after its
 # block of 16 is counted, Var d is computed again (faded by α per step, at least 1e-6), and after the blocks
 # of 64 and 256 are counted
 #
-# v_b = x̄·m/(m − 3)/(b·Var d) where m ≥ 8, φ* = max(1, max_b v_b)
+#     v_b = x̄·m/(m − 3)/(b·Var d) where m ≥ 8,    φ* = max(1, max_b v_b)
 #
 # and φ ← φ* if |φ*/φ − 1| > .02, used from the next step.
 #
 # This is the long-run variance by batch means, from differences of neighbours (von Neumann 1941) instead of
 # deviations from the mean. A lasting change of the lead, which a verdict is to find, enters a single
-# difference, and the bound limits that one. Deviations from the mean would count every block before and
+# difference, which the bound limits. Deviations from the mean would count every block before and
 # after it, and a model that falls from .98 to .57 would go unnoticed for thousands of outcomes. The m − 3
 # makes 1/φ, the power that is used, right on average: m differences have about 2m/3 degrees of freedom ν,
 # and 1/χ² has the mean 1/(ν − 2).

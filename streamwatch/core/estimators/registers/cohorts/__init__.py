@@ -1,9 +1,9 @@
-"""Verdicts by cohorts of prediction time, which hold when labels are late in a biased way.
+"""Verdicts by cohorts of prediction time, valid even if labels are late in a biased way.
 
-If what is right and what is wrong is labelled at different speed, a change of traffic looks like a change of
-the model to a verdict in the order of labels. Here predictions are counted in cohorts of prediction time, and
-a cohort is judged once, when its newest prediction has the age A. Labels that come later do not count, and
-those that came are weighted by 1/G, G the share of settled outcomes of their kind that are labelled by A.
+If hits and errors are labelled at different speeds, a verdict in the order of labels takes a change of
+traffic for a change of the model. Here predictions are counted in cohorts of prediction time, and a cohort is
+judged once, when its newest prediction has the age A. Labels that come later do not count, and those that
+came are weighted by 1/G, G the share of settled outcomes of their kind that are labelled by the age A.
 """
 
 from __future__ import annotations
@@ -156,8 +156,8 @@ class CohortsSpec:
     def gives_headline(self, model: str) -> bool:
         """Tell whether the headline of a model is by cohorts, once it has been judged by enough of them.
 
-        It is not for a model that predicts in folds, for one that is judged by the balanced utility, and
-        where outcomes come in the order of predictions, in which the other verdicts then are as well.
+        False for a model that predicts in folds or is judged by the balanced utility, and if outcomes come in
+        the order of predictions, since the other verdicts are then in that order as well.
         """
         if self.by_prediction or fold_of(model) is not None:
             return False

@@ -1,9 +1,10 @@
 """Leads of a model that is judged by costs: they differ in size, so bets are multiplied as labels come.
 
 A lead d is the utility of the model's class less that of the opponent's, from −1 to 1 (see `verdicts.costs`).
-Every cohort has, for each opponent, Σ d·w and Σ (d·w)², w = 1/G of the outcome's kind, and of either side
-Σ ln(1 ± λ·d·a/c) by λ: the logarithm of the product of its bets. A, G, a and c are fixed when a cohort opens,
-so that an outcome adds to these sums and is forgotten, and the result does not depend on when they are read.
+Every cohort has, for each opponent, Σ d·w and Σ (d·w)², w = 1/G of the outcome's kind, and for either side
+Σ ln(1 ± λ·d·a/c) by λ: the logarithm of the product of its bets (a and c: see `claims`). A, G, a and c are
+fixed when a cohort opens, so that an outcome is added to these sums and not kept, and the result does not
+depend on when they are read.
 """
 
 # pyright: reportUnknownParameterType=false, reportMissingParameterType=false
@@ -17,12 +18,12 @@ from streamwatch.core.estimators.verdicts.state import BETTER, STAKES
 from streamwatch.core.jit import inner, lanes, lanes_of, log_lanes, put_lanes
 
 LEAD_UNIT = 1 << 24
-"""Leads by stretch of prediction time are whole numbers: those by costs count multiples of 1/`LEAD_UNIT`."""
+"""Leads are summed by stretch of prediction time as integers, leads by costs in units of 1/`LEAD_UNIT`."""
 
 
 @inner
 def unit_of(b):
-    """Number that a lead of 1 counts in the sums of a stretch."""
+    """Integer that stands for a lead of 1 in the sums of a stretch."""
     return LEAD_UNIT if b.table > 0 else 1
 
 
@@ -35,13 +36,13 @@ def lead_by_costs(b, costs, label, own, other):
 
 @inner
 def in_units(value):
-    """Lead, or its square, as a stretch counts it."""
+    """Convert a lead, or its square, to the integer that is added to a stretch."""
     return np.int64(np.floor(value * LEAD_UNIT + 0.5))
 
 
 @inner
 def empty_bets(b, slot):
-    """Begin the sums of a cohort."""
+    """Set the sums of a new cohort to zero."""
     for j in range(len(OPPONENTS)):
         bets = b.bets[slot * len(OPPONENTS) + j]
         bets.total = 0.0

@@ -6,15 +6,18 @@ dispersion as known when it is judged (Shiryaev-Roberts form: Shin, Ramdas, Rina
     M_λ ← (M_λ + n)·Π_λ^(1/φ)
     if C_λ ≤ 1: start_λ ← opening of the cohort, C_λ ← 1;  C_λ ← C_λ·Π_λ^(1/φ)
 
-Better is claimed when mean_λ M_λ ≥ 2N/δ, worse when it is ≥ 4N/δ (2N/δ if there is one opponent); then
-M = C = 0 of the side. So a model that
-is not worse than any of the two opponents is judged worse than one of them within N predictions with
-probability δ/2 at most, and one that is not better than both is judged better than both with δ/2 at most.
+In Π_λ, d is the lead, a = 1/(upper limit of G) if the lead favours the side, else 1/(lower limit of G), and c
+is the largest 1/(lower limit of G) of all kinds; a = c = 1 unless the cohort's age is from settled outcomes.
 
-No evidence is kept until more than 40 cohorts
-are judged with at least 2,000·φ predictions: φ rests on too few before, and M would grow on the dependence of
-the losses alone. A cohort whose age is known from all predictions, not from settled ones, pays for the share
-that is not labelled by it: Π_λ is divided by (1 + λ·missing)^n.
+Better is claimed when mean_λ M_λ ≥ 2N/δ, worse when it is ≥ 4N/δ (2N/δ if there is one opponent); then
+M = C = 0 of the side. So a model that is not worse than any of the two opponents is judged worse than one of
+them within N predictions with probability δ/2 at most, and one that is not better than both is judged better
+than both with δ/2 at most.
+
+No evidence is kept until more than 40 cohorts are judged with at least 2,000·φ predictions: before, φ rests
+on too few, and M would grow on the dependence of the losses alone. A cohort whose age is from all
+predictions, not from settled outcomes, pays for the share not labelled by that age: Π_λ is divided by
+(1 + λ·missing)^n.
 """
 
 # pyright: reportMissingParameterType=false, reportUnknownParameterType=false
@@ -72,10 +75,7 @@ LEAST_TERMS = 8
 BOUND = 8.0
 """One difference may be this multiple of φ and of what is expected: a fall of the lead is no dispersion."""
 OVERLAP = 3.0
-"""Part of the number of differences that is taken off, so that 1/φ is right on average.
-
-See `verdicts.dispersion`.
-"""
+"""Subtracted from the number of differences, so that 1/φ is right on average (see `verdicts.state`)."""
 _COHORTS = np.array(COHORTS)
 
 
@@ -199,7 +199,7 @@ def take_evidence(m, b, kinds, p, j, slot, position, row, changes, count):
 def take_wealth(o, share, factors):
     """Bet on a cohort with its share η = n/N of the initial wealth: L ← ((1 − η)·L + η)·Π.
 
-    L may be capped: what it is expected to be, for a model that is not worse, stays at most 1.
+    L is capped at `MOST_WEALTH`; its expectation for a model that is not worse stays at most 1.
     """
     grown = (lanes_of(o.wealth, 0) * lanes(1.0 - share) + lanes(share)) * factors
     put_lanes(o.wealth, 0, where_at_most(grown, lanes(MOST_WEALTH), grown, lanes(MOST_WEALTH)))
@@ -237,8 +237,7 @@ def logarithms(m, b, kinds, row, j, slot, side):
 def logarithms_of_kinds(c, m, kinds, row, j, slot, side):
     """Σ ln(1 ± λ·d·a/c) of a cohort by accuracy.
 
-    Hits lead by 1, misses by −1. What speaks against a side is given the lower limit of G, and so the larger
-    weight.
+    Hits lead by 1, misses by −1. Leads against the side are divided by the lower limit of G: they weigh more.
     """
     total = lanes(0.0)
     sums = lanes(0.0)
@@ -267,7 +266,7 @@ def predictions_of(m, p):
 
 @inner
 def threshold_of(m, p, side):
-    """Evidence that a claim needs: 2N/δ of better, and of worse that times the number of opponents."""
+    """Evidence that a claim needs: 2N/δ for better, 2N/δ times the number of opponents for worse."""
     return (2.0 if side == BETTER else 2.0 * p.opponents) * predictions_of(m, p) / p.delta
 
 

@@ -1,4 +1,4 @@
-"""Confirmation of alarms: whether predictions of that time err more, or labels are mixed otherwise.
+"""Confirmation of alarms: whether predictions of that time err more, or only the mix of labels changed.
 
 A detector takes outcomes in the order of their labels. If errors are labelled sooner than hits, or later, a
 change of traffic changes the mix of labels that arrive, and the detector finds a rise of the error though the
@@ -37,10 +37,10 @@ LEAST_WEIGHT: Final = 100.0
 
 
 def expected_ms(model: Any, at_ms: int) -> int | None:  # a record of numpy's
-    """Find the clock from which on cohorts may confirm an alarm at a time.
+    """Find the clock from which cohorts may confirm an alarm at a time.
 
-    None if alarms need no confirmation, as labels come within a minute, and if there is none to be had: too
-    few cohorts have been judged.
+    None if labels come within a minute, as alarms then need no confirmation, and if too few cohorts have been
+    judged to give one.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""Loop over held outcomes of a model: what is due at each, and what each counts."""
+"""Loop over held outcomes of a model: do what is due at each, and count it."""
 
 # pyright: reportUnknownParameterType=false, reportMissingParameterType=false
 from __future__ import annotations
@@ -34,7 +34,7 @@ from streamwatch.core.estimators.registers.cohorts.trackers import (
 from streamwatch.core.jit import hot, inner
 
 BACKWARD = 2**32 - 2**24
-"""Difference of `made`, modulo 2³², from which it is a step back."""
+"""Least difference of two values of `made`, modulo 2³², that is a step back."""
 
 
 @inner
@@ -59,7 +59,7 @@ def take_in(m, b, kinds, outcomes, number, labels, own_classes, costs, p, row, p
     """Take in the first outcomes of `outcomes` in order; return the new number of changes of verdicts."""
     for i in range(number):
         x = outcomes[i]
-        y = np.uint32(x.true_class)  # indices without a sign need no check of it
+        y = np.uint32(x.true_class)  # unsigned indices need no check for negative ones
         waited, at = x.waited_ms, x.at_ms
         predicted = at - waited
         all_made = np.int64(x.made)
@@ -95,13 +95,13 @@ def take_in(m, b, kinds, outcomes, number, labels, own_classes, costs, p, row, p
 def count_outcome(m, u, p, x, predicted_ms, delay_ms):
     """Count an outcome with a delay up to the horizon; u is the record of its class.
 
-    There are no branches but those that turn out the same for most outcomes of a model.
+    The only branches are those that go the same way for most outcomes of a model.
     """
     y = x.true_class
     is_hit = y == x.predicted_class
     side = np.uint32(HITS if is_hit else MISSES)
     known = (x.known >> 1) - 1
-    # A hit leads over an answer that is another, a miss is behind an answer that is right.
+    # A hit leads over an opponent with another class, a miss is behind an opponent that is right.
     first = (known >= 0) & ((known != y) if is_hit else (known == y))
     if p.by_prediction == 0:
         k = count_in_windows(m, p, predicted_ms, delay_ms)

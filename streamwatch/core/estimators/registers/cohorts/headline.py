@@ -4,9 +4,9 @@ Where labels are late, no change (repeating the last label known) is a weak oppo
 better than it may be worse than always answering the most frequent class. So the headline is *worse* if the
 model is worse than either opponent, *better* only if it is better than both, and else *open*.
 
-It is there from the first claim on that makes it better or worse, or, where evidence does not suffice for
-that, once evidence is kept and twice as many predictions are judged as φ needs: while labels come at once,
-the verdict in the order of labels has that many more, and would be taken back for a moment otherwise.
+A model has a headline from the first claim that makes it better or worse, or, without a claim, once evidence
+is kept and twice as many predictions are judged as φ needs. Any earlier, while labels come at once, the
+verdict in the order of labels has more outcomes, and an open headline would take it back for a moment.
 
 The headline changes with its verdict, with its status (early or confirmed), and, if it is *worse*, with the
 opponent. All that changes at one outcome is one change.
@@ -47,8 +47,8 @@ def headline_of(m, p):
     With one opponent, it is the verdict against that. With two:
 
     *Worse* is against the opponent whose verdict is confirmed, or else the one against which it holds
-    longest.
-    *Better* holds since both do, and is early while one is. Where it is open, the time is 0.
+    longest. *Better* holds since the later of both times, and is early while either verdict is. The time of
+    an open headline is 0.
     """
     first, second = m.opponents[NO_CHANGE], m.opponents[MAJORITY]
     if p.opponents == 1:
@@ -83,7 +83,7 @@ def read_headlines(models, parameters, rows, found):
 
 @inner
 def retractions_of(m, verdict, opponent):
-    """Number of retractions so far that a headline may have been ended by."""
+    """Number of retractions so far that may have ended a headline."""
     if verdict < 0:
         return m.opponents[opponent].retracted
     return m.opponents[NO_CHANGE].retracted + m.opponents[MAJORITY].retracted

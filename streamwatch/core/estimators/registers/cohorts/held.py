@@ -1,10 +1,9 @@
 """Outcomes that are held until there are a few dozen of a model, or until one may change a verdict.
 
-What cohorts keep of a model is larger than what an outcome needs of it, and with many models none of it is
-in a cache when an outcome comes. So outcomes are held first, each in half a cache line, and taken in
-together. Nobody sees that: what they leave does not depend on when it happens, whoever reads takes them in
-first, and an outcome that may change a verdict (see `life.changes_from`) is taken in at once, after all that
-came before.
+With many models, a model's records are not in the cache when an outcome comes, and are slow to load. So
+outcomes are held first, each in half a cache line, and taken in together. Results do not depend on when that
+happens: all held outcomes are taken in before any read, and an outcome that may change a verdict (see
+`life.changes_from`) is taken in at once, after all held before it.
 """
 
 # pyright: reportUnknownParameterType=false, reportMissingParameterType=false
@@ -22,7 +21,7 @@ ALWAYS = np.iinfo(np.int64).min
 
 @hot
 def hold(h, at_ms, waited_ms, made, true_class, predicted_class, known, assumed):
-    """Hold an outcome; tell whether all that are held must be taken in."""
+    """Hold an outcome; return whether all held outcomes must be taken in now."""
     number = h.number
     x = h.outcomes[np.uint32(number)]
     x.at_ms = at_ms

@@ -106,14 +106,14 @@ def schedule(m, p):
 
 @inner
 def changes_from(m, p):
-    """Clock from which on an outcome may change a verdict: a cohort may be judged, or a claim settles."""
+    """Clock from which an outcome may change a verdict: a cohort may be judged, or a claim settles."""
     if m.first_cohort < m.next_cohort - m.is_open:
         found = judged_at(m, p, m.first_cohort % SLOTS)
     elif p.by_prediction == 1:
         found = m.closes_ms
     elif m.is_open == 1:
         found = m.closes_ms + m.cohorts[(m.next_cohort - 1) % SLOTS].age_ms
-    else:  # one may open at the next outcome
+    else:  # a cohort may open at the next outcome
         found = m.clock_ms + p.ages_ms[0]
     for j in range(len(OPPONENTS)):
         if m.opponents[j].status == EARLY:
@@ -218,8 +218,9 @@ def open_if_known(m, b, kinds, row, p):
 def cohort_of(m, stretch, time_ms, delay_ms):
     """Slot of the cohort of predictions made at a time in this stretch, and whether it counts a label.
 
-    It does if it is not judged yet, and the label came by its age. Cohorts that are not judged are among the
-    newest 32 stretches, which have one cohort each. Where there is none, the slot is that of another.
+    The label counts if the cohort is not judged yet and the label came by the cohort's age. Cohorts that are
+    not judged are among the newest 32 stretches, which have one cohort each. For a stretch without one, the
+    slot is that of another cohort, and the label does not count.
     """
     number = m.next_cohort - m.bounds + stretch - m.first_cohort
     slot = m.first_slot + max(number, 0)

@@ -60,7 +60,7 @@ def observe(
     count = 0
     n = rows.shape[0]
     far = models.shape[0] * models.itemsize > NEAR_BYTES
-    for i in range(np.uint64(start), np.uint64(n)):  # indices without a sign need no check of it
+    for i in range(np.uint64(start), np.uint64(n)):  # unsigned indices need no check for negative ones
         if count + MOST_CHANGES > changes.shape[0]:
             return np.int64(i), count
         if far:
@@ -99,7 +99,7 @@ def observe(
 
 @entry
 def take_all(models, kinds, held, labels, by_costs, cost_classes, costs, parameters, rows, changes):
-    """Take in the outcomes of some models that are held, int64 (m,); none of them changes a verdict."""
+    """Take in the held outcomes of the models in `rows`, int64 (m,); none of them changes a verdict."""
     p = parameters[0]
     for row in rows:
         if held[row].number > 0:

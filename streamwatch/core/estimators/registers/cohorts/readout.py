@@ -34,13 +34,13 @@ LEAST_COHORTS: Final = LEAST_BLOCKS
 
 
 class CohortVerdicts(NamedTuple):
-    """Verdicts by cohorts of m models over both opponents: (m, 2), of models (m,); NaN where undefined."""
+    """Verdicts by cohorts of m models: (m, 2) by opponent, or (m,) by model; NaN where undefined."""
 
     verdict: Floats
     """1 better, −1 worse, 0 open; undefined until evidence is kept (see `claims`)."""
     since_seconds: Floats
     earliest_seconds: Floats
-    """80 % interval of *since*; `earliest_seconds` is undefined if it may be before all that was judged."""
+    """80 % interval of *since*; `earliest_seconds` is undefined if it may precede the first judged cohort."""
     latest_seconds: Floats
     confirmed: Floats
     """1 for a confirmed verdict, 0 for an early one; undefined where none is held."""
@@ -153,8 +153,8 @@ STATUSES: Final[dict[int, Status]] = {OPEN: "", EARLY: "early", CONFIRMED: "conf
 def headline_document(found: Any) -> dict[str, object] | None:
     """Build the document of one model's headline, a `HEADLINES` record; None until evidence is kept.
 
-    `opponent` is that of a headline *worse*; `status`, `since_timestamp_seconds` and its interval are absent
-    of an open one.
+    `opponent` is present for *worse* only; `status`, `since_timestamp_seconds` and its interval are absent
+    for *open*.
     """
     if not found["is_there"]:
         return None
@@ -275,7 +275,11 @@ def predictions_until_shown(squares: float, dispersion: float, threshold: float)
 
 
 def _shown_after_seconds(record: Any, opponent: Any, needed: float) -> float:
-    """Time that so many predictions take, at the rate of the cohorts closed last, and the age of judging."""
+    """Seconds until a lead of `LEAD` would be a verdict: for the predictions it takes, and to judge them.
+
+    The rate is that of the cohorts closed last; NaN if there is none, or no cohort is judged. `needed` is the
+    evidence that a claim needs.
+    """
     cohorts = record["cohorts"]
     closed = (cohorts["predictions"] > 0) & (cohorts["ended_ms"] > cohorts["opened_ms"])
     if not closed.any() or not opponent["predictions"] > 0.0:

@@ -82,7 +82,7 @@ def _words_of(state: State, row: int, classes: int) -> list[NDArray[np.uint64]]:
 
 def _are_by_costs(state: State, rows: NDArray[np.int64]) -> NDArray[np.bool_]:
     """Mark the rows that are judged by costs."""
-    if len(state.by_costs) < len(state.models):  # none may be
+    if len(state.by_costs) < len(state.models):  # no model may be judged by costs
         return np.zeros(len(rows), np.bool_)
     return state.by_costs["table"][rows] > 0
 
@@ -212,7 +212,7 @@ class Cohorts:
         self._headlines = changes[changes["kind"] == HEADLINE]
 
     def headline_changes(self) -> Sequence[HeadlineChange]:
-        """Changes of headlines at outcomes of the last batch observed, in their order."""
+        """List the changes of headlines at outcomes of the last batch observed, in their order."""
         return [
             HeadlineChange(
                 position=int(each["position"]),
@@ -239,30 +239,30 @@ class Cohorts:
         return self._headlined(model)
 
     def headlines(self, rows: Sequence[int]) -> Callable[[int], dict[str, object] | None]:
-        """Read the headlines of some rows; the document of each by its index, None until there is one."""
+        """Read the headlines of some rows; return a function from index to document, None if it has none."""
         headlines = self.read(rows).headlines
         return lambda index: headline_document(headlines[index])
 
     def headline_verdict(self, row: int) -> int | None:
-        """Verdict of the headline of a row: 1, 0 or −1; None until there is one."""
+        """Current verdict of a row's headline: 1, 0 or −1; None until there is one."""
         found: Any = self.read([row]).headlines[0]
         return int(found["verdict"]) if found["is_there"] else None
 
     def confirmation_expected_ms(self, row: int, at_ms: int) -> int | None:
-        """Find the clock from which on an alarm at `at_ms` may be confirmed.
+        """Find the clock from which an alarm at `at_ms` may be confirmed.
 
-        None if it needs no confirmation, or if there is none to be had as too little has been judged.
+        None if it needs no confirmation, or if too few cohorts have been judged to give one.
         """
         return expected_ms(self.taken_in([row]).models[row], at_ms)
 
     def confirmation(self, row: int, at_ms: int, rise: float) -> Confirmation | None:
-        """Judge an alarm at a clock that found a `rise` of the error; None while that is not decided."""
+        """Judge an alarm at the clock `at_ms` that found a `rise` of the error; None while undecided."""
         return confirmation_of(self.taken_in([row]).models[row], at_ms, rise)
 
     def worse(self, models: Sequence[tuple[str, int]], share: float) -> WorseList:
-        """List the models, of some by name and row, that are worse than an opponent.
+        """List those of some models, given as (name, row), that are worse than an opponent.
 
-        Models without an outcome are not judged, and do not count; see `registers.fleet` for the rule.
+        Models without an outcome are neither listed nor counted; see `registers.fleet` for the rule.
         """
         judged = [(name, row) for name, row in models if self.state.models["observed"][row] > 0]
         current = self.read([row for _, row in judged])
@@ -304,14 +304,14 @@ class Cohorts:
         return np.concatenate(found) if found else self._changes[:0]
 
     def taken_in(self, rows: Sequence[int] | NDArray[np.int64]) -> State:
-        """State after all outcomes of some models are taken in."""
+        """Take in all held outcomes of some models, and return the state."""
         take_all(*self.state, self.parameters, np.array(rows, np.int64), self._changes)
         return self.state
 
     def name_classes(self, row: int, utility: UtilitySpec, names: Sequence[str]) -> None:
-        """Let a row be judged by a table of costs, with classes of these names, by local index.
+        """Set the table of costs that a row is judged by, and the names of its classes by local index.
 
-        Pairs name none, as their classes are indices in the table.
+        For pairs of models `names` is empty, as their classes are indices in the table.
         """
         number, table = list(self._costs).index(utility), self._costs[utility]
         by_costs = self.state.by_costs
@@ -332,7 +332,7 @@ class Cohorts:
         decode(self.state, row, state)
 
     def read(self, rows: Sequence[int]) -> CohortVerdicts:
-        """Verdicts of some rows."""
+        """Read the verdicts of some rows."""
         models = self.taken_in(rows).models
         return read_cohorts(models, np.array(rows, np.int64), self.parameters)
 
@@ -386,7 +386,7 @@ def _samples(keys: Sequence[tuple[str, ...]], values: NDArray[np.float64]) -> li
 
 
 def _fingerprint_of(utility: UtilitySpec) -> int:
-    """Number of a table of costs that is another for another table."""
+    """Hash of a table of costs, to tell tables apart."""
     costs = repr((utility.costs, utility.other)).encode()
     return int.from_bytes(blake2b(costs, digest_size=8).digest(), "little")
 

@@ -3,14 +3,13 @@
 A bucket settles when its newest prediction is one horizon old. Then, per kind and age, the number of its
 outcomes E_b with a delay up to the age, of all outcomes T_b, and the products E_b², E_b·T_b, T_b² are added
 to sums that fade by 15/16 per bucket, or by 1 − n/200 if that is more, n the outcomes of the bucket, so that
-at least the last 200 are remembered. The share labelled
-by an age is G = E/T with the error
+at least the last 200 are remembered. The share labelled by an age is G = E/T with the error
 
     s² = max(G(1 − G)/T, (EE − 2G·ET + G²·TT)/T²)
 
 where the second term is the variance between buckets. A kind with fewer than 100 settled outcomes has the
-share of its pooled kind. Sums are in a unit that grows instead of fading each of them; the age is chosen when
-a cohort opens.
+share of its pooled kind. Instead of fading every sum, the unit in which sums are counted grows; the age is
+chosen when a cohort opens.
 """
 
 # pyright: reportUnknownParameterType=false, reportMissingParameterType=false
@@ -45,7 +44,7 @@ LEAST_COMMON_SHARE = 1.0 / 3.0
 LEAST_SCARCE_SHARE = 3.0 / 4.0
 """… or if it holds few: then labels that are waited for are worth more than an early look."""
 MANY = 2_000.0
-"""Number of outcomes of predictions made within an age that are many."""
+"""Number of outcomes of predictions made within an age from which the age holds many predictions."""
 COMMON = 0.05
 ERRORS = 2.5
 """Number of standard errors s by which G may be wrong …"""
@@ -53,12 +52,12 @@ LEAST_ERROR = 0.05
 """… or this part of G, if that is more."""
 LOWEST = 0.05
 SHARED = 0.01
-"""Part of the settled outcomes that classes with a common kind may have, whose delays may differ."""
+"""Largest share of the settled outcomes that classes with a common kind may have: their delays may differ."""
 
 
 @inner
 def settle(m, kinds, row, p):
-    """Settle the buckets that are due at the model's clock, which the first one is."""
+    """Settle the buckets that are due at the model's clock; the first one must be due."""
     due = (m.clock_ms - p.horizon_ms - m.bucket_ms) // p.width_ms
     for number in range(min(due, LIVE)):  # all later ones are empty
         slot = m.bucket_slot + number
@@ -83,7 +82,7 @@ def settle(m, kinds, row, p):
 
 @hot
 def begin_buckets(m, p, start_ms, slot):
-    """Let the buckets that are not settled begin with the one of a start and a slot."""
+    """Set the first bucket that is not settled, by its start and slot."""
     m.bucket_ms = start_ms
     m.settles_ms = start_ms + p.width_ms + p.horizon_ms
     m.bucket_slot = slot % LIVE
@@ -202,9 +201,9 @@ def has_both(m):
 def shares_a_kind(m, kinds, row, p):
     """Tell whether several classes that have a common kind have more than `SHARED` of the settled outcomes.
 
-    If such classes are labelled at different speed and their part in the traffic moves, the share of the kind
-    is that of neither. Classes share a kind beyond the seventh, and beyond the limit of classes; there, one
-    class counts as several, as nothing is known of how many there are.
+    If such classes are labelled at different speeds and their shares of the traffic change, G of the common
+    kind is wrong for each. All classes after the seventh share a kind, and so do all classes beyond the limit
+    of classes, which count as several even if there is only one, as their number is not known.
     """
     if m.classes <= p.apart:
         return False

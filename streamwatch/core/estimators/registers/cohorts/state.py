@@ -333,8 +333,8 @@ CHANGE: Final = np.dtype(
     ]
 )
 CLAIMED, CONFIRMS, RETRACTED, EXPIRED, HEADLINE = range(5)
-"""Kinds of changes: a claim, its confirmation or retraction, the end of a verdict nothing renewed, and what
-all changes at one outcome make of the headline."""
+"""Kinds of changes: a claim, its confirmation or retraction, the expiry of a verdict that was not renewed,
+and the resulting change of the headline, one for all changes at an outcome."""
 MOST_CHANGES: Final = 4 * SLOTS + 1
 """Number of changes that one outcome can make, at most."""
 
@@ -391,7 +391,7 @@ PARAMETERS: Final = np.dtype(
 
 
 class State(NamedTuple):
-    """Records of up to so many models; memory is touched only for rows and classes in use."""
+    """Records of m models; memory is touched only for rows and classes in use."""
 
     models: Records
     """`MODEL` (m,)."""
@@ -402,9 +402,9 @@ class State(NamedTuple):
     labels: NDArray[np.float64]
     """Faded counts of labels, (m, classes)."""
     by_costs: Records
-    """`BY_COSTS` (m,); a single record, of no model, if none may be judged by costs."""
+    """`BY_COSTS` (m,); a single unused record if no model may be judged by costs."""
     cost_classes: NDArray[np.int32]
-    """Index in the model's table of costs, by row and class, (m, classes + 2); (1, 1) if there is none."""
+    """Index in the model's table of costs, by row and class, (m, classes + 2); (1, 1) without tables."""
     costs: NDArray[np.float64]
     """Utility by table, true class and answer; see `verdicts.costs`."""
 
@@ -433,10 +433,10 @@ def empty(capacity: int, max_classes: int, costs: NDArray[np.float64] | None = N
 
 
 def _zeros(number: int, kind: np.dtype[np.void]) -> Records:
-    """Records that begin at a cache line, in memory that none takes before it is used.
+    """Allocate zeroed records that begin at a cache line; memory is taken when it is first used.
 
-    Most models have few classes. Of some hundred models, the huge pages that numpy requests would lie half
-    empty; of many thousand, few lie empty, and without them an outcome takes a fifth longer.
+    Most models have few classes, so with some hundred models, the huge pages that numpy requests would be
+    half empty. With many thousand, few are empty, and without huge pages an outcome takes a fifth longer.
     """
     size = number * kind.itemsize
     if size >= _LEAST_MAPPED_BYTES and hasattr(mmap, "MADV_HUGEPAGE"):

@@ -1,4 +1,4 @@
-"""Counts below the cohorts: shares labelled by age, the leading class, leads by stretch of time."""
+"""Counts that cohorts build on: shares labelled by age, the leading class, leads by stretch of time."""
 
 # pyright: reportMissingParameterType=false, reportUnknownParameterType=false
 from __future__ import annotations
@@ -34,23 +34,23 @@ from streamwatch.core.jit import (
 
 # Shares of all predictions labelled by each age, counted from the predictions instead of the labels.
 #
-# Each age a has a tracker of consecutive windows of prediction time. A window opens at an outcome, ends at
-# the first outcome at least a later (and a second) that finds 256 predictions in it, and is read at the
-# first outcome that is a further a later: then every prediction of the window has had the time a for its
-# label. Nothing is assumed about predictions without one, so if at least 99 % are labelled by an age,
-# cohorts can be judged at it from the first day on.
+# Each age has a tracker of consecutive windows of prediction time. A window opens at an outcome and ends at
+# the first outcome that comes at least the age, and a second, later and finds 256 predictions in it. It is
+# read at the first outcome that comes the age later again: then every prediction of the window is at least
+# that old. Nothing is assumed about predictions without a label, so if at least 99 % are labelled by an age,
+# cohorts can be judged at that age from the first day on.
 
 
 NEVER = np.iinfo(np.int64).max
 UNENDED = 2.0**62
-"""End of a window that has not ended, and opening of one that there is not."""
+"""End of a window that has not ended, and opening of a window that does not exist."""
 SHORTEST_MS = 1_000
 LEAST_IN_WINDOW = 256
 LEAST_PREDICTIONS = 1_000.0
 LEAST_LABELLED = 0.99
 ERRORS = 2.5
 LEAST_MISSING = 3.0
-"""Number of predictions that may lack a label though none was found to."""
+"""Upper limit of the expected number of predictions without a label if none was found."""
 MOST_PREDICTIONS = 20_000.0
 """Number of predictions from which the counts are halved."""
 
@@ -148,8 +148,8 @@ LEAST_LABELS = 100
 
 @hot
 def note_leader(m, p):
-    """Note the leader of the labels so far, if it is another than noted last."""
-    # The outcome at hand is observed, and its label not counted yet.
+    """Note the leader of the labels so far, if it differs from the last one noted."""
+    # The current outcome counts as observed, but its label is not counted yet.
     if m.leader == m.noted or m.observed <= LEAST_LABELS:
         return
     if m.notes == 0 or m.clock_ms >= m.noted_ms + p.note_ms:
@@ -201,8 +201,8 @@ def shrink(m, labels, row):
 # Leads by stretch of prediction time, from which early verdicts are confirmed, and errors of judged cohorts.
 #
 # Every cohort that opens begins a stretch. When there are 64, the older 32 are merged in pairs first: the
-# newest 32 stretches or more are single cohorts, older ones are twice as long again and again, so the list
-# reaches back to the first cohort.
+# newest 32 stretches or more are single cohorts, and older ones are the longer the older they are, so that
+# the list reaches back to the first cohort.
 
 
 MERGED = BOUNDS // 4

@@ -239,10 +239,10 @@ PRICE: Final = 6.0
 Of streams without a change, less than 2 in 100 get a boundary.
 """
 CRITICAL: Final = 7.352
-"""Twice the log likelihood, by the dispersion, that a boundary in the interval of 95 % may lose.
+"""Largest loss of twice the log likelihood, divided by the dispersion, of a boundary in the 95 % interval.
 
--2 ln(1 - √.95), the quantile of the supremum that this loss has where changes are small (Yao 1987; Hansen
-2000, table 1).
+-2 ln(1 - √.95), the quantile of this loss at the true boundary for small changes (Yao 1987; Hansen 2000,
+table 1).
 """
 ROUNDS: Final = 10
 """Largest number of times the dispersion is estimated if the partition keeps changing."""
@@ -360,7 +360,7 @@ class Estimate:
     shares
         Share of the labels of errors and hits that have arrived at each edge of delay, (2, 24).
     moved
-        Typical delays of errors and hits before and after, milliseconds; None of a kind whose have not moved.
+        Typical delays of errors and hits before and after, milliseconds; None for a kind that has not moved.
     """
 
     head: int
@@ -385,16 +385,16 @@ class Estimate:
 
 
 class Estimates(Sequence[Estimate]):
-    """Estimates of m models at one time; each is made when it is asked for.
+    """Estimates of m models at one time; each is built when it is looked up.
 
     Parameters
     ----------
     view
         Outcomes of the models by prediction time.
     late
-        Accuracies from them.
+        Accuracies from these outcomes.
     delays
-        Their delays in two neighbouring halves of a horizon.
+        Typical delays in two neighbouring halves of a horizon.
     """
 
     def __init__(self, view: RingView, late: LateAccuracy, delays: TypicalDelays) -> None:

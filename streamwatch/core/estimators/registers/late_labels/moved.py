@@ -1,18 +1,18 @@
-"""Test whether labels take longer, or less long, than those of the month before.
+"""Test whether labels take longer, or less long, than those half a horizon earlier.
 
-What is corrected for late labels, and early verdicts by cohorts, assume that delays keep their law. Here the
-delays of two neighbouring halves of a horizon are compared, of hits and of errors apart: predictions one half
-to one horizon old with those one to one and a half horizons old. Of both, all labels that take less than half
-a horizon are in, and only these are compared.
+The delay-corrected accuracy and early verdicts by cohorts assume that the distribution of delays is stable.
+Here the delays of two neighbouring halves of a horizon are compared, for hits and errors separately:
+predictions one half to one horizon old with those one to one and a half horizons old. Both halves have all
+their labels with a delay below half a horizon, and only these are compared.
 
 With x the logarithm of the delay (the number of its bin, as bins are geometric), the two means differ by
 
     t = (x̄_after − x̄_before)/√(v_before + v_after)
 
-v is the variance of a mean of blocks of 1, 3 and 7 buckets of prediction time, as a ratio Σ of a block over
-the number of its outcomes (Cochran 1977, §6.3); the largest of the three counts, and that of single outcomes.
-So batches of labels, weekends and other rhythms shorter than a week or so do not look like a change. Delays
-have moved if |t| ≥ 5 and the typical delay, the geometric mean, has changed by a twentieth or more.
+v is the variance of the mean, the largest of four estimates: from single outcomes, and from blocks of 1, 3
+and 7 buckets of prediction time, as for a ratio of block totals (Cochran 1977, §6.3). So batches of labels,
+weekends and other rhythms shorter than a week or so do not look like a change. Delays have moved if |t| ≥ 5
+and the typical delay, the geometric mean, has changed by a twentieth or more.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ Floats: TypeAlias = NDArray[np.float64]
 LEAST_OUTCOMES: Final = 100
 """Number of outcomes of a kind in each half from which they are compared."""
 CRITICAL: Final = 5.0
-"""Least |t|."""
+"""Least |t| at which delays have moved."""
 LEAST_CHANGE: Final = 0.05
 """Least change of the typical delay, as a part of it."""
 BLOCKS: Final = np.array([1, 3, 7])
@@ -47,9 +47,9 @@ class TypicalDelays(NamedTuple):
     """Geometric means of the delays of m models, of labels that take less than half a horizon, by kind."""
 
     before_ms: Floats
-    """Of predictions 1 to 1.5 horizons old, (m, 2)."""
+    """Mean delay of predictions 1 to 1.5 horizons old, (m, 2)."""
     after_ms: Floats
-    """Of those half a horizon to one horizon old, (m, 2)."""
+    """Mean delay of predictions half a horizon to one horizon old, (m, 2)."""
     moved: NDArray[np.bool_]
     """Whether they differ by more than chance explains, (m, 2); False where too few are known."""
 
@@ -71,7 +71,7 @@ def typical_delays(counted: Counted, geometry: Geometry) -> TypicalDelays:
 
 
 def _half(early: Integers, last: Integers) -> tuple[Floats, Floats, Floats]:
-    """Mean number of the bin, its variance, and outcomes, of 21 buckets up to one; (m, 2) each."""
+    """Mean bin number, its variance, and number of outcomes in the 21 buckets up to `last`; (m, 2) each."""
     mean, variance, outcomes = (np.zeros((len(last), KINDS)) for _ in range(3))
     mean_bins(early, last, BLOCKS, mean, variance, outcomes)
     return mean, variance, outcomes

@@ -161,7 +161,7 @@ def add_up(counts, last, early_bins, outcomes, early, in_bin, up_to):
     last
         int64 (m, 23): newest bucket that is added up in each bin, -1 for none.
     early_bins
-        Number of bins that `early` is about.
+        Number of bins, from the first, that `early` adds up.
     outcomes
         int64 (m, 64, 2), output: outcomes by bucket and kind.
     early
@@ -194,14 +194,14 @@ def add_up(counts, last, early_bins, outcomes, early, in_bin, up_to):
 
 @entry
 def mean_bins(early, last, block_lengths, mean, variance, outcomes):
-    """Mean number of the bin of early outcomes, and its variance, over some buckets of m models.
+    """Compute the mean bin number of early outcomes, and its variance, over 21 buckets of m models.
 
     Parameters
     ----------
     early
         As `add_up` gives it.
     last
-        int64 (m,): last of the buckets; those before the first are left out.
+        int64 (m,): last of the 21 buckets; bucket indices below 0 are left out.
     block_lengths
         int64: numbers of buckets in a block, divisors of 21. The variance is the largest of those between
         blocks of each length, and of that of single outcomes.

@@ -219,11 +219,11 @@ class LateLabels:
         self._spec = spec
         self._ring = LabelRing(capacity, geometry_of(spec.horizon_ms))
         self._estimates: dict[int, tuple[Estimates, int]] = {}
-        """Last estimates of rows, and the index of the row among them."""
+        """Estimates that last included a row, and the row's index in them, by row."""
         self._known: NDArray[np.bool_] = np.zeros(capacity, np.bool_)
-        """Whether there were no outcomes of a row since its estimates."""
+        """Whether a row has had no outcomes since its last estimate."""
         self._values: NDArray[np.float64] = np.full((capacity, len(METRICS)), np.nan)
-        """Values of the metrics by the estimates."""
+        """Values of the metrics at the last estimate of each row."""
         self.section = fingerprint("late_labels", (spec, BUCKETS, BINS), None, VERSION)
         self.title = f"late labels (horizon {spec.horizon_ms / 1000:g} s)"
 
@@ -301,7 +301,7 @@ class LateLabels:
     def delays_moved(self, row: int) -> tuple[DelayKind, ...]:
         """Find the kinds of labels of a row whose delays differ between neighbouring halves of a horizon.
 
-        None do where missing labels are assumed, as quick and late labels are of different classes then.
+        Empty if missing labels are assumed, as quick and late labels are of different classes then.
         """
         if self._spec.assumed:
             return ()
@@ -315,7 +315,7 @@ class LateLabels:
         return age_ms < self._spec.horizon_ms
 
     def _estimate(self, rows: NDArray[np.int64]) -> None:
-        """Estimate the rows whose estimates are not known, all at once."""
+        """Estimate those of the rows that have had outcomes since their last estimate, all at once."""
         changed = rows[~self._known[rows]]
         if not len(changed):
             return

@@ -24,7 +24,7 @@ from streamwatch.core.estimators.registers.prediction_clock.held import (
     ReleasedOutcomes,
 )
 from streamwatch.core.estimators.registers.prediction_clock.spec import PredictionClockSpec, table_spec
-from streamwatch.core.estimators.trace_chunk import Cell
+from streamwatch.core.estimators.trace_chunk import Cell, cells
 from streamwatch.core.events import Name, model_of
 from streamwatch.core.metrics import Metric
 from streamwatch.core.metrics.series import Sample
@@ -97,8 +97,8 @@ class ClockTrace:
         settled_ms
             Newest prediction time released before; None if there was none.
         """
-        # Column 0 holds the values before the batch; an outcome sees as many more columns as were released by
-        # then.
+        # Column 0 holds the values before the batch, column k those after k released outcomes; the values
+        # after an outcome are in the column of the number released by then.
         seen = np.searchsorted(left.cause, np.arange(len(positions)), side="right")
         rows = np.array([row], np.int64)
         before = [table.detector_state(rows, index) for index in range(len(self._detectors))]
@@ -123,16 +123,11 @@ class ClockTrace:
         """Columns of all detectors, then the time in seconds up to which predictions are settled."""
         columns: list[Sequence[Cell]] = []
         for index, detector in enumerate(self._detectors):
-            columns += [_cells(self._statistic[index]), _cells(self._threshold[index])]
+            columns += [cells(self._statistic[index]), cells(self._threshold[index])]
             columns.append(self._alarms[index].tolist())
             if warns(detector):
                 columns.append(self._warned[index].tolist())
-        return [*columns, _cells(self._settled_ms / 1000.0)]
-
-
-def _cells(values: _Floats) -> list[Cell]:
-    """Values as Python floats, None where undefined."""
-    return [v if v == v else None for v in values.tolist()]  # noqa: PLR0124 - false for NaN
+        return [*columns, cells(self._settled_ms / 1000.0)]
 
 
 VERSION: Final = 2
@@ -311,7 +306,7 @@ class PredictionClock:
         self._table.restore(model.row, kept.sections)
 
     def series(self, chosen: Sequence[Slice]) -> Mapping[str, Sequence[Sample]]:
-        """Series of some models: of the detectors, under all detectors' metrics, and of held outcomes."""
+        """Series of some models: of held outcomes, and of detectors under the metrics of all detectors."""
         known = [(one.model, self._models[one.row]) for one in chosen if one.row in self._models]
         rows = np.array([kept.row for _, kept in known], np.int64)
         found: dict[str, list[Sample]] = {metric.name: [] for metric in METRICS}

@@ -210,7 +210,7 @@ def slide_adaptively(w, delta, min_subwindow, clock, follows, lost, losses):
 
 @inner
 def judge(s, y, classes, values, first, end):
-    """Validate the scores in [first, end) and count the reason if unusable; return their sum, or 0 if so."""
+    """Validate the scores in [first, end); if unusable count the reason and return 0, else their sum."""
     total = 0.0
     found = False
     for k in range(first, end):

@@ -128,7 +128,6 @@ METRICS: Final = (
     ),
 )
 """Metrics, the most important first."""
-_NO_OFFSETS: Final = np.zeros(0, np.int64)
 
 
 class Probabilities:

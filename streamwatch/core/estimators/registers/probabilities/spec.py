@@ -19,8 +19,8 @@ from streamwatch.core.specs import (
 class ProbabilitiesSpec:
     """Parameters of the measures of class scores.
 
-    Mechanisms are given as plain numbers, so that the parameters of a state can be read without their
-    classes.
+    Mechanisms are given as plain numbers, so that a state's parameters can be read without the classes of
+    mechanisms.
     """
 
     landmark: bool = True

@@ -1,7 +1,7 @@
 """Segments: chosen measures of a model for each value of a field of its predictions.
 
 A segment value is evaluated like a model that made only these predictions, except that No Change uses the
-previous label of the model's whole stream, whatever the value of that one. At most `max_values` values of a
+previous label of the model's whole stream, whatever value that outcome had. At most `max_values` values of a
 segment have estimates of their own. Each outcome of a model counts for exactly one of these, or for all other
 values together (`__other__`), so sums over values are those of the model, apart from outcomes whose
 prediction did not have the field.

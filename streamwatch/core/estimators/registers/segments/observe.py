@@ -132,7 +132,7 @@ NONE = -1
 """Stands for a missing segment, row, or range of candidates."""
 
 DONE, NEW_SEGMENT, NEW_VALUE, NEW_OTHERS, NEW_CANDIDATES, CROWDED, EPOCH_ENDED = range(7)
-"""Reasons for which the loop returns; after the caller has provided what is missing, it continues."""
+"""Reasons for which the loop returns; the caller provides what is missing, and calls it again."""
 _LEFT_OUT = -1
 _STOP = -2
 """Rows at or below this encode a reason."""
@@ -205,7 +205,7 @@ class FoundRows(NamedTuple):
     positions: NDArray[np.int64]
     """Position of the outcome in the batch."""
     previous: NDArray[np.int32]
-    """Class of the label before it in the model's stream, whatever the segments of that one."""
+    """Class of the previous label in the model's stream, whatever segments that outcome had."""
 
 
 @hot
@@ -246,7 +246,7 @@ def observe(outcomes, records, index, candidates, limits, cursor, found):
     Parameters
     ----------
     outcomes, records, index, candidates, limits
-        Tuples of the classes above.
+        Instances of the named tuples above.
     cursor
         int64 (3,), changed: position from which to continue.
     found
@@ -255,7 +255,7 @@ def observe(outcomes, records, index, candidates, limits, cursor, found):
     Returns
     -------
     int
-        Reason of the end.
+        Reason for which the loop returned.
     """
     i, k, written = cursor[OUTCOME], cursor[ENTRY], cursor[WRITTEN]
     reason = DONE

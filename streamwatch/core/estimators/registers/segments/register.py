@@ -196,10 +196,10 @@ class Segments:
             self._kinds[row] = _FOLD if SEPARATOR in batch.outcomes[position].model else _WHOLE
 
     def _fold(self, batch: Batch, found: loop.FoundRows, written: int) -> None:
-        """Evaluate the first outcomes found, with the stream's previous label in place of that at prediction.
+        """Evaluate `written` outcomes, with the stream's previous label in place of the one at prediction.
 
-        The row of a value sees only that value's labels, so it cannot know that label by itself. Outcomes of
-        folds that share a stream carry it there already.
+        The row of a value gets only that value's labels, so it cannot know the stream's previous one.
+        Outcomes of folds that share a stream carry it as their label at prediction already.
         """
         if not written:
             return
