@@ -62,7 +62,7 @@ class NumberTable:
         model_names: Sequence[str],
         class_names: Sequence[str],
     ) -> NDArray[np.int32]:
-        """Codes of pairs, looked up in this order; all arrays (n,)."""
+        """Look up the codes of (model, class) pairs, in order; all arrays (n,)."""
         if self._models is not model_names or self._classes is not class_names:
             self._models, self._classes = model_names, class_names
             self.clear()
@@ -192,7 +192,7 @@ class EarlyHints:
 
     @property
     def section(self) -> str:
-        """Name of its state: kind, parameters that change the state's meaning, and version."""
+        """Name of the register's state: kind, parameters that change the state's meaning, and version."""
         return f"early_hints:{self._spec.stride}:{self._spec.bucket_ms}:{VERSION}"
 
     def observe(self, predictions: PredictionBatch) -> None:
@@ -245,7 +245,7 @@ class EarlyHints:
         return encode(models) if models else b""
 
     def restore(self, state: bytes) -> None:
-        """Continue from a snapshot; models for which there is no room any more are left out.
+        """Continue from a snapshot; models beyond `max_models` are left out.
 
         Raises
         ------
@@ -270,7 +270,7 @@ class EarlyHints:
         return {name: {"early_hints": document(each, self._spec)} for name, each in self.views().items()}
 
     def active_hints(self) -> Mapping[str, ActiveHint]:
-        """Active hints by model, the same as in its document."""
+        """Active hints by model, with the values that its document has."""
         given = self._models
         new = (given["hints"] > 0) & (given["seen"] - given["hint_seen"] < self._spec.reach)
         rows = set(np.flatnonzero(new).tolist())
@@ -283,14 +283,11 @@ class EarlyHints:
         return found
 
     def unrepresentative(self) -> AbstractSet[str]:
-        """Return no models, as every prediction is as likely to be labelled as far as is known here."""
+        """Return the empty set: nothing is known here of how likely predictions are to be labelled."""
         return frozenset()
 
     def _code_of(self, model: str, predicted_class: str) -> int:
-        """Row and local class as one number, row·(CLASSES + 1) + class.
-
-        −1 for a model that is not watched.
-        """
+        """Encode row and local class as row·(CLASSES + 1) + class; −1 for a model that is not watched."""
         watched = self._watched.get(model)
         if watched is None:
             if not self._free or fold_of(model) is not None:
@@ -310,7 +307,7 @@ class _Scored(NamedTuple):
     """Outcomes that have scores and a label, in order, as columns."""
 
     names: Sequence[str]
-    """Of models, by number."""
+    """Names of models, by number."""
     models: NDArray[np.int64]
     scores: NDArray[np.float64]
     """Score of the predicted class, as `score_of` gives it."""

@@ -52,7 +52,7 @@ class SampledModel:
     classes: dict[str, int] = field(default_factory=dict[str, int])
     """Local indices of the classes labelled first."""
     found: SampledEstimate | None = None
-    """Estimate of the state as it is; None when it has to be computed."""
+    """Estimate from the present state; None until it is computed."""
 
 
 class _KeptModel(msgspec.Struct, frozen=True, array_like=True):
@@ -177,7 +177,7 @@ class SampledLabels:
         Raises
         ------
         ValueError
-            If the bytes are not a snapshot, or of more models than there may be.
+            If the bytes are not a snapshot, or have more than `max_models` models.
         """
         for kept in _DECODER.decode(state):
             if len(kept.filled) != _MASK_BYTES or len(kept.classes) > CLASSES:
@@ -250,13 +250,13 @@ class SampledLabels:
         return {}
 
     def unrepresentative(self) -> AbstractSet[str]:
-        """Models with predictions more likely to be labelled than others."""
+        """Models with some predictions more likely to be labelled than others."""
         return {
             name for name, watched in self._watched.items() if is_unrepresentative(self._models[watched.row])
         }
 
     def _row_of(self, model: str, *, begins: bool) -> int:
-        """Row of a model, which gets one if it begins; −1 without one."""
+        """Row of a model; with `begins`, assigns one to a new model. −1 without one."""
         watched = self._watched.get(model)
         if watched is None:
             if not begins or len(self._watched) >= self._spec.max_models or fold_of(model) is not None:
@@ -274,7 +274,7 @@ class SampledLabels:
     def _local_classes(
         self, records: NDArray[Any], batch: OutcomeBatch
     ) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
-        """Local indices of true and of predicted classes, given in the order of the labels."""
+        """Look up the local indices of true and predicted classes; new true classes get one, in order."""
         true_class, predicted = np.full(len(records), -1, np.int32), np.full(len(records), -1, np.int32)
         models: list[int] = records["model"].tolist()
         labels: list[int] = records["true_class"].tolist()
@@ -292,7 +292,7 @@ class SampledLabels:
 
 
 def is_unrepresentative(record: Any) -> bool:
-    """Tell whether probabilities differ, or some predictions or labels have none."""
+    """Tell whether probabilities differ, predictions lack one, or labels came that were not asked for."""
     return bool(record["least"] < record["most"] or record["without"] or record["unasked"])
 
 
@@ -306,7 +306,7 @@ def _scores(records: NDArray[Any], batch: OutcomeBatch) -> NDArray[np.float64]:
 
 
 def _scored(records: NDArray[Any], batch: OutcomeBatch) -> NDArray[np.intp]:
-    """Positions of the records with scores, of some of the batch."""
+    """Indices of those of these records of a batch that have scores."""
     if not len(batch.scores):
         return np.empty(0, np.intp)
     numbers = records["scores"]
