@@ -34,8 +34,8 @@ PREDICTED: Final = np.dtype(
 """Accepted prediction.
 
 `record_ms`: time of the record. `event_ms`: the prediction's own time, else that of the record. `score`: that
-of the predicted class (`score_of`), NaN without one. `model`, `class`: numbers of the names. `carried`: values
-of `core.events.CARRIED`.
+of the predicted class (`score_of`), NaN without one. `model`, `class`: numbers of the names. `carried`: as
+`core.events.CARRIED`.
 """
 
 

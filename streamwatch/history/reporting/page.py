@@ -1,4 +1,4 @@
-"""The page of a report: the answer first, then the chart, the evidence, and raw numbers, folded."""
+"""Page of a report: the answer first, then the chart, the evidence, and raw numbers, folded."""
 
 from __future__ import annotations
 
@@ -18,6 +18,7 @@ from streamwatch.history.answers import (
     leaf,
     moment,
     no_change_of,
+    percent,
     verdict_of,
     worst_first,
 )
@@ -29,27 +30,27 @@ from streamwatch.history.reporting.writing import curves, reliability
 
 
 def ratio(value: Any) -> str:
-    """A share, lead or statistic with four decimals; large ones as they are."""
+    """Format a share, lead or statistic with four decimals, from 1,000 on with four digits."""
     if not isinstance(value, int | float) or math.isnan(value):
         return UNKNOWN
     return f"{value:,.4f}" if abs(value) < 1_000 else f"{value:,.4g}"
 
 
 def span(seconds: float) -> str:
-    """A length of time: 90 s, 15 min, 4 h, 14 d."""
+    """Format a duration: 90 s, 15 min, 4 h, 14 d."""
     for unit, size in (("d", 86_400.0), ("h", 3_600.0), ("min", 60.0)):
         if seconds >= 2 * size or (seconds >= size and seconds % size == 0):
             return f"{seconds / size:,.4g} {unit}"
     return f"{seconds:,.4g} s"
 
 
-# What a report shows of one model.
+# Blocks on one model.
 
 
 MOST_NAMED: Final = 10
 """Number of worse models that the first paragraph names."""
 MOST_ALARMS: Final = 50
-"""Alarms of a model that are listed."""
+"""Most alarms of a model that are listed."""
 _PROBABILITIES: Final = {
     "log_loss": "log loss",
     "brier_score": "Brier score",
@@ -59,14 +60,14 @@ _PROBABILITIES: Final = {
 
 
 def chart_of(name: str, source: Source) -> Picture | None:
-    """Accuracy of a model beside its baselines, with its alarms; None where nothing can be drawn."""
+    """Draw a model's accuracy beside its baselines, with its alarms; None without two points to draw."""
     history = source.histories.get(name)
     alarms = [alarm for alarm in source.alarms if alarm["model"] == name]
     return None if history is None else curves(name, history, alarms, no_change_of(source.models[name]))
 
 
 def what_happened(name: str, source: Source) -> str:
-    """Say how much was evaluated, and the last drift alarm, in a sentence or two."""
+    """Describe how much was evaluated, and the last drift alarm, in two sentences or three."""
     metrics = source.models[name]["metrics"]
     evaluated = f"{count(leaf(metrics, 'outcomes_total'))} predictions were evaluated with their labels."
     drifts = [a for a in source.alarms if a["model"] == name and a.get("judgement") is None]
@@ -81,13 +82,8 @@ def what_happened(name: str, source: Source) -> str:
     return f"{evaluated} {times.capitalize()}, the last {at}.{errors}"
 
 
-def percent(value: float) -> str:
-    """A share with one decimal, as in a sentence."""
-    return f"{100 * value:.1f} %"
-
-
 def evidence_blocks(name: str, source: Source) -> Iterator[Block]:
-    """Verdicts, estimates, alarms, calibration, delays and segments of one model."""
+    """Yield verdicts, estimates, alarms, calibration, delays and segments of one model."""
     document = source.models[name]
     metrics, details = document["metrics"], document["details"]
     alarms = [alarm for alarm in source.alarms if alarm["model"] == name]
@@ -290,7 +286,7 @@ _LISTED: Final = "Models that are worse, by cohorts of prediction time"
 
 
 def _worse(found: Document) -> Iterator[Block]:
-    """List the models that are worse, of all models of the daemon, with what the list promises."""
+    """Yield the list of the models that are worse among all of the daemon, and its guarantee."""
     promised = f"{found['pairs']:,} pairs of a model and an opponent are judged: {found['rule']}"
     if not found["worse"]:
         yield Text(f"No model is listed as worse by cohorts of prediction time. {promised.capitalize()}.")
