@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from base64 import b64encode
 from collections.abc import Mapping, Sequence
+from hashlib import sha256
 from html import escape
 from io import BytesIO
 from typing import Any, Final
@@ -218,7 +219,7 @@ def reliability(model: str, probabilities: Document) -> Picture | None:
 def slug(name: str) -> str:
     """Convert a name to letters, digits and hyphens, for a file name; different names stay different."""
     plain = re.sub(r"[^A-Za-z0-9]+", "-", name).strip("-") or "model"
-    return plain if plain == name else f"{plain[:60]}-{name.encode().hex()[:16]}"
+    return plain if plain == name else f"{plain[:60]}-{sha256(name.encode()).hexdigest()[:16]}"
 
 
 def figure_class() -> Any:
