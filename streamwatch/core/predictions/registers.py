@@ -16,6 +16,7 @@ from streamwatch.core.predictions.kind import (
     PredictionBatch,
     PredictionRegister,
     batch_of,
+    outcomes_in_columns,
     scores_of_classes,
 )
 from streamwatch.core.scores import lists_of
@@ -59,8 +60,10 @@ class PredictionRegisters:
 
     def learn(self, outcomes: Sequence[Outcome]) -> None:
         """Process outcomes, in order."""
-        for register in self._registers:
-            register.learn(outcomes)
+        if self._registers:
+            batch = outcomes_in_columns(outcomes)
+            for register in self._registers:
+                register.learn(batch)
 
     def forget(self, model: str) -> None:
         """Remove a model that has retired."""

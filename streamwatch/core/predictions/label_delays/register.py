@@ -13,8 +13,7 @@ from numpy.typing import NDArray
 from streamwatch.core.events import Name, Outcome
 from streamwatch.core.metrics import family
 from streamwatch.core.metrics.series import Family
-from streamwatch.core.outcomes import OUTCOME, OutcomeBatch
-from streamwatch.core.predictions.kind import ActiveHint, PredictionBatch
+from streamwatch.core.predictions.kind import ActiveHint, PredictionBatch, outcomes_in_columns
 from streamwatch.core.predictions.label_delays import LabelDelaysSpec
 
 # Share labelled by age, from counts by prediction time and delay.
@@ -163,7 +162,7 @@ class LabelDelays:
         """Count labels by the times of their predictions, and by their delays."""
         if self._since_ms == _NEVER or not len(outcomes):
             return
-        batch = outcomes if isinstance(outcomes, OutcomeBatch) else _in_columns(outcomes)
+        batch = outcomes_in_columns(outcomes)
         records = batch.records
         delays_ms = records["delay_ms"]
         made_ms = records["event_ms"] - delays_ms
@@ -286,16 +285,3 @@ def _counted(
     for each, count in zip(unique[order].tolist(), counts[order].tolist(), strict=True):
         of, key = divmod(each, width)
         yield of // most, of % most, key + least, count
-
-
-def _in_columns(outcomes: Sequence[Outcome]) -> OutcomeBatch:
-    """Put the fields of outcomes that are needed here into columns."""
-    models: dict[str, int] = {}
-    classes: dict[str, int] = {}
-    records = np.zeros(len(outcomes), OUTCOME)
-    records["model"] = [models.setdefault(each.model, len(models)) for each in outcomes]
-    for name in ("true_class", "predicted_class"):
-        records[name] = [classes.setdefault(getattr(each, name), len(classes)) for each in outcomes]
-    for name in ("event_ms", "delay_ms", "assumed"):
-        records[name] = [getattr(each, name) for each in outcomes]
-    return OutcomeBatch(records, list(models), list(classes))

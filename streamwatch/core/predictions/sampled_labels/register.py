@@ -16,15 +16,19 @@ from streamwatch.core.events import (
     SAMPLING,
     Name,
     Outcome,
-    carried_by_all,
     fold_of,
     probabilities_of,
     requests_of,
 )
 from streamwatch.core.metrics import family
 from streamwatch.core.metrics.series import Family
-from streamwatch.core.outcomes import OUTCOME, SEGMENTS_FROM, OutcomeBatch
-from streamwatch.core.predictions.kind import ActiveHint, PredictionBatch, scores_of_classes
+from streamwatch.core.outcomes import SEGMENTS_FROM, OutcomeBatch
+from streamwatch.core.predictions.kind import (
+    ActiveHint,
+    PredictionBatch,
+    outcomes_in_columns,
+    scores_of_classes,
+)
 from streamwatch.core.predictions.sampled_labels import SampledLabelsSpec
 from streamwatch.core.predictions.sampled_labels.document import document_of
 from streamwatch.core.predictions.sampled_labels.estimate import SampledEstimate, accuracy_of, estimate
@@ -38,7 +42,6 @@ from streamwatch.core.predictions.sampled_labels.state import (
     ages_of,
     width_of,
 )
-from streamwatch.core.scores import lists_of
 
 WORDS: Final = SAMPLED.itemsize // 8
 _MASK_BYTES: Final = -(-WORDS // 8)
@@ -105,7 +108,7 @@ class SampledLabels:
         """Count the labels of predictions with a probability, in order; assumed outcomes are left out."""
         if not self._watched or not len(outcomes):
             return
-        batch = outcomes if isinstance(outcomes, OutcomeBatch) else _in_columns(outcomes)
+        batch = outcomes_in_columns(outcomes)
         chosen = (batch.records["carried"][:, SAMPLING] != 0) & (batch.records["assumed"] == 0)
         if not chosen.any():
             return
@@ -311,27 +314,3 @@ def _scored(records: NDArray[Any], batch: OutcomeBatch) -> NDArray[np.intp]:
         return np.empty(0, np.intp)
     numbers = records["scores"]
     return np.flatnonzero((numbers >= 0) & (numbers < SEGMENTS_FROM))
-
-
-def _in_columns(outcomes: Sequence[Outcome]) -> OutcomeBatch:
-    """Put the fields of outcomes that are needed here into columns."""
-    models: dict[str, int] = {}
-    classes: dict[str, int] = {}
-    records = np.zeros(len(outcomes), OUTCOME)
-    records["model"] = [models.setdefault(each.model, len(models)) for each in outcomes]
-    for name in ("true_class", "predicted_class"):
-        records[name] = [classes.setdefault(getattr(each, name), len(classes)) for each in outcomes]
-    records["label_at_prediction"] = [
-        -1 if each.label_at_prediction is None else classes.setdefault(each.label_at_prediction, len(classes))
-        for each in outcomes
-    ]
-    for name in ("resolved_ms", "waited_ms", "assumed"):
-        records[name] = [getattr(each, name) for each in outcomes]
-    records["carried"] = carried_by_all(outcomes)
-    scored = [index for index, each in enumerate(outcomes) if each.scores]
-    given = [outcomes[index].scores or {} for index in scored]
-    numbered = [{classes.setdefault(name, len(classes)): each[name] for name in each} for each in given]
-    records["scores"] = -1
-    records["scores"][scored] = np.arange(len(scored))
-    lists = lists_of(numbered, [-1] * len(numbered))
-    return OutcomeBatch(records, list(models), list(classes), lists)
