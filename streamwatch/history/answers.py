@@ -7,21 +7,14 @@ from collections.abc import Iterator, Mapping
 from datetime import UTC, datetime
 from typing import Any, Final
 
+from streamwatch.core.metrics.series import detail_at
+
 UNKNOWN: Final = "–"
 """Text of an undefined value."""
 _OVERALL: Final = "landmark"
 _YEAR_2000: Final = 946_684_800.0
 _WORDS: Final = {1.0: "better", -1.0: "worse", 0.0: "open"}
 _NEEDED: Final = "more outcomes are needed for a verdict"
-
-
-def leaf(tree: Any, *path: str) -> Any:
-    """Look up the value at a path of names in a document; None without one."""
-    for name in path:
-        if not isinstance(tree, Mapping):
-            return None
-        tree = tree.get(name)  # pyright: ignore[reportUnknownVariableType, reportUnknownMemberType]
-    return tree
 
 
 def count(value: Any) -> str:
@@ -50,21 +43,21 @@ def interval_of(document: Mapping[str, Any]) -> str:
 
 def verdict_of(metrics: Mapping[str, Any], opponent: str) -> str:
     """Format the verdict on an opponent, and the outcome since which it holds."""
-    value = leaf(metrics, "verdict", opponent)
+    value = detail_at(metrics, "verdict", opponent)
     if not isinstance(value, int | float):
         return UNKNOWN
-    since = leaf(metrics, "verdict_since_outcome", opponent)
+    since = detail_at(metrics, "verdict_since_outcome", opponent)
     word = _WORDS.get(float(value), UNKNOWN)
     if since is None or word == "open":
         return word
-    when = moment(leaf(metrics, "verdict_since_timestamp_seconds", opponent))
+    when = moment(detail_at(metrics, "verdict_since_timestamp_seconds", opponent))
     return f"{word} since outcome {count(since)}" + ("" if when == UNKNOWN else f", {when}")
 
 
 def headline_of(document: Mapping[str, Any]) -> str:
     """Format a model's headline: the verdict by cohorts if it is by them, else that on no change."""
-    headline = leaf(document["details"], "headline")
-    if leaf(headline, "basis") != "cohorts":
+    headline = detail_at(document["details"], "headline")
+    if detail_at(headline, "basis") != "cohorts":
         return verdict_of(document["metrics"], "persistent")
     word = headline["verdict"]
     if word == "open":
@@ -111,16 +104,16 @@ def no_change_of(document: Mapping[str, Any]) -> str:
 
     By cohorts it is the last label known when the prediction was made, else the previous label.
     """
-    return NO_CHANGE[leaf(document["details"], "headline", "basis") == "cohorts"]
+    return NO_CHANGE[detail_at(document["details"], "headline", "basis") == "cohorts"]
 
 
 def _sentence(headline: str, document: Mapping[str, Any]) -> str:
     word, _, rest = headline.partition(" ")
     metrics = document["metrics"]
-    right = leaf(metrics, "accuracy_ratio")
-    majority = leaf(document["details"], "headline", "opponent") == "majority"
+    right = detail_at(metrics, "accuracy_ratio")
+    majority = detail_at(document["details"], "headline", "opponent") == "majority"
     baseline = "majority" if majority else no_change_of(document)
-    opponent = leaf(metrics, "baseline_accuracy_ratio", baseline)
+    opponent = detail_at(metrics, "baseline_accuracy_ratio", baseline)
     whom = "the majority" if majority else "no change"
     known = f" ({_shares(right, opponent, whom)})" if right and opponent else ""
     if word not in ("better", "worse"):

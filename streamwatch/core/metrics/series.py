@@ -178,12 +178,12 @@ class Report:
     history_days: int = 0
 
 
-def detail_at(details: object, *path: str) -> object:
-    """Look up the value at a path of a model's nested details; None without one."""
+def detail_at(details: Any, *path: str) -> Any:
+    """Look up the value at a path of names in nested details or documents; None without one."""
     for name in path:
         if not isinstance(details, Mapping):
             return None
-        details = cast("Mapping[str, object]", details).get(name)
+        details = cast("Mapping[str, Any]", details).get(name)
     return details
 
 

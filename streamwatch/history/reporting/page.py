@@ -8,6 +8,7 @@ from datetime import UTC, datetime
 from typing import Any, Final
 
 from streamwatch.core.estimators.registers.fleet import RIVALS
+from streamwatch.core.metrics.series import detail_at
 from streamwatch.history.answers import (
     UNKNOWN,
     answers,
@@ -15,7 +16,6 @@ from streamwatch.history.answers import (
     counted_verdicts,
     headline_of,
     interval_of,
-    leaf,
     moment,
     no_change_of,
     percent,
@@ -69,7 +69,7 @@ def chart_of(name: str, source: Source) -> Picture | None:
 def what_happened(name: str, source: Source) -> str:
     """Describe how much was evaluated, and the last drift alarm, in two sentences or three."""
     metrics = source.models[name]["metrics"]
-    evaluated = f"{count(leaf(metrics, 'outcomes_total'))} predictions were evaluated with their labels."
+    evaluated = f"{count(detail_at(metrics, 'outcomes_total'))} predictions were evaluated with their labels."
     drifts = [a for a in source.alarms if a["model"] == name and a.get("judgement") is None]
     if not drifts:
         return f"{evaluated} No drift alarm was raised."
@@ -88,17 +88,17 @@ def evidence_blocks(name: str, source: Source) -> Iterator[Block]:
     metrics, details = document["metrics"], document["details"]
     alarms = [alarm for alarm in source.alarms if alarm["model"] == name]
     yield Heading(3, "Verdicts")
-    if leaf(details, "headline", "basis") == "cohorts":
+    if detail_at(details, "headline", "basis") == "cohorts":
         yield Text(f"By cohorts of prediction time: {headline_of(document)}.")
     yield _verdicts(metrics)
     yield Heading(3, "Estimates")
     yield _estimates(metrics)
     yield Heading(3, "Drift alarms and changes of verdicts")
     yield from _alarms(alarms)
-    if leaf(metrics, "scored_outcomes_total"):
+    if detail_at(metrics, "scored_outcomes_total"):
         yield Heading(3, "Calibration")
         yield from _probabilities(name, metrics, details)
-    delays = leaf(metrics, "label_delay_seconds")
+    delays = detail_at(metrics, "label_delay_seconds")
     if delays and delays["count"]:
         yield Heading(3, "Label delays")
         yield _delays(delays)
@@ -112,21 +112,21 @@ def _verdicts(metrics: Document) -> Grid:
         (
             opponent,
             verdict_of(metrics, opponent),
-            *(ratio(leaf(metrics, name, opponent)) for name in ("lead", "lead_lower", "lead_upper")),
+            *(ratio(detail_at(metrics, name, opponent)) for name in ("lead", "lead_lower", "lead_upper")),
         )
-        for opponent in leaf(metrics, "verdict") or {}
+        for opponent in detail_at(metrics, "verdict") or {}
     )
     return Grid("By opponent", ("opponent", "verdict", "lead", "from", "to"), rows)
 
 
 def _estimates(metrics: Document) -> Grid:
     names = ("accuracy_ratio", "kappa", "kappa_majority", "kappa_persistent", "kappa_plus", "mcc")
-    forgettings = leaf(metrics, "accuracy_ratio") or {}
+    forgettings = detail_at(metrics, "accuracy_ratio") or {}
     rows = tuple(
         (
             forgetting,
-            *(ratio(leaf(metrics, name, forgetting)) for name in names),
-            count(leaf(metrics, "effective_sample_size", forgetting)),
+            *(ratio(detail_at(metrics, name, forgetting)) for name in names),
+            count(detail_at(metrics, "effective_sample_size", forgetting)),
         )
         for forgetting in forgettings
     )
@@ -171,7 +171,7 @@ def _described(alarm: Document) -> tuple[str, str]:
 def _probabilities(name: str, metrics: Document, details: Document) -> Iterator[Block]:
     rows: list[tuple[str, str, str]] = []
     for metric, word in _PROBABILITIES.items():
-        found = leaf(metrics, metric)
+        found = detail_at(metrics, metric)
         by = found.items() if isinstance(found, dict) else [("", found)]
         rows += [(word, str(label), ratio(value)) for label, value in by if value is not None]  # pyright: ignore[reportUnknownVariableType, reportUnknownArgumentType]
     yield Grid("Of the scores", ("measure", "of", "value"), tuple(rows))
@@ -330,11 +330,11 @@ def _overview(source: Source) -> Grid:
         rows.append(
             (
                 name,
-                count(leaf(metrics, "outcomes_total")),
+                count(detail_at(metrics, "outcomes_total")),
                 headline_of(document),
-                ratio(leaf(metrics, "accuracy_ratio", forgetting)),
-                ratio(leaf(metrics, "baseline_accuracy_ratio", no_change_of(document), forgetting)),
-                ratio(leaf(metrics, "baseline_accuracy_ratio", "majority", forgetting)),
+                ratio(detail_at(metrics, "accuracy_ratio", forgetting)),
+                ratio(detail_at(metrics, "baseline_accuracy_ratio", no_change_of(document), forgetting)),
+                ratio(detail_at(metrics, "baseline_accuracy_ratio", "majority", forgetting)),
                 count(sum(alarm.get("judgement") is None for alarm in own)),
                 count(sum(alarm.get("judgement") is not None for alarm in own)),
             )
