@@ -19,6 +19,8 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Protocol
 
+import msgspec
+
 from streamwatch.core.events import Alarm
 from streamwatch.core.metrics import single
 from streamwatch.core.metrics.series import Family
@@ -29,7 +31,6 @@ from streamwatch.core.publishing.publications import (
     PublicationLog,
     decoded,
     encoded,
-    replace_ledger,
 )
 from streamwatch.daemon.alerting import NOTHING, AlertDecisions, Alerting
 from streamwatch.daemon.waiting_publications import (
@@ -233,7 +234,7 @@ class Publisher:
             return Ledger.begun(life, self._writer)
         if ledger.commit > self._commits:  # never after a crash: a commit is durable before it is published
             self._emit(StateOlderThanTopics(self._commits, ledger.commit))
-            return replace_ledger(ledger, commit=self._commits)
+            return msgspec.structs.replace(ledger, commit=self._commits)
         return ledger
 
     async def _write(self, publications: Sequence[Publication], chosen: Sequence[Publication]) -> None:

@@ -44,8 +44,6 @@ from streamwatch.core.publishing.publications import (
     PublicationLog,
     decoded,
     encoded,
-    replace_ledger,
-    replace_publication,
 )
 from streamwatch.core.standby.candidacy import ROLES, Candidacy, Role
 from streamwatch.daemon.alerting import AlertDecisions, Alerting
@@ -506,7 +504,9 @@ class StandbyPublisher:
         if self._decisions is None:  # the first holder: followers start from these decisions
             begun = state.alerting.decided(0, 0, state.log.verdicts)
         written = ledger.invalid or BEGINNING if self.writes_invalid else None
-        await self._write([], replace_ledger(ledger, commit=0, writer=self._writer, invalid=written), begun)
+        await self._write(
+            [], msgspec.structs.replace(ledger, commit=0, writer=self._writer, invalid=written), begun
+        )
         decisions = self._decisions
         if decisions is None or not self._is_elected(state, term):
             await self._transactions.close()
@@ -559,7 +559,7 @@ class StandbyPublisher:
         ledger, state = self._ledger, self._state
         parts = [] if decisions is None else to_parts(decisions)
         if parts:
-            after = replace_ledger(after, decisions=len(parts), decisions_digest=parts_digest(parts))
+            after = msgspec.structs.replace(after, decisions=len(parts), decisions_digest=parts_digest(parts))
         publications = [each if ledger is None else each.after(ledger) for each in chosen]
         await self._transactions.write(publications, after, parts)
         self._ledger = after
@@ -624,7 +624,7 @@ class SharedPublishing:
         """Decide on notifications from now on, continuing after the decisions of the previous holder."""
         self._considered = (decisions.event, decisions.retired)
         self._last_decisions, self._is_new = decisions, True
-        self.log.go_on_from(decisions.comparisons)
+        self.log.continue_from(decisions.comparisons)
 
     @property
     def leads(self) -> bool:
@@ -672,7 +672,7 @@ class SharedPublishing:
             decisions = self.alerting.decided(*self._considered, self.log.verdicts)
             if decisions != self._last_decisions:
                 self._last_decisions = decisions
-                publication = replace_publication(
+                publication = msgspec.structs.replace(
                     publication or self.log.nothing(commit), decisions=decisions
                 )
         return ClosedPublication(publication, values, {SECTION: self.log.section()})

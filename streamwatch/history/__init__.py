@@ -1,1 +1,1 @@
-"""What was recorded, evaluated as the daemon would: files, frames, reports, thresholds."""
+"""Evaluation of recordings as the daemon would: replay of files and frames, reports, tuned thresholds."""

@@ -1,4 +1,4 @@
-"""The answer for a model in words: better or worse than what, and since when."""
+"""Sentences that answer for a model whether it is better or worse than its opponents, and since when."""
 
 from __future__ import annotations
 
@@ -7,37 +7,33 @@ from collections.abc import Iterator, Mapping
 from datetime import UTC, datetime
 from typing import Any, Final
 
+from streamwatch.core.metrics.series import detail_at
+
 UNKNOWN: Final = "–"
-"""What is undefined."""
+"""Text of an undefined value."""
 _OVERALL: Final = "landmark"
 _YEAR_2000: Final = 946_684_800.0
 _WORDS: Final = {1.0: "better", -1.0: "worse", 0.0: "open"}
 _NEEDED: Final = "more outcomes are needed for a verdict"
 
 
-def leaf(tree: Any, *path: str) -> Any:
-    """Value at a path of names in a document; None where there is none."""
-    for name in path:
-        if not isinstance(tree, Mapping):
-            return None
-        tree = tree.get(name)  # pyright: ignore[reportUnknownVariableType, reportUnknownMemberType]
-    return tree
-
-
 def count(value: Any) -> str:
-    """A whole number."""
+    """Format a whole number with thousands separators."""
     return f"{value:,.0f}" if isinstance(value, int | float) and math.isfinite(value) else UNKNOWN
 
 
 def moment(seconds: Any) -> str:
-    """Date and time in UTC; a recording without timestamps has none worth showing."""
+    """Format date and time in UTC; `UNKNOWN` for times before 2000, as of recordings without timestamps."""
     if not isinstance(seconds, int | float) or seconds < _YEAR_2000:
         return UNKNOWN
     return datetime.fromtimestamp(seconds, tz=UTC).strftime("%Y-%m-%d %H:%M:%S UTC")
 
 
 def interval_of(document: Mapping[str, Any]) -> str:
-    """Interval of *since* of a verdict by cohorts as the API has it, in words; empty where it has none."""
+    """Format the interval of the time since which a verdict by cohorts holds; empty without one.
+
+    `document` is the verdict as the API has it.
+    """
     names = ("earliest_timestamp_seconds", "latest_timestamp_seconds")
     earliest, latest = (moment(document.get(name)) for name in names)
     if latest == UNKNOWN:
@@ -46,22 +42,22 @@ def interval_of(document: Mapping[str, Any]) -> str:
 
 
 def verdict_of(metrics: Mapping[str, Any], opponent: str) -> str:
-    """The verdict on an opponent and since which outcome it holds."""
-    value = leaf(metrics, "verdict", opponent)
+    """Format the verdict on an opponent, and the outcome since which it holds."""
+    value = detail_at(metrics, "verdict", opponent)
     if not isinstance(value, int | float):
         return UNKNOWN
-    since = leaf(metrics, "verdict_since_outcome", opponent)
+    since = detail_at(metrics, "verdict_since_outcome", opponent)
     word = _WORDS.get(float(value), UNKNOWN)
     if since is None or word == "open":
         return word
-    when = moment(leaf(metrics, "verdict_since_timestamp_seconds", opponent))
+    when = moment(detail_at(metrics, "verdict_since_timestamp_seconds", opponent))
     return f"{word} since outcome {count(since)}" + ("" if when == UNKNOWN else f", {when}")
 
 
 def headline_of(document: Mapping[str, Any]) -> str:
-    """Verdict named first of all: by cohorts where the headline is by them, else on no change."""
-    headline = leaf(document["details"], "headline")
-    if leaf(headline, "basis") != "cohorts":
+    """Format a model's headline: the verdict by cohorts if it is by them, else that on no change."""
+    headline = detail_at(document["details"], "headline")
+    if detail_at(headline, "basis") != "cohorts":
         return verdict_of(document["metrics"], "persistent")
     word = headline["verdict"]
     if word == "open":
@@ -73,7 +69,7 @@ def headline_of(document: Mapping[str, Any]) -> str:
 
 
 def counted_verdicts(models: Mapping[str, Mapping[str, Any]]) -> dict[str, list[str]]:
-    """Names of models by verdict: worse, better, open (neither is shown so far)."""
+    """Group the names of models by verdict: `worse`, `better` and `open`, which includes undefined ones."""
     found: dict[str, list[str]] = {"worse": [], "better": [], "open": []}
     for name, model in models.items():
         word = headline_of(model).split()[0]
@@ -82,42 +78,42 @@ def counted_verdicts(models: Mapping[str, Mapping[str, Any]]) -> dict[str, list[
 
 
 def worst_first(models: Mapping[str, Mapping[str, Any]]) -> list[str]:
-    """Names of models: those that are worse, those of which nothing is shown, those that are better."""
+    """Sort the names of models by verdict: worse, open, undefined, better; then by name."""
     order = ("worse", "open", UNKNOWN, "better")
     return sorted(models, key=lambda name: (order.index(headline_of(models[name]).split()[0]), name))
 
 
 def answers(models: Mapping[str, Mapping[str, Any]]) -> Iterator[str]:
-    """A sentence for each model of a document as of `/api/v1/models`; those that are worse come first.
+    """Yield a sentence for each model, those that are worse first (`worst_first`).
 
     Parameters
     ----------
     models
-        `metrics` and `details` of each model.
+        `metrics` and `details` of each model, as in `/api/v1/models`.
     """
     for name in worst_first(models):
         yield f"{name} {_sentence(headline_of(models[name]), models[name])}"
 
 
 NO_CHANGE: Final = ("persistent", "persistent_at_prediction")
-"""Baselines that are called no change: beside verdicts in the order of labels, and by cohorts."""
+"""Baselines called no change: that of verdicts in the order of labels, and that of verdicts by cohorts."""
 
 
 def no_change_of(document: Mapping[str, Any]) -> str:
-    """Name the baseline that a model's headline calls no change: the one that its verdict is about.
+    """Return the baseline that is called no change in a model's headline.
 
     By cohorts it is the last label known when the prediction was made, else the previous label.
     """
-    return NO_CHANGE[leaf(document["details"], "headline", "basis") == "cohorts"]
+    return NO_CHANGE[detail_at(document["details"], "headline", "basis") == "cohorts"]
 
 
 def _sentence(headline: str, document: Mapping[str, Any]) -> str:
     word, _, rest = headline.partition(" ")
     metrics = document["metrics"]
-    right = leaf(metrics, "accuracy_ratio")
-    majority = leaf(document["details"], "headline", "opponent") == "majority"
+    right = detail_at(metrics, "accuracy_ratio")
+    majority = detail_at(document["details"], "headline", "opponent") == "majority"
     baseline = "majority" if majority else no_change_of(document)
-    opponent = leaf(metrics, "baseline_accuracy_ratio", baseline)
+    opponent = detail_at(metrics, "baseline_accuracy_ratio", baseline)
     whom = "the majority" if majority else "no change"
     known = f" ({_shares(right, opponent, whom)})" if right and opponent else ""
     if word not in ("better", "worse"):
@@ -126,16 +122,17 @@ def _sentence(headline: str, document: Mapping[str, Any]) -> str:
 
 
 def _shares(right: Mapping[str, float], opponent: Mapping[str, float], whom: str) -> str:
-    """Say how many were right lately, which is what a verdict is about, and over everything."""
+    """Format the accuracy of the model and of the opponent, lately and over all outcomes."""
     lately = next((name for name in right if name != _OVERALL and name in opponent), None)
     parts: list[str] = []
     if lately is not None:
-        parts.append(f"lately {_percent(right[lately])} right, {whom} {_percent(opponent[lately])}")
+        parts.append(f"lately {percent(right[lately])} right, {whom} {percent(opponent[lately])}")
     if _OVERALL in right and _OVERALL in opponent:
         words = "overall {} and {}" if parts else f"{{}} right, {whom} {{}}"
-        parts.append(words.format(_percent(right[_OVERALL]), _percent(opponent[_OVERALL])))
+        parts.append(words.format(percent(right[_OVERALL]), percent(opponent[_OVERALL])))
     return "; ".join(parts)
 
 
-def _percent(share: float) -> str:
+def percent(share: float) -> str:
+    """Format a share as a percentage with one decimal."""
     return f"{100 * share:.1f} %"

@@ -1,4 +1,4 @@
-"""Columns of any make as arrays, and their values as numbers for names."""
+"""Conversion of columns (arrays, lists, columns of frames) to arrays, and of their values to numbers."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ from streamwatch.core.specs import MonitorsSpec
 from streamwatch.edge.decoders.fields import canonical_text
 
 _FEW: Final = 1 << 16
-"""Whole numbers so near each other are numbered by a table."""
+"""Range of whole numbers within which they are numbered by a table."""
 
 
 class Numbers:
-    """Numbers for names, in the order in which they came."""
+    """Assigns numbers to names, from 0, in order of first occurrence."""
 
     def __init__(self) -> None:
         self.names: list[str] = []
@@ -30,7 +30,10 @@ class Numbers:
         self._seen: dict[tuple[type, Any], int] = {}
 
     def of(self, values: Iterable[Any], what: str) -> NDArray[np.int32]:
-        """Number of each value; shape (n,)."""
+        """Return the number of each value, shape (n,).
+
+        Raises ValueError, which names the column `what`, unless values are texts, whole numbers or booleans.
+        """
         column = column_of(values)
         if column.ndim != 1:
             raise ValueError(f"{what} must have one dimension, got shape {column.shape}")
@@ -47,9 +50,9 @@ class Numbers:
         return np.fromiter(map(numbers.__getitem__, listed), np.int32, len(listed))
 
     def _of_few(self, offsets: NDArray[np.intp], low: int, width: int, what: str) -> NDArray[np.int32]:
-        """Number of each whole number `low + offset`, by a table."""
+        """Return the numbers of the whole numbers `low + offset`, by a table."""
         first = np.full(width, -1, np.int64)
-        first[offsets[::-1]] = np.arange(len(offsets) - 1, -1, -1)  # the earliest is written last, and stays
+        first[offsets[::-1]] = np.arange(len(offsets) - 1, -1, -1)  # the earliest is written last and stays
         seen = np.flatnonzero(first >= 0)
         table = np.zeros(width, np.int32)
         for offset in seen[np.argsort(first[seen])].tolist():
@@ -68,7 +71,7 @@ class Numbers:
         return number
 
     def number_of(self, name: str) -> int:
-        """Number of a name, whatever it is."""
+        """Return the number of a name, without checks."""
         number = self._numbers.setdefault(name, len(self.names))
         if number == len(self.names):
             self.names.append(name)
@@ -76,14 +79,14 @@ class Numbers:
 
 
 def column_of(values: Iterable[Any]) -> NDArray[Any]:
-    """Values as an array; those of a frame's column are taken without asking what made it."""
+    """Convert values to an array; a column of a frame by its `to_numpy`, others as objects."""
     if isinstance(values, np.ndarray):
         return values
     to_numpy = getattr(values, "to_numpy", None)
     if to_numpy is not None:
         if (
             getattr(getattr(values, "dtype", None), "tz", None) is not None
-        ):  # pandas would make objects of them
+        ):  # `to_numpy` alone would return objects
             return np.asarray(to_numpy(dtype="datetime64[ms]"))
         return np.asarray(to_numpy())
     listed = list(values)
@@ -93,18 +96,18 @@ def column_of(values: Iterable[Any]) -> NDArray[Any]:
 
 
 def _in_utc(time: datetime) -> np.datetime64:
-    """A datetime as numpy wants it; one without a zone is taken for UTC, as numpy does."""
-    if str(time) == "NaT":  # pandas calls it a datetime
+    """Convert a datetime; one without a zone is taken as UTC, as numpy does."""
+    if str(time) == "NaT":  # its type in pandas is a subclass of datetime
         return np.datetime64("NaT")
     return np.datetime64(time.astimezone(UTC).replace(tzinfo=None) if time.tzinfo else time, "ms")
 
 
 def times_of(event_ms: Iterable[Any] | None, count: int, begun: int) -> NDArray[np.int64]:
-    """Event times in milliseconds, shape (count,); numbers from `begun` on where none are given."""
+    """Convert event times to milliseconds, shape (count,); without any, number outcomes from `begun` on."""
     if event_ms is None:
         return np.arange(begun, begun + count)
     times = column_of(event_ms)
-    if times.dtype.kind == "O":  # a list's numbers or datetimes, or a column of datetimes with a zone
+    if times.dtype.kind == "O":  # numbers or datetimes of a list, or datetimes with a zone
         times = np.asarray([_in_utc(each) if isinstance(each, datetime) else each for each in times.tolist()])
     if times.dtype.kind == "M":
         if np.isnat(times).any():
@@ -121,7 +124,7 @@ def times_of(event_ms: Iterable[Any] | None, count: int, begun: int) -> NDArray[
 
 
 def default_spec() -> MonitorsSpec:
-    """Specify what a daemon keeps without settings, of outcomes with scores and segments, too."""
+    """Build the specification of a daemon without settings, with the registers for scores and segments."""
     plain = MonitorsSpec()
     return replace(plain, registers=(probabilities_under(plain.forgetting), SegmentsSpec()))
 
@@ -129,7 +132,7 @@ def default_spec() -> MonitorsSpec:
 def scores_of(
     given: Any, count: int, segments: NDArray[np.int32], numbers: Numbers
 ) -> tuple[NDArray[np.intp], ScoreLists]:
-    """Positions of the outcomes with scores, and these in this order, beside their segments.
+    """Find the outcomes with scores: return their indices, and their scores and segments in this order.
 
     Parameters
     ----------
@@ -137,16 +140,16 @@ def scores_of(
         A column of probabilities for each class, shape (count,): a mapping or a frame of pandas or polars.
         NaN where an outcome has no score of the class.
     count
-        Outcomes.
+        Number of outcomes.
     segments
         Number of each outcome's segments, shape (count,).
     numbers
-        Numbers of classes, to which those of the columns are added.
+        Numbers of classes; the classes of the columns are added to them.
 
     Raises
     ------
     ValueError
-        If a column is of another length, or holds what is no probability.
+        If a column has another length, or a value that is no probability.
     """
     columns = columns_of(given, "scores")
     table = np.empty((count, len(columns)), np.float64)
@@ -171,7 +174,7 @@ def scores_of(
 
 
 def segments_of(given: Any, count: int) -> tuple[NDArray[np.int32], list[str]]:
-    """Number of each outcome's values of all segments, and their texts by number (`core.segments`).
+    """Number the combinations of segment values of outcomes, and return their texts by number.
 
     Parameters
     ----------
@@ -179,17 +182,17 @@ def segments_of(given: Any, count: int) -> tuple[NDArray[np.int32], list[str]]:
         A column of values for each segment, shape (count,): texts, numbers, booleans; None or NaN where a
         prediction does not have the field. A mapping, or a frame of pandas or polars.
     count
-        Outcomes.
+        Number of outcomes.
 
     Returns
     -------
     (ndarray, list of str)
-        Shape (count,), −1 of those without any segment.
+        Number of each outcome, shape (count,), −1 without any segment; texts as of `segments_text`.
 
     Raises
     ------
     ValueError
-        If a column is of another length, or holds what is no value of a segment.
+        If a column has another length, or a value that is no segment value.
     """
     combined = np.zeros(count, np.int64)
     first = np.zeros(0, np.intp)
@@ -214,12 +217,12 @@ def segments_of(given: Any, count: int) -> tuple[NDArray[np.int32], list[str]]:
 
 
 def columns_of(given: Any, what: str) -> dict[str, NDArray[Any]]:
-    """Columns of a mapping or a frame, by their names as the daemon writes them; none of None.
+    """Convert the columns of a mapping or a frame, by their names as texts; empty for None.
 
     Raises
     ------
     ValueError
-        If a name is none, or two are the same.
+        If a name cannot be a text, or two are the same.
     """
     if given is None:
         return {}
@@ -234,12 +237,12 @@ def columns_of(given: Any, what: str) -> dict[str, NDArray[Any]]:
 
 
 def part_of(columns: Mapping[str, NDArray[Any]], part: slice) -> dict[str, NDArray[Any]]:
-    """Some rows of columns."""
+    """Slice all columns."""
     return {name: column[part] for name, column in columns.items()}
 
 
 def _present(column: NDArray[Any]) -> NDArray[np.bool_]:
-    """Tell where a column has a value: None and NaN are none."""
+    """Return a mask of the values that are neither None nor NaN."""
     if column.dtype.kind == "f":
         return ~np.isnan(column)
     if column.dtype.kind != "O":

@@ -1,4 +1,4 @@
-"""The daemon's estimators over arrays: for notebooks, scripts and tests of one's own."""
+"""The daemon's estimators for outcomes in arrays: for notebooks, scripts and tests."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _MODEL: Final = "model"
 
 
 class Evaluator:
-    """Every estimate that the daemon keeps, of outcomes given as columns in the order to evaluate them.
+    """Computes every estimate of the daemon from outcomes given as columns, in their order.
 
     Parameters
     ----------
@@ -59,7 +59,7 @@ class Evaluator:
 
     @property
     def models(self) -> list[str]:
-        """Models evaluated so far, in the order in which they came."""
+        """Names of the models evaluated so far, in order of first occurrence."""
         return self._estimators.models()
 
     def update(
@@ -72,7 +72,7 @@ class Evaluator:
         scores: Any = None,
         segments: Any = None,
     ) -> list[Alarm]:
-        """Evaluate outcomes in order, after all those before.
+        """Evaluate further outcomes, in order.
 
         Parameters
         ----------
@@ -94,7 +94,7 @@ class Evaluator:
         Returns
         -------
         list of Alarm
-            Alarms that were raised, in order.
+            Alarms that these outcomes raised, in order.
 
         Raises
         ------
@@ -118,13 +118,13 @@ class Evaluator:
         scores: Any = None,
         segments: Any = None,
     ) -> dict[str, NDArray[np.float64]]:
-        """Evaluate outcomes of one model as `update` does, and keep the estimates after every so many.
+        """Evaluate outcomes of one model as `update` does, and return the estimates after every `every` ones.
 
         Returns
         -------
         dict of str to ndarray
-            `outcome`, and per estimate (named as in `values`) what it was then; NaN while undefined. A frame
-            of pandas or polars takes it as it is.
+            Columns of equal length for a frame: `outcome`, the number of outcomes so far, and each estimate
+            then, named as in `values`; NaN while undefined.
 
         Raises
         ------
@@ -172,12 +172,12 @@ class Evaluator:
         return found
 
     def require(self, measure: str, forgetting: str = "landmark") -> None:
-        """Make sure that `value` knows a measure and a forgetting, be the value defined yet or not.
+        """Check the names of a measure and a forgetting.
 
         Raises
         ------
         KeyError
-            If it does not, with the names that are near.
+            If one is unknown; the message has similar names.
         """
         name = measure.partition(":")[0]
         measured = [family.name for family in self._estimators.families() if "forgetting" in family.labels]
@@ -188,9 +188,9 @@ class Evaluator:
             raise KeyError(f"forgetting: expected one of {', '.join(self._forgettings)}, got {forgetting!r}")
 
     def values(self, model: str = _MODEL) -> dict[str, float]:
-        """Every estimate of a model that is defined: `accuracy_ratio:fading:0.999` → number.
+        """Return every defined estimate of a model by name, such as `accuracy_ratio:fading:0.999`.
 
-        A name is the metric's, then the values of its labels but for `model`, in the order of their names.
+        A name has the metric and the values of its labels except `model`, in the order of the labels' names.
 
         Raises
         ------
@@ -201,14 +201,14 @@ class Evaluator:
         return {name_of(row): value for row, value in samples_of(self._estimators.families(), model)}
 
     def values_by_model(self) -> dict[str, dict[str, float]]:
-        """Every estimate of every model, each as `values` gives them."""
+        """Return the `values` of every model, by model."""
         found: dict[str, dict[str, float]] = {}
         for row, value in samples_of(self._estimators.families()):
             found.setdefault(row.pop("model"), {})[name_of(row)] = value
         return found
 
     def details(self, model: str = _MODEL) -> dict[str, object]:
-        """Look up what is no single number, as the API gives it: confusion, reliability, segments' values.
+        """Return the details of a model, as in the API: confusion, reliability, values of segments.
 
         Raises
         ------
@@ -219,18 +219,18 @@ class Evaluator:
         return dict(self._estimators.details()[model])
 
     def families(self) -> Sequence[Family]:
-        """Every estimate as the families of `/metrics`."""
+        """Return every estimate as families of series, as in `/metrics`."""
         return list(self._estimators.families())
 
     def rows(self) -> list[dict[str, str | float]]:
-        """Every estimate of every model as rows `metric`, its labels, `value`: for a frame.
+        """Return every estimate of every model as rows for a frame: `metric`, its labels, `value`.
 
-        The label `value`, of a segment, is called `segment_value`.
+        The label `value` of segments is called `segment_value`.
         """
         return rows_of(self._estimators.families())
 
     def verdicts(self, model: str = _MODEL) -> dict[str, dict[str, float]]:
-        """By opponent: `verdict`, `since_outcome`, `lead`, `lead_lower` and `lead_upper`, as far as defined.
+        """Return by opponent `verdict`, `since_outcome`, `lead`, `lead_lower` and `lead_upper` if defined.
 
         Raises
         ------

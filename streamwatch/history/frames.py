@@ -1,4 +1,4 @@
-"""Frames of outcomes evaluated as the daemon would: for notebooks and scripts."""
+"""Evaluation of frames of outcomes as the daemon would: for notebooks and scripts."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ from streamwatch.history.evaluator import Evaluator
 from streamwatch.history.samples import counted
 
 CHUNK: Final = 100_000
-"""Outcomes between two steps of the progress bar, at most."""
+"""Most outcomes between two steps of the progress bar."""
 _COLOURS: Final = ("#1f77b4", "#c02020", "#207020", "#7a4fa0")
 _BESIDE: Final = (("persistent", "no change"), ("majority", "always the majority"))
 _MODEL: Final = "model"
 _SHOWN: Final = 20
-"""Models of which a notebook shows the answer."""
+"""Number of models whose answers a notebook shows."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,18 +31,18 @@ class Replayed:
     """Result of replaying a frame of outcomes."""
 
     evaluator: Evaluator
-    """All estimates at the end, verdicts included; it can be given more."""
+    """Evaluator with all estimates at the end; `update` can continue it."""
     alarms: tuple[Alarm, ...]
     """Alarms in order."""
     curves: Mapping[str, Mapping[str, NDArray[np.float64]]]
-    """By model: columns `outcome` (of all models together), and each estimate then, NaN while undefined."""
+    """Columns by model: `outcome`, the number of rows so far, and each estimate then, NaN while undefined."""
 
     def __repr__(self) -> str:
-        """A line, as notebooks show what a cell gives; `estimates` and `curves` have the numbers."""
+        """Summarise in one line."""
         return f"<Replayed: {self.evaluator!r}, {counted(len(self.alarms), 'alarm')}>"
 
     def verdicts(self) -> dict[str, str]:
-        """Say for each model whether it is better than no change, those first that are worse.
+        """Return a sentence for each model: whether it is better than no change; worse models first.
 
         `evaluator.verdicts` has the numbers, by opponent.
         """
@@ -57,7 +57,7 @@ class Replayed:
         return dict(zip(names, answers(documents), strict=True))
 
     def _repr_html_(self) -> str:
-        """The answers as notebooks show them: a line for each model, and how many alarms there were."""
+        """Build the HTML that notebooks show: a sentence for each model, and the number of alarms."""
         verdicts = list(self.verdicts().values())
         lines = [
             *verdicts[:_SHOWN],
@@ -69,18 +69,18 @@ class Replayed:
         return f"<div><ul>{items}</ul><p>{more}</p></div>"
 
     def estimates(self) -> dict[str, list[Any]]:
-        """Every estimate at the end, as columns for a frame: metric, its labels, value."""
+        """Return every estimate at the end as columns for a frame: `metric`, its labels, `value`."""
         rows = self.evaluator.rows()
         names = list(dict.fromkeys(name for row in rows for name in row))
         return {name: [row.get(name) for row in rows] for name in names}
 
     def alarm_columns(self) -> dict[str, list[Any]]:
-        """Alarms as columns for a frame: model, detector, outcome, event_ms, its errors and test."""
+        """Return the alarms as columns for a frame, with errors before and after, statistic and threshold."""
         names = ("model", "detector", "outcome", "event_ms", "before", "after", "statistic", "threshold")
         return {name: [getattr(alarm, name) for alarm in self.alarms] for name in names}
 
     def plot(self, model: str | None = None, forgetting: str = "fading:0.999") -> Any:
-        """Draw accuracy of a model beside the baselines, alarms as lines; gives a matplotlib figure.
+        """Draw the accuracy of a model and of the baselines, with alarms as lines, as a matplotlib figure.
 
         Raises
         ------
@@ -116,7 +116,7 @@ class Replayed:
         return canvas
 
 
-def replay(  # noqa: PLR0913  # each names one column, or says how
+def replay(  # noqa: PLR0913  # most name a column
     frame: Any,
     *,
     y_true: str = "label",
@@ -134,11 +134,11 @@ def replay(  # noqa: PLR0913  # each names one column, or says how
     Parameters
     ----------
     frame
-        A pandas or polars frame, a structured array of numpy, or a mapping of arrays: whatever gives a column
-        for `frame[name]`.
+        A pandas or polars frame, a structured array of numpy, or a mapping of arrays: any object from which
+        `frame[name]` returns a column.
     y_true, y_pred, model, event_ms
         Names of its columns: true and predicted classes, the model (None: one model), event times (None:
-        rows are counted); what they may hold: `Evaluator.update`.
+        the number of the row). Their values are as for `Evaluator.update`.
     scores
         Name of the column with the probability of each class, by class: `{"fraud": "p_fraud", …}`.
     segments
@@ -146,16 +146,16 @@ def replay(  # noqa: PLR0913  # each names one column, or says how
     spec
         Forgettings, detectors, opponents and limits; a daemon's defaults if absent, as `Evaluator` has them.
     points
-        Looks at all estimates on the way, for curves, evenly over the rows; 0 for none.
+        Number of points of the curves, evenly over the rows; 0: no curves.
     progress
-        Whether to show a bar; None: on a terminal and in a notebook.
+        Whether to show a progress bar; None: on a terminal and in a notebook.
 
     Raises
     ------
     KeyError
         If the frame has no such column.
     ValueError
-        If columns are not equally long, or hold what is no class, model or time.
+        If columns differ in length, or a value is no class, model or time.
     """
     if points < 0:
         raise ValueError(f"points must be at least 0, got {points}")
@@ -192,12 +192,12 @@ def replay(  # noqa: PLR0913  # each names one column, or says how
 
 
 def _taken(frame: Any, name: str) -> NDArray[Any]:
-    """A column as an array.
+    """Return a column as an array.
 
     Raises
     ------
     KeyError
-        With what was looked for; frames' own messages differ.
+        If the frame has no such column; with one message for all kinds of frames.
     """
     try:
         return column_of(frame[name])
@@ -206,7 +206,7 @@ def _taken(frame: Any, name: str) -> NDArray[Any]:
 
 
 def _stops(rows: int, points: int) -> list[tuple[int, bool]]:
-    """Rows after which to stop, and whether to look at estimates then."""
+    """Return the numbers of rows after which to stop, each with whether it is a point of the curves."""
     looks = set() if not points else {round(rows * (k + 1) / points) for k in range(points)} - {0}
     stops = looks | set(range(CHUNK, rows, CHUNK)) | ({rows} if rows else set())
     return [(stop, stop in looks) for stop in sorted(stops)]
@@ -215,7 +215,7 @@ def _stops(rows: int, points: int) -> list[tuple[int, bool]]:
 def _curves(
     looks: list[tuple[int, dict[str, dict[str, float]]]],
 ) -> dict[str, dict[str, NDArray[np.float64]]]:
-    """Looks as columns, by model; from the first look at which the model was known."""
+    """Convert points to columns by model, from the first point at which the model was known."""
     nan = float("nan")
     found: dict[str, dict[str, NDArray[np.float64]]] = {}
     for model in dict.fromkeys(name for _, seen in looks for name in seen):
@@ -227,7 +227,7 @@ def _curves(
 
 
 class _bar:  # noqa: N801  # used as a function
-    """A progress bar by rich, or nothing."""
+    """Progress bar by rich, or nothing."""
 
     def __init__(self, rows: int, *, asked: bool | None) -> None:
         from rich.console import Console  # noqa: PLC0415 - only where a bar may be shown

@@ -1,4 +1,4 @@
-"""Outcomes given as arrays or columns of frames, as batches that the estimators take."""
+"""Conversion of outcomes in arrays or columns of frames to batches for the estimators."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from streamwatch.core.outcomes import OUTCOME, SEGMENTS_FROM, OutcomeBatch
 from streamwatch.history.columns import Numbers, scores_of, segments_of, times_of
 
-# Running numbers of outcomes that no join has seen, for `Outcome.made`: each stands for one prediction.
+# `Outcome.made` of outcomes without a join: as many predictions were made as there are outcomes.
 
 
 _MADE_BITS: Final = 2**32 - 1
@@ -24,12 +24,12 @@ class OutcomeCounts:
         self._counts: dict[str, int] = {}
 
     def next(self, model: str) -> int:
-        """Number of a model's next outcome, from 1 on, modulo 2³²."""
+        """Count a model's next outcome, and return its number, from 1, modulo 2³²."""
         self._counts[model] = number = self._counts.get(model, 0) + 1
         return number & _MADE_BITS
 
     def following(self, models: NDArray[np.int32], names: Sequence[str]) -> NDArray[np.uint32]:
-        """Numbers of the next outcomes of models, given as numbers in `names`, shape (n,)."""
+        """Count the next outcomes, whose models are indices in `names`; return their numbers, shape (n,)."""
         numbers = np.empty(len(models), np.uint32)
         order = np.argsort(models, kind="stable")
         counts = np.bincount(models, minlength=1)
@@ -44,12 +44,12 @@ class OutcomeCounts:
 
 
 class OutcomeArrays:
-    """Makes batches one after the other; models and classes keep their numbers.
+    """Builds consecutive batches, in which models and classes keep their numbers.
 
     Parameters
     ----------
     by_segment
-        Whether segments may be given.
+        Whether outcomes may have segments.
     """
 
     def __init__(self, *, by_segment: bool) -> None:
@@ -59,7 +59,7 @@ class OutcomeArrays:
         self._counts = OutcomeCounts()
         self._clock_ms = 0
         self.outcomes = 0
-        """Of all batches so far."""
+        """Number of outcomes in all batches so far."""
 
     def batch(
         self,
@@ -71,13 +71,13 @@ class OutcomeArrays:
         scores: Any,
         segments: Any,
     ) -> OutcomeBatch:
-        """Make the next batch; arguments are those of `Evaluator.update`.
+        """Build the next batch; arguments are those of `Evaluator.update`.
 
         Raises
         ------
         ValueError
             If lengths differ, a class or model is no text, whole number or boolean, a score is no
-            probability, or segments are given and none are expected.
+            probability, or outcomes have segments although `by_segment` is false.
         """
         true, predicted = self._classes.of(y_true, "y_true"), self._classes.of(y_pred, "y_pred")
         count = len(true)
@@ -100,7 +100,7 @@ class OutcomeArrays:
         return batch
 
     def _with_scores(self, records: NDArray[np.void], scores: Any, segments: Any) -> OutcomeBatch:
-        """Outcomes with what they carry beside their classes."""
+        """Add scores and segments to outcomes."""
         numbers, texts = segments_of(segments, len(records))
         if texts and not self._by_segment:
             raise ValueError("segments need a SegmentsSpec in spec.registers, got a spec without")

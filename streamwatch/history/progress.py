@@ -1,4 +1,4 @@
-"""Bars that show a person how far a replay is, and what is being waited for."""
+"""Progress of a replay for a person: what is being waited for, and how many bytes have been read."""
 
 from __future__ import annotations
 
@@ -22,7 +22,10 @@ from rich.progress import (
 
 @contextmanager
 def waiting(what: str, console: Console | None, after_seconds: float = 1.0) -> Generator[None]:
-    """Show what is being waited for: with a clock on a terminal, else in one line if it takes long."""
+    """Show the text `what` during the context: with a clock on a terminal, else as a line after a while.
+
+    The line is printed if the context lasts for `after_seconds`.
+    """
     if console is None:
         yield
     elif console.is_terminal:
@@ -41,7 +44,7 @@ def waiting(what: str, console: Console | None, after_seconds: float = 1.0) -> G
 
 
 class ByteMeter:
-    """Progress of reading a file, on a terminal; nothing elsewhere. `total` None: of unknown size."""
+    """Progress bar by bytes on a terminal; shows nothing elsewhere. `total`: bytes, None if unknown."""
 
     def __init__(self, title: str, total: int | None, console: Console | None) -> None:
         drawn = console is not None and console.is_terminal
@@ -64,6 +67,6 @@ class ByteMeter:
         self._shown.__exit__(kind, error, traceback)
 
     def show(self, read_bytes: int) -> None:
-        """Redraw."""
+        """Redraw the bar after this number of bytes."""
         if self._progress is not None:
             self._progress.update(self._task, completed=read_bytes)

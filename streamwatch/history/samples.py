@@ -1,4 +1,4 @@
-"""Series of models as named numbers, and as rows for a frame."""
+"""Conversion of series of models to named numbers, and to rows for a frame."""
 
 from __future__ import annotations
 
@@ -8,13 +8,16 @@ from typing import Final
 from streamwatch.core.metrics.series import Family, Histogram
 
 _COLUMN: Final = {"value": "segment_value"}
-"""Columns of rows by label, where a label is called as what is no label."""
+"""Names of columns for labels that are called like another column."""
 
 
 def samples_of(
     families: Iterable[Family], model: str | None = None
 ) -> Iterator[tuple[dict[str, str], float]]:
-    """Give metric and labels of each estimate with its value; of one model, without that label, or of all."""
+    """Yield metric and labels of each estimate, with its value.
+
+    They are of one model, then without the label `model`, or of all. Histograms are left out.
+    """
     for family in families:
         for labels, value in family.samples:
             row = dict(zip(family.labels, labels, strict=True))
@@ -25,12 +28,12 @@ def samples_of(
 
 
 def name_of(row: dict[str, str]) -> str:
-    """Name of an estimate: that of its metric, then the values of its labels in the order of their names."""
+    """Build the name of an estimate: its metric, then its label values in the order of label names."""
     return ":".join((row["metric"], *(row[label] for label in sorted(row) if label != "metric")))
 
 
 def rows_of(families: Iterable[Family]) -> list[dict[str, str | float]]:
-    """Every estimate of every model as a row: `metric`, its labels, and `value`; counts are floats, too."""
+    """Return every estimate of every model as a row of `metric`, its labels, and `value`, a float."""
     return [
         {**{_COLUMN.get(name, name): label for name, label in row.items()}, "value": float(value)}
         for row, value in samples_of(families)
@@ -38,5 +41,5 @@ def rows_of(families: Iterable[Family]) -> list[dict[str, str | float]]:
 
 
 def counted(number: int, what: str) -> str:
-    """A number and what it is of, in words: `1 model`, `2 models`."""
+    """Format a number with a noun: `1 model`, `2 models`."""
     return f"{number:,} {what}{'' if number == 1 else 's'}"

@@ -1,1 +1,1 @@
-"""The papers' experiments with the daemon's own estimators, and the streams they need; not in the wheel."""
+"""Experiments of the papers with the daemon's estimators, and their streams; not in the wheel."""

@@ -1,4 +1,4 @@
-"""All experiments, in the order of the papers that they are from."""
+"""List of all experiments, in the order of their papers."""
 
 from __future__ import annotations
 

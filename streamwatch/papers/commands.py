@@ -1,6 +1,6 @@
-"""`python -m streamwatch.papers`: streams and experiments of the literature, a command each."""
+"""Commands of `python -m streamwatch.papers`: one for the testbed's streams, one for each experiment."""
 
-# ruff: noqa: PLC0415  # what is heavy is imported when a command needs it
+# ruff: noqa: PLC0415  # heavy modules are imported when a command needs them
 from __future__ import annotations
 
 from pathlib import Path
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from streamwatch.papers.streams.gaussians import Mixture
 
 
-# What the commands of experiments share: options, progress, tables and pictures.
+# Shared by the commands of experiments: options, progress, tables and pictures.
 
 
 Seed = Annotated[

@@ -1,6 +1,6 @@
 """Q and McNemar of two learners over time (Gama, Sebastião, Rodrigues 2009, §3.3, Figures 4 to 7).
 
-Two naive Bayes learners on the SEA concepts: one learns on and on, the other begins anew at every alarm of a
+Two naive Bayes learners on the SEA concepts: one keeps all it learned, the other restarts at every alarm of a
 detector on its losses, as in the paper's Figure 6.
 """
 
@@ -44,7 +44,7 @@ from streamwatch.papers.streams.sources import drifts, sea
 from streamwatch.papers.watching import ADWIN_DRIFT, spec_of
 
 LOOK = 50
-"""Pairs from one look to the next."""
+"""Pairs between two evaluations (looks)."""
 _FORGETTING = (
     LandmarkSpec(),
     SlidingSpec(250),
@@ -65,12 +65,12 @@ class _Looks:
     sums: dict[int, list[Sums]]
 
     def of(self, measure: Callable[[Sums], Floats], mechanism: int) -> Floats:
-        """A measure under a mechanism."""
+        """Compute a measure under a forgetting mechanism, (looks, runs)."""
         return np.stack([measure(sums) for sums in self.sums[mechanism]])
 
 
 def run(effort: Effort) -> Result:
-    """Compare a learner that never forgets with one that begins anew at alarms."""
+    """Compare a learner that never forgets with one that restarts at alarms."""
     per_concept = effort.size(15_000, 5_000)
     runs = effort.runs("two naive Bayes learners on SEA", 30, 5)
     pairs = [_losses(effort, r, per_concept) for r in runs]
@@ -82,7 +82,7 @@ def run(effort: Effort) -> Result:
 
 
 def _losses(effort: Effort, r: int, per_concept: int) -> NDArray[np.bool_]:
-    """Losses of both learners, (2, n)."""
+    """Compute the losses of both learners, (2, n)."""
     x, truth = sea(effort.rng("sea", r), per_concept)
     whole = naive_bayes.predictions(x, truth, 2) != truth
     answers, _ = at_alarms(x, truth, 2, spec_of(), ADWIN_DRIFT)
@@ -90,7 +90,7 @@ def _losses(effort: Effort, r: int, per_concept: int) -> NDArray[np.bool_]:
 
 
 def _looked(losses: NDArray[np.bool_]) -> _Looks:
-    """Feed the pairs to the daemon's comparisons, the learner that never forgets as champion."""
+    """Pass the pairs to the daemon's comparisons, with the learner that never forgets as champion."""
     table = ComparisonTable(replace(MonitorsSpec(), forgetting=_FORGETTING))
     rows = np.array([table.add_row(balanced=False) for _ in losses], np.int64)
     sums: dict[int, list[Sums]] = {mechanism: [] for mechanism in range(len(_FORGETTING))}
@@ -226,45 +226,45 @@ KIND = Experiment(
 )
 
 
-# Recorded answers of several classifiers on one stream.
+# Recorded predictions of several classifiers on one stream.
 
 
 Classes: TypeAlias = NDArray[np.int64]
 TRUTH = "y_true"
 LEAST = 2_000
-"""Outcomes below which windows of 1,000 and orders of dependence show nothing."""
+"""Least number of outcomes of a recording; with fewer, windows of 1,000 are hardly filled."""
 
 
 class AnswersError(ValueError):
-    """A file that an experiment cannot evaluate; the message has what was expected of it."""
+    """Recording that an experiment cannot evaluate; the message says what was expected."""
 
 
 @dataclass(frozen=True, slots=True)
 class Recording:
-    """Labels and answers, outcome by outcome."""
+    """Labels and predictions of classifiers on one stream."""
 
     labels: tuple[str, ...]
     """Names of the classes, sorted."""
     true_class: Classes
-    """(n,), by index in `labels`."""
+    """Labels by index in `labels`, (n,)."""
     answers: dict[str, Classes]
-    """By classifier, (n,)."""
+    """Predictions by classifier, (n,), by index in `labels`."""
 
     @property
     def tree(self) -> str:
-        """Classifier used for the papers' Hoeffding tree: `ht@8`, as on Elec2, else the first."""
+        """Name of the classifier used as the papers' Hoeffding tree: `ht@8`, as for Elec2, else the first."""
         return "ht@8" if "ht@8" in self.answers else next(iter(self.answers))
 
 
 def read_recording(path: Path | None, *, answers: bool = True) -> Recording:
-    """Read a CSV, .gz or not, with the labels in `y_true` and a column per classifier.
+    """Read a CSV, .gz or not, with the labels in `y_true` and a column of predictions per classifier.
 
-    A column `i` is left out. `answers`: whether there must be a classifier.
+    A column `i` is ignored. `answers`: whether there must be a classifier.
 
     Raises
     ------
     AnswersError
-        If there is no such file or column, or too few rows.
+        If `path` is None, the file cannot be read, columns or rows are missing, or a prediction is no label.
     """
     if path is None:
         raise AnswersError(

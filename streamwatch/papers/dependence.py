@@ -1,4 +1,4 @@
-"""Labels that come in runs, and what the last labels would gain (Žliobaitė et al. 2015)."""
+"""Labels with temporal dependence, and what classifiers gain from the last labels (Žliobaitė et al. 2015)."""
 
 from __future__ import annotations
 
@@ -22,11 +22,11 @@ from streamwatch.papers.result import (
 from streamwatch.papers.streams.sources import StickySpec, sticky
 from streamwatch.papers.watching import accuracy_of, totals_of
 
-# Labels of known temporal dependence, and what corrections for it gain (Žliobaitė et al. 2015, §3).
+# Gains by temporal correction and augmentation on labels of known dependence (Žliobaitė et al. 2015, §3).
 
 
 def synthetic(effort: Effort) -> Table:
-    """Measure temporal correction and augmentation beside the best that x and the last label allow."""
+    """Compare temporal correction and augmentation with the optimal use of x and the last label."""
     outcomes = effort.size(20_000, 4_000)
     rows: list[tuple[Cell, ...]] = []
     for repeat in (0.0, 0.3, 0.6, 0.8, 0.9):
@@ -71,13 +71,13 @@ def synthetic(effort: Effort) -> Table:
 LONGEST = 5
 """Highest order of dependence that is tried."""
 DAY = 48
-"""Outcomes of a day of Elec2."""
+"""Outcomes per day of Elec2."""
 _PRINTED_ELEC2 = {"outcomes": "45,312", "P(M)": "0.58", "P(T)": "0.85", "Δ(48)": "0.02"}
 _ELEC2_OUTCOMES = 45_312
 
 
 def run(effort: Effort) -> Result:
-    """Evaluate recorded classifiers and synthetic ones on streams whose labels depend on those before."""
+    """Evaluate recorded and synthetic classifiers on streams whose labels depend on earlier ones."""
     recording = read_recording(effort.recording)
     used = [name for name in recording.answers if name.endswith("@5")] or list(recording.answers)
     orders, figure = _orders(effort, recording, used)
@@ -184,14 +184,14 @@ def _gains(effort: Effort, recording: Recording, used: list[str]) -> Table:
 
 
 def _gain_of_order(truth: Classes, classes: int, order: int) -> tuple[float, list[float]]:
-    """Δ(ℓ), mean over classes, and by class: the gain by one more equal label (§6.8)."""
+    """Compute Δ(ℓ), the gain by one more equal label (§6.8): its mean over classes, and by class."""
     found = [_after_run(truth, k, order) - _after_run(truth, k, order + 1) for k in range(classes)]
     known = [value for value in found if value == value]  # noqa: PLR0124 - NaN
     return float(np.mean(known)) if known else float("nan"), found
 
 
 def _after_run(truth: Classes, k: int, length: int) -> float:
-    """P(y_t = k | the `length` labels before are all k)."""
+    """Estimate P(y_t = k | the previous `length` labels are all k); NaN if these never are."""
     same = (truth == k).astype(np.int64)
     runs = np.concatenate([[0], np.cumsum(same)])
     ends = np.arange(length, len(truth))

@@ -1,4 +1,4 @@
-"""Detectors on dependent losses, as they are, shuffled, and corrected (Žliobaitė et al. 2015, §5.1, §6.9)."""
+"""Detectors on dependent losses: as they are, shuffled, and corrected (Žliobaitė et al. 2015, §5.1, §6.9)."""
 
 from __future__ import annotations
 
@@ -29,26 +29,26 @@ from streamwatch.papers.result import (
 )
 from streamwatch.papers.streams.sources import StickySpec, sticky
 
-# Losses without the dependence that they came with, as detectors assume (Žliobaitė et al. 2015, §5.1).
+# Corrections that remove the dependence of losses, as detectors assume (Žliobaitė et al. 2015, §5.1).
 #
-# The paper says that detectors made for independent losses are given dependent ones, names charts for time
-# series (Knoth, Schmid 2004; Wieringa 1999) as where to begin, and leaves the correction to others. These
-# two turn a stream of losses into another one, so that every detector can be asked as it is.
+# The paper notes that detectors for independent losses are used on dependent ones, refers to control charts
+# for time series (Knoth, Schmid 2004; Wieringa 1999), and leaves the correction open. `thinned` and `redrawn`
+# transform a stream of losses, so that every detector can be used unchanged.
 
 
 FADING: Final = 0.999
-"""α of the transitions that `redrawn` estimates, as of the daemon's temporal correction."""
+"""Fading factor of the transitions that `redrawn` estimates, as in the daemon's temporal correction."""
 LEARNED: Final = 1_000
-"""Outcomes at the beginning from which `spacing` is estimated."""
+"""Number of the first outcomes, from which `spacing` is estimated."""
 LONGEST: Final = 50
-"""Longest spacing: of losses that go together for longer one in so many is kept."""
+"""Largest spacing, even if losses are correlated for longer."""
 
 
 def spacing(losses: Losses) -> int:
-    """Outcomes between two losses that hardly depend on each other.
+    """Estimate the distance in outcomes between losses that hardly depend on each other.
 
-    The first lag at which the autocorrelation of the first `LEARNED` losses is below 2/√n, two standard
-    errors under independence; 1 where losses never change, at most `LONGEST`.
+    It is the first lag at which the autocorrelation of the first `LEARNED` losses is below 2/√n, two standard
+    errors under independence; at most `LONGEST`, and 1 if the losses are constant.
     """
     some = losses[:LEARNED].astype(np.float64)
     away = some - some.mean()
@@ -63,7 +63,7 @@ def spacing(losses: Losses) -> int:
 
 
 def thinned(losses: Losses, every: int) -> Losses:
-    """Every so-many-th loss, (n // every,); the k-th of them (1-based) is that of outcome k · every.
+    """Return every `every`-th loss, (n // every,); the k-th (1-based) is that of outcome k · every.
 
     Raises
     ------
@@ -76,20 +76,20 @@ def thinned(losses: Losses, every: int) -> Losses:
 
 
 def redrawn(losses: Losses, rng: np.random.Generator, alpha: float = FADING) -> Losses:
-    """Losses as they would be without the last one: of the same error, and independent.
+    """Transform losses to independent ones of the same error.
 
-    Each loss is taken to its probability integral transform given the one before, u = F(l_t − 1 | l_{t−1}) +
-    v · P(l_t | l_{t−1}) with v uniform (Rosenblatt 1952; randomised for what is discrete), and back through
-    the marginal: 1 where u > 1 − P(l = 1). Where losses are a Markov chain with these probabilities, the
-    result is independent with the same error. Probabilities are counts with add-one smoothing that fade by
-    α, taken before they learn the loss; an error that rises is followed, since P(l = 1) is.
+    Each loss is mapped to its probability integral transform given the previous one, u = F(l_t − 1 | l_{t−1})
+    + v · P(l_t | l_{t−1}) with v uniform (Rosenblatt 1952; randomised as losses are discrete), and back
+    through the marginal: to 1 if u > 1 − P(l = 1). If losses are a Markov chain with these probabilities, the
+    result is independent with the same error. Probabilities are estimated from earlier losses by counts that
+    fade by α, with add-one smoothing; as P(l = 1) is estimated like this, a rise of the error remains.
 
     Parameters
     ----------
     losses
-        (n,).
+        Losses, (n,).
     rng
-        Source of v: another one gives another stream, of the same kind.
+        Generator of v.
     alpha
         Fading factor in (0, 1].
 
@@ -102,7 +102,7 @@ def redrawn(losses: Losses, rng: np.random.Generator, alpha: float = FADING) -> 
         raise ValueError(f"a fading factor must be in (0, 1], got {alpha}")
     found = np.empty(len(losses), np.bool_)
     after = [[1.0, 1.0], [1.0, 1.0]]
-    """Faded counts by the loss before, then by the loss."""
+    """Faded counts by the previous loss, then by the loss."""
     before = 0
     for t, (loss, v) in enumerate(zip(losses.tolist(), rng.random(len(losses)).tolist(), strict=True)):
         row = after[before]
@@ -111,7 +111,7 @@ def redrawn(losses: Losses, rng: np.random.Generator, alpha: float = FADING) -> 
         marginal = (wrong - 1.0) / (right + wrong - 2.0)
         u = (1.0 - given) + v * given if loss else v * (1.0 - given)
         found[t] = u > 1.0 - marginal
-        for counts in after:  # add-one smoothing does not fade
+        for counts in after:  # the 1 of add-one smoothing does not fade
             counts[0] = 1.0 + alpha * (counts[0] - 1.0)
             counts[1] = 1.0 + alpha * (counts[1] - 1.0)
         row[int(loss)] += 1.0
@@ -119,33 +119,33 @@ def redrawn(losses: Losses, rng: np.random.Generator, alpha: float = FADING) -> 
     return found
 
 
-# Dependent losses of a known error, without and with one step of it.
+# Dependent losses of known error, with or without a step.
 
 
 LOW: Final = 0.2
 HIGH: Final = 0.3
 CHANGE: Final = Change(CALM, SPAN)
-"""The step from `LOW` to `HIGH`."""
+"""Step from `LOW` to `HIGH`."""
 
 
 @dataclass(frozen=True, slots=True)
 class Kind:
-    """Losses that depend on those before in one way."""
+    """Kind of dependence of losses."""
 
     name: str
     correlation: float
-    """Correlation of a loss with the one before, while the error is `LOW`."""
+    """Correlation of a loss with the previous one, while the error is `LOW`."""
     drawn: Callable[[NDArray[np.float64], np.random.Generator], Losses]
-    """Error of each outcome, (n,), → losses, (n,)."""
+    """Error of each outcome (n,), generator → losses (n,)."""
 
 
 def by_class(errors: tuple[float, float], repeat: float, priors: tuple[float, float]) -> float:
-    """Correlation of a loss with the one before where a classifier errs by class only.
+    """Compute the correlation of a loss with the previous one if the error depends on the class only.
 
-    Labels repeat the one before with probability `repeat`, else are drawn from `priors`; given its class,
-    every outcome is wrong with probability `errors`, independently. Then cov(l_t, l_{t−1}) = repeat · π_A ·
-    π_B · (e_A − e_B)², over p(1 − p) with p = π_A·e_A + π_B·e_B: it is 0 under the first two conditions of
-    Proposition 8 of Žliobaitė et al. 2015 (repeat = 0, or equal errors). NaN where p is 0 or 1.
+    A label repeats the previous one with probability `repeat`, else it is drawn from `priors`; given the
+    class, an outcome is wrong with probability `errors`, independently of others. The correlation is repeat ·
+    π_A · π_B · (e_A − e_B)² / (p(1 − p)) with p = π_A·e_A + π_B·e_B. It is 0 under the first two conditions
+    of Proposition 8 of Žliobaitė et al. 2015 (repeat = 0, or equal errors). NaN if p is 0 or 1.
     """
     p = priors[0] * errors[0] + priors[1] * errors[1]
     if not 0.0 < p < 1.0:
@@ -156,7 +156,7 @@ def by_class(errors: tuple[float, float], repeat: float, priors: tuple[float, fl
 def losses_by_class(
     errors: NDArray[np.float64], repeat: float, priors: tuple[float, float], rng: np.random.Generator
 ) -> Losses:
-    """Losses of a classifier that errs by class only; errors (n, 2) by outcome and class."""
+    """Draw losses of a classifier whose error depends on the class; `errors` (n, 2) by outcome and class."""
     labels = sticky(StickySpec(repeat=repeat, priors=priors), rng, len(errors)).true_class
     return rng.random(len(errors)) < errors[np.arange(len(errors)), labels]
 
@@ -191,7 +191,7 @@ KINDS: Final = (
 )
 
 
-# When errors are independent: Proposition 8 of Žliobaitė et al. 2015, its conditions one by one.
+# Conditions for independent errors in Proposition 8 of Žliobaitė et al. 2015, one by one.
 
 
 _CLASS_PRIORS = (0.9, 0.1)
@@ -201,21 +201,21 @@ _CASES: tuple[tuple[str, float, tuple[float, float]], ...] = (
     ("3: e_A/e_B = (P(B|B) − P(B))/(P(A|A) − P(A))", 0.8, (0.45, 0.05)),
     ("none", 0.8, (0.05, 0.45)),
 )
-"""Condition, probability that a label repeats outright, errors of classes A and B.
+"""Condition, probability that a label repeats the previous one, errors of classes A and B.
 
-Where labels repeat so, P(B|B) − P(B) is repeat · π_A and P(A|A) − P(A) is repeat · π_B: the third condition
-is e_A/e_B = π_A/π_B = 9.
+Then P(B|B) − P(B) is repeat · π_A and P(A|A) − P(A) is repeat · π_B, so the third condition is e_A/e_B =
+π_A/π_B = 9.
 """
 
 
 def correlation(losses: Losses) -> float:
-    """Correlation of a loss with the one before; NaN where losses never change."""
+    """Estimate the correlation of a loss with the previous one; NaN if losses are constant."""
     x = losses.astype(np.float64)
     return float(np.corrcoef(x[1:], x[:-1])[0, 1]) if 0.0 < x.mean() < 1.0 else float("nan")
 
 
 def proposition_table(effort: Effort) -> Table:
-    """Measure the correlation of errors under each condition, beside what it must be."""
+    """Build the table of the correlation of errors under each condition, measured and by formula."""
     outcomes = effort.size(100_000, 20_000)
     rows: list[tuple[Cell, ...]] = []
     for name, repeat, errors in _CASES:
@@ -244,7 +244,7 @@ def proposition_table(effort: Effort) -> Table:
     )
 
 
-# Alarms on recorded classifiers: as recorded, without drift, and shuffled (Žliobaitė et al. 2015, §6.9).
+# Alarms on losses of recorded classifiers in three orders (Žliobaitė et al. 2015, §6.9).
 
 
 _ORDERS: Final[tuple[str, ...]] = ("as recorded", "order of labels kept", "shuffled")
@@ -252,9 +252,9 @@ _VERSIONS: Final[tuple[str, ...]] = ("ordered", "thinned", "redrawn")
 
 
 def recorded_tables(recording: Recording, effort: Effort) -> tuple[Table, Table]:
-    """Count alarms of every detector on the losses of every recorded classifier, in three orders of them.
+    """Count the alarms of every detector on the losses of every recorded classifier, in three orders.
 
-    The second table has the correlations of those losses.
+    The second table has the correlations of these losses.
     """
     used = [name for name in recording.answers if name.endswith("@5")] or list(recording.answers)
     names = [spec.name for spec in published()]
@@ -317,20 +317,20 @@ def _versions(losses: Losses, rng: np.random.Generator) -> dict[str, tuple[Losse
 
 _STEP: Final = levels((LOW, CALM), (HIGH, SPAN))
 _FLOOR: Final = 0.5
-"""False alarms in 100,000 at which the figure shows none."""
+"""Position in the figure of detectors without false alarms, in false alarms in 100,000."""
 
 
 @dataclass(frozen=True, slots=True)
 class Version:
-    """Stream of losses as detectors see it, made of those that came."""
+    """Transformation of losses before detectors get them."""
 
     name: str
     made: Callable[[Losses, np.random.Generator], tuple[Losses, int]]
-    """Losses (n,) → those that detectors see, and how many outcomes each stands for."""
+    """Losses (n,), generator → losses for detectors, and the number of outcomes per loss."""
 
 
 def _shuffled(losses: Losses, rng: np.random.Generator) -> tuple[Losses, int]:
-    """Mixed within the outcomes before the change and within those after it, which stays."""
+    """Shuffle the losses before the change, and separately those after it."""
     return np.concatenate([rng.permutation(losses[:CALM]), rng.permutation(losses[CALM:])]), 1
 
 
@@ -354,14 +354,14 @@ class _Found:
     false: Measured
     """Alarms in 100,000 outcomes of streams that do not change."""
     delay: Measured
-    """Mean outcomes to the first alarm after the step, missed ones with the whole span."""
+    """Mean outcomes to the first alarm after the step; `SPAN` if it is missed."""
     missed: Measured
-    """Share of steps that were not found."""
+    """Share of steps without an alarm."""
 
 
 def run(effort: Effort) -> Result:
-    """Ask every detector, as it was published, on every version of every stream; then on recorded losses."""
-    recording = read_recording(effort.recording)  # refused, if at all, before the minutes that follow
+    """Run all detectors as published on every version of every stream; then on recorded losses."""
+    recording = read_recording(effort.recording)  # raises before the minutes that follow
     names = [spec.name for spec in published()]
     tables, panels = [proposition_table(effort)], []
     for kind in KINDS:
@@ -374,13 +374,13 @@ def run(effort: Effort) -> Result:
 
 
 def _asked(kind: Kind, version: Version, effort: Effort) -> list[_Found]:
-    """Results of the detectors, in order."""
+    """Measure the results of all detectors, in order."""
     runs, length = effort.size(12, 6), effort.size(40_000, 10_000)
     calm = np.full(length, LOW)
     false: list[list[float]] = []
     alarms: list[list[list[int]]] = []
     for r in effort.runs(f"{kind.name}, {version.name}", runs, runs):
-        rng = effort.rng("dependent losses", kind.name, r)  # versions are of the same losses
+        rng = effort.rng("dependent losses", kind.name, r)  # all versions use the same losses
         still, step = kind.drawn(calm, rng), kind.drawn(_STEP, rng)
         false.append([1e5 * len(each) / length for each in _alarms(version, still, rng)])
         alarms.append(_alarms(version, step, rng))
@@ -399,7 +399,7 @@ def _asked(kind: Kind, version: Version, effort: Effort) -> list[_Found]:
 
 
 def _alarms(version: Version, losses: Losses, rng: np.random.Generator) -> list[list[int]]:
-    """Outcomes (1-based) of the alarms of each detector, as outcomes of the stream before it was thinned."""
+    """Return the alarms of each detector, as outcomes (1-based) of the stream before thinning."""
     seen, every = version.made(losses, rng)
     return [[every * alarm for alarm in run[0]] for run in own_alarms(published(), seen[None, :])]
 

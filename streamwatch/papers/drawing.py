@@ -1,4 +1,4 @@
-"""Figures as pictures, by matplotlib (the extra `lab`)."""
+"""Drawing of figures with matplotlib (the extra `lab`)."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ COLOURS = (
 
 
 class DrawingError(RuntimeError):
-    """There is no matplotlib; the message has how to get it."""
+    """Figure that cannot be drawn, as matplotlib is not installed; the message says how to install it."""
 
 
 def check_drawing(folder: Path) -> None:
-    """Make sure, before anything long is done, that figures can be drawn into a folder; it is made if absent.
+    """Check, before a long run, that figures can be drawn into a folder; creates the folder.
 
     Raises
     ------
@@ -46,7 +46,7 @@ def _canvas() -> Any:
 
 
 def draw_figure(figure: Figure, folder: Path) -> Path:
-    """Write a figure as `<name>.png` into a folder, which is made if absent; gives the file.
+    """Write a figure as `<name>.png` into a folder, which is created if absent; return the file.
 
     Raises
     ------
@@ -63,7 +63,7 @@ def draw_figure(figure: Figure, folder: Path) -> Path:
 
 
 def drawn(figure: Figure) -> Any:
-    """Draw a figure; gives matplotlib's.
+    """Draw a figure; return matplotlib's `Figure`.
 
     Raises
     ------
@@ -81,7 +81,7 @@ def drawn(figure: Figure) -> Any:
     canvas.suptitle(figure.title, fontsize=10)
     for axes, panel in zip(subplots, figure.panels, strict=True):
         _draw(axes, panel, equal=figure.beside)
-    if figure.beside:  # one legend, and no room that equal scales leave empty
+    if figure.beside:  # a common legend below
         canvas.legend(
             *subplots[0].get_legend_handles_labels(), loc="outside lower center", fontsize=7, ncols=6
         )
@@ -89,7 +89,7 @@ def drawn(figure: Figure) -> Any:
 
 
 def _of_one_scale(panels: tuple[Panel, ...]) -> bool:
-    """Whether x is the same in all panels, so that equal values of x stand below each other."""
+    """Tell whether all panels have the same x axis, so that they can share it."""
     return len({panel.x_label for panel in panels}) == 1 and not any(panel.logarithmic for panel in panels)
 
 
@@ -132,5 +132,5 @@ def _draw(axes: object, panel: Panel, *, equal: bool) -> None:
         axes.set_yscale("log")
     if equal:
         axes.set_aspect("equal", adjustable="box")
-    else:  # beside the axes: within them it hides what is drawn
+    else:  # beside the axes, where it hides no lines
         axes.legend(fontsize=7, loc="upper left", bbox_to_anchor=(1.0, 1.0))

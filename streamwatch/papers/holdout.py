@@ -1,4 +1,4 @@
-"""Holdout beside prequential error, with and without forgetting (Gama, Sebastião, Rodrigues 2009, §3.2.1)."""
+"""Holdout and prequential errors, with and without forgetting (Gama, Sebastião, Rodrigues 2009, §3.2.1)."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ _ESTIMATES = (
 
 
 def run(effort: Effort) -> Result:
-    """Compare estimates of a learner that gets better: of known error, and one that learns waveforms."""
+    """Compare estimates for improving learners: a simulated one of known error, and one on waveforms."""
     learning, learning_panel = _known(effort)
     waves, waves_panel = _waveform(effort)
     figure = Figure(
@@ -51,7 +51,7 @@ def run(effort: Effort) -> Result:
 
 
 def true_error(t: Floats) -> Floats:
-    """Error of the imagined learner at its t-th outcome, t from 1 on."""
+    """Compute the error of the simulated learner at its t-th outcome, t from 1 on."""
     return LEAST + EXTRA * np.exp(-t / PACE)
 
 
@@ -144,7 +144,7 @@ def _waveform(effort: Effort) -> tuple[Table, Panel]:
 
 
 def _batches(effort: Effort) -> Table:
-    """Errors known in batches: E_i = (L_i + α·S)/(n_i + α·B), once a batch of n_i, beside one at a time."""
+    """Compare fading per batch, E_i = (L_i + α·S)/(n_i + α·B) for batches of n_i, with fading per outcome."""
     t = np.arange(1.0, OUTCOMES + 1)
     runs = effort.runs("batches", 30, 8)
     losses = np.stack([effort.rng("batches", r).random(OUTCOMES) < true_error(t) for r in runs])

@@ -1,4 +1,4 @@
-"""Measures where classes are unequal: κ, κ_m, means of recall, normalised accuracy (Bifet et al. 2015)."""
+"""Measures on imbalanced classes: κ, κ_m, means of recall, normalised accuracy (Bifet et al. 2015)."""
 
 from __future__ import annotations
 
@@ -36,14 +36,14 @@ _MEASURES = (
 
 
 def run(effort: Effort) -> Result:
-    """Compare the values of each measure for useless and useful classifiers of unequal classes."""
+    """Compare the values of each measure for useless and useful classifiers of imbalanced classes."""
     recording = read_recording(effort.recording)
     windows, figure = _windows(recording)
     return Result((_confusion(), windows, _synthetic(effort)), (figure,))
 
 
 def _confusion() -> Table:
-    """The paper's Table 5: rows true, columns predicted, [[40, 30], [5, 25]]."""
+    """Reproduce the paper's Table 5: rows true, columns predicted, [[40, 30], [5, 25]]."""
     truth = np.array([0] * 70 + [1] * 30)
     totals = totals_of(truth, np.array([0] * 40 + [1] * 30 + [0] * 5 + [1] * 25))
     printed = {"accuracy": "65", "κ": "32.69", "κ_m": "−16.67", "H": "67.80", "G": "69.01", "MCC": "37.28"}
@@ -94,7 +94,7 @@ def _windows(recording: Recording) -> tuple[Table, Figure]:
 
 
 def _majority(truth: NDArray[np.int64], classes: int) -> NDArray[np.int64]:
-    """Most frequent class among the labels of the window before each outcome."""
+    """Find the most frequent class among the `WINDOW` labels before each outcome, (n,)."""
     counts = np.eye(classes, dtype=np.int64)[truth].cumsum(axis=0)
     counts = np.concatenate([np.zeros((1, classes), np.int64), counts])
     ends = np.arange(len(truth))

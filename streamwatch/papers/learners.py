@@ -1,8 +1,4 @@
-"""A surrogate of the Temporally Augmented classifier of any order (Žliobaitė et al. 2015, §3.2).
-
-Answers the most frequent label of those outcomes whose answer and last ℓ labels were the same as now: the
-daemon's own for ℓ = 1, with counts that fade by .999, falling back to the classifier's answer.
-"""
+"""Learners of the experiments: a temporally augmented surrogate, a linear discriminant, naive Bayes."""
 
 from __future__ import annotations
 
@@ -23,14 +19,19 @@ _LARGE = 2.0**200
 def augmented(
     true_class: NDArray[np.integer], answers: NDArray[np.integer], classes: int, order: int
 ) -> NDArray[np.int64]:
-    """Answers with the last `order` labels taken into account, (n,); an order of 0 uses the answer alone."""
+    """Predict by a surrogate of the Temporally Augmented classifier (Žliobaitė et al. 2015, §3.2); (n,).
+
+    It predicts the most frequent label of earlier outcomes with the same answer and the same last `order`
+    labels, by counts that fade by .999; without such outcomes, the classifier's answer. For order 1 it is the
+    daemon's own.
+    """
     contexts = classes ** (order + 1)
     counts = [[0.0] * classes for _ in range(contexts)]
     unit, found = 1.0, np.empty(len(true_class), np.int64)
     for t, (context, truth, answer) in enumerate(_contexts(true_class, answers, classes, order)):
         row = counts[context]
         most = max(row)
-        # Counts in a unit that grows by 1/α fade without being touched.
+        # Counts fade as the weight of a new label grows by 1/α.
         known = most / unit >= 0.05
         found[t] = (answer if row[answer] == most else row.index(most)) if known else answer
         row[truth] += unit
@@ -44,23 +45,23 @@ def augmented(
 def _contexts(
     true_class: NDArray[np.integer], answers: NDArray[np.integer], classes: int, order: int
 ) -> Iterator[tuple[int, int, int]]:
-    """(number of the answer with the last labels, truth, answer) per outcome; before the first label, 0."""
+    """Yield (number of the answer with the last labels, truth, answer); labels before the first are 0."""
     past, span = 0, classes**order
     for truth, answer in zip(true_class.tolist(), answers.tolist(), strict=True):
         yield answer * span + past, truth, answer
         past = (past * classes + truth) % span
 
 
-# A linear discriminant, one covariance for all classes, fitted anew after every so many instances.
+# Linear discriminant with one covariance for all classes.
 
 
 class LinearDiscriminant:
-    """Class means and a pooled covariance from running sums.
+    """Linear discriminant by class means and a pooled covariance from running sums.
 
     Parameters
     ----------
     classes, dimensions
-        Shape of what it learns.
+        Number of classes, and of attributes.
     """
 
     def __init__(self, classes: int, dimensions: int) -> None:
@@ -69,20 +70,20 @@ class LinearDiscriminant:
         self._products = np.zeros((dimensions, dimensions))
 
     def learn(self, x: Floats, true_class: NDArray[np.integer]) -> None:
-        """Take in instances (n, d) with their classes (n,)."""
+        """Learn instances (n, d) with their classes (n,)."""
         member = np.eye(len(self._count))[true_class]
         self._count += member.sum(axis=0)
         self._sum += member.T @ x
         self._products += x.T @ x
 
     def predict(self, x: Floats) -> NDArray[np.int64]:
-        """Most probable classes, (n,); class 0 before anything was learned."""
+        """Predict the most probable classes, (n,); 0 before the first instance is learned."""
         n = self._count.sum()
         if n == 0:
             return np.zeros(len(x), np.int64)
         means = self._sum / np.maximum(self._count, 1.0)[:, None]
         within = self._products - means.T @ (self._count[:, None] * means)
-        # A ridge keeps it solvable until there are more instances than attributes.
+        # A ridge keeps the covariance invertible until there are more instances than attributes.
         covariance = within / max(n - len(means), 1.0) + (1.0 / (n + 1.0)) * np.eye(x.shape[1])
         weights = np.linalg.solve(covariance, means.T)
         prior = np.log((self._count + 1.0) / (n + len(means)))
@@ -90,28 +91,28 @@ class LinearDiscriminant:
         return answers.argmax(axis=1)
 
 
-# Gaussian naive Bayes, tested on each instance before it learns it, over everything or over a window.
+# Gaussian naive Bayes, tested on each instance before it learns it, over all instances or over a window.
 #
-# Sums over the instances before each one come from cumulative sums, so that a whole stream is one
-# computation.
+# Sums over the instances before each one are differences of cumulative sums, so that a whole stream is one
+# vectorised computation.
 
 
 LEAST_VARIANCE = 0.01
 
 
 def scores(x: Floats, true_class: NDArray[np.integer], classes: int, window: int | None = None) -> Floats:
-    """P(class | x) before each instance is learned, (n, classes).
+    """Compute P(class | x) before each instance is learned, (n, classes).
 
     Parameters
     ----------
     x
         Attributes, (n, d).
     true_class
-        (n,).
+        Classes, (n,).
     classes
-        How many there are; one that was never seen has the prior of add-one smoothing and variance 1.
+        Number of classes; one without instances has the prior of add-one smoothing and variance 1.
     window
-        Instances that are remembered; None for all.
+        Number of instances that are remembered; None: all.
     """
     evidence = np.stack([_evidence(x, true_class == k, classes, window) for k in range(classes)], axis=1)
     evidence -= evidence.max(axis=1, keepdims=True)
@@ -122,14 +123,14 @@ def scores(x: Floats, true_class: NDArray[np.integer], classes: int, window: int
 def predictions(
     x: Floats, true_class: NDArray[np.integer], classes: int, window: int | None = None
 ) -> NDArray[np.int64]:
-    """Predicted classes, (n,); parameters as of `scores`."""
+    """Predict classes, (n,); parameters are those of `scores`."""
     return scores(x, true_class, classes, window).argmax(axis=1)
 
 
 def restarted(
     x: Floats, true_class: NDArray[np.integer], classes: int, starts: NDArray[np.integer]
 ) -> NDArray[np.int64]:
-    """Predicted classes, (n,), of a learner that forgets everything at some instances (0-based)."""
+    """Predict classes, (n,), with a learner that restarts at the instances `starts` (0-based)."""
     found = np.zeros(len(x), np.int64)
     edges = [0, *sorted({int(s) for s in starts if 0 < s < len(x)}), len(x)]
     for begin, end in pairwise(edges):
@@ -138,9 +139,9 @@ def restarted(
 
 
 def _evidence(x: Floats, member: NDArray[np.bool_], classes: int, window: int | None) -> Floats:
-    """Ln P(class)·P(x | class) as estimated from the instances before."""
+    """Compute ln P(class)·P(x | class), estimated from the instances before each, (n,)."""
     weights = member[:, None].astype(np.float64)
-    centre = x.mean(axis=0)  # cumulative squares keep their digits near 0
+    centre = x.mean(axis=0)  # centred, so that cumulative squares lose no digits
     shifted = x - centre
     count = _before(weights, window)
     total, squares = _before(shifted * weights, window), _before(shifted**2 * weights, window)
@@ -148,13 +149,13 @@ def _evidence(x: Floats, member: NDArray[np.bool_], classes: int, window: int | 
     n = np.maximum(count, 1.0)
     mean = total / n
     variance = np.where(count < 2, 1.0, np.maximum(squares / n - mean**2, LEAST_VARIANCE))
-    mean = np.where(count < 1, shifted, mean)  # of a class never seen nothing speaks against x
+    mean = np.where(count < 1, shifted, mean)  # a class without instances has density 1 at any x
     prior = np.log((count[:, 0] + 1.0) / (seen + classes))
     return prior - 0.5 * (np.log(variance) + (shifted - mean) ** 2 / variance).sum(axis=1)
 
 
 def _before(values: Floats, window: int | None) -> Floats:
-    """Sums over what came before each row, within the window."""
+    """Compute sums over the rows before each one, within the window."""
     sums = np.concatenate([np.zeros((1, values.shape[1])), np.cumsum(values, axis=0)])
     if window is None:
         return sums[:-1]
@@ -162,19 +163,19 @@ def _before(values: Floats, window: int | None) -> Floats:
     return sums[:-1] - sums[starts]
 
 
-# Naive Bayes that begins anew at every alarm, of a detector or of chance.
+# Naive Bayes that restarts at every alarm, of a detector or at random.
 
 
 LOOK_AHEAD = 4_000
-"""Instances computed at a time until an alarm comes; it changes nothing but the time it takes."""
+"""Number of instances computed at first until an alarm; it affects running time only."""
 
 
 def at_alarms(
     x: Floats, true_class: NDArray[np.integer], classes: int, spec: MonitorsSpec, detector: int
 ) -> tuple[NDArray[np.int64], list[int]]:
-    """Answers (n,) of a learner that forgets all when a detector on its losses alarms, and when that was.
+    """Predict with a learner that restarts when a detector on its losses alarms, as does the detector.
 
-    The detector begins anew too. Instances of alarms are 0-based: the first that the new learner sees.
+    Returns the predictions (n,), and the first instance (0-based) of each new learner.
     """
     answers, starts, begin = np.zeros(len(x), np.int64), [], 0
     while begin < len(x):
@@ -195,9 +196,10 @@ def at_alarms(
 
 
 def chance_alarms(rng: np.random.Generator, n: int, probability: float, warm_up: int = 30) -> list[int]:
-    """Instances (0-based) of random alarms, each at least `warm_up` instances after the one before.
+    """Draw the instances (0-based) of random alarms, at least `warm_up` instances apart.
 
-    Žliobaitė et al. 2015, §6.9: at every step with this probability, but not in a learner's first 30.
+    An alarm comes at every step with this probability, except in a learner's first 30 (Žliobaitė et al. 2015,
+    §6.9).
     """
     starts, at = [], 0
     if probability <= 0.0:

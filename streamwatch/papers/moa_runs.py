@@ -1,4 +1,4 @@
-"""Runs of MOA by Java, where a folder with MOA's jar files is given."""
+"""Running of MOA by Java, from a folder with MOA's jar files."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ from pathlib import Path
 
 
 class MoaError(RuntimeError):
-    """MOA cannot be run; the message has the reason."""
+    """MOA that cannot be run; the message has the reason."""
 
 
 def refuse_without(jars: Path) -> None:
-    """Refuse a folder that has no MOA.
+    """Check that a folder has MOA.
 
     Raises
     ------
@@ -31,7 +31,7 @@ def lines_of(jars: Path, program: Path, arguments: Sequence[str], given: bytes, 
     jars
         Folder with MOA's jar files.
     program
-        Source; Java compiles a single file by itself.
+        Source file, which Java compiles itself.
     arguments
         Arguments of the program.
     given
@@ -42,7 +42,7 @@ def lines_of(jars: Path, program: Path, arguments: Sequence[str], given: bytes, 
     Raises
     ------
     MoaError
-        If Java cannot be started, fails, or answers another number of lines.
+        If Java cannot be started, fails, or writes another number of lines.
     """
     command = ["java", "-cp", f"{jars}/*", str(program), *arguments]
     try:

@@ -1,4 +1,4 @@
-"""Errors of the testbed's optimal classifiers, and of one that stops learning (Cervantes et al., Table 3)."""
+"""Errors of the testbed's optimal classifiers, updated or never changed (Cervantes et al., Table 3)."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ OUTCOMES = 10_000
 
 
 def run(effort: Effort) -> Result:
-    """Evaluate the optimal classifier of every stream, and that of its first instance."""
+    """Evaluate the optimal classifier of every stream, and the one that is optimal at its first instance."""
     runs = effort.size(10, 3)
     rows, optimal, first = [], [], []
     shown = np.arange(499, OUTCOMES, 100)

@@ -25,7 +25,7 @@ from streamwatch.papers.streams.sources import drifts, sea
 from streamwatch.papers.watching import PAGE_HINKLEY, alarms_of, spec_of, watch_losses
 
 REMAINDERS = (1e-4, 1e-5, 1e-6, 1e-7, 1e-8, 0.0)
-"""1 − α."""
+"""Values of 1 − α in the paper's Table 2."""
 PRINTED = (
     ("1045 (1)", "654 (0)", "856 (1)"),
     ("1609", "2129", "1357"),
@@ -34,15 +34,15 @@ PRINTED = (
     ("2094", "2511", "2511"),
     ("2095", "2511", "1641"),
 )
-"""Table 2, by `REMAINDERS` and drift; false alarms in parentheses."""
+"""Delays in Table 2, by `REMAINDERS` and drift; false alarms in parentheses."""
 TOLERANCE, THRESHOLD = 1e-3, 2.5
 SETTLED = 5_000
-"""Outcomes at the start, when the learner still learns, whose alarms are left out."""
+"""Number of the first outcomes, at which the learner still improves; their alarms are ignored."""
 Form: TypeAlias = Literal["paper", "clipped"]
 
 
 def run(effort: Effort) -> Result:
-    """Measure how late each factor sees the three drifts of SEA, and its false alarms."""
+    """Measure the delays of each factor at the three drifts of SEA, and its false alarms."""
     runs = effort.runs("naive Bayes on SEA", 20, 4)
     losses = np.stack([_losses(effort, r) for r in runs])
     forms: tuple[tuple[Form, str], ...] = (
@@ -54,7 +54,7 @@ def run(effort: Effort) -> Result:
 
 
 def spec(remainder: float, form: Form) -> PageHinkleySpec:
-    """Detector of one row of the table."""
+    """Build the detector of one row of the table."""
     return PageHinkleySpec(
         tolerance=TOLERANCE,
         threshold=THRESHOLD,
@@ -109,7 +109,7 @@ def _table(effort: Effort, losses: NDArray[np.bool_], form: Form, words: str) ->
 
 
 def _waits(alarms: NDArray[np.int64]) -> list[float]:
-    """Outcomes from each drift to the first alarm after it, before the next; NaN if none came."""
+    """Compute outcomes from each drift to the first alarm before the next drift; NaN without one."""
     edges = (*drifts(), len(drifts()) * 15_000 + 15_000)
     found: list[float] = []
     for drift, end in pairwise(edges):
@@ -119,7 +119,7 @@ def _waits(alarms: NDArray[np.int64]) -> list[float]:
 
 
 def _figure(losses: NDArray[np.bool_]) -> Figure:
-    """The paper's Figure 8: the error, and the statistic beside its threshold."""
+    """Reproduce the paper's Figure 8: the error, and the statistic with its threshold."""
     watched = watch_losses(spec_of(page_hinkley=spec(0.0, "paper")), losses)
     trace = watched.traces[0]
     shown = np.arange(99, len(losses), 100)

@@ -1,4 +1,4 @@
-"""False alarms that raise accuracy where labels come in runs (Žliobaitė et al. 2015, §5.2 and §6.9)."""
+"""False alarms that raise the accuracy if labels come in runs (Žliobaitė et al. 2015, §5.2 and §6.9)."""
 
 from __future__ import annotations
 
@@ -30,11 +30,11 @@ LOWEST, LEADER, LATEST = TIES = (
     "the leader keeps ties",
     "the latest label wins ties",
 )
-"""Rules by which one of several most frequent classes is the majority."""
+"""Rules that choose the majority among several most frequent classes."""
 
 
 def run(effort: Effort) -> Result:
-    """Let learners begin anew at random, on streams with and without temporal dependence."""
+    """Measure learners that restart at random, on streams with and without temporal dependence."""
     recording = read_recording(effort.recording, answers=False)
     synthetic, panel = _synthetic(effort)
     tables = (synthetic, _majority(effort, recording))
@@ -48,7 +48,7 @@ def _synthetic(effort: Effort) -> tuple[Table, Panel]:
         rng = effort.rng("random alarms", r)
         drawn = sticky(StickySpec(repeat=0.97, apart=1.0), rng, n)
         truth = drawn.true_class
-        x = drawn.x + 2.0 * np.sin(2.0 * np.pi * np.arange(n)[:, None] / n)  # what it means moves: drift
+        x = drawn.x + 2.0 * np.sin(2.0 * np.pi * np.arange(n)[:, None] / n)  # a drift of the attribute
         order = rng.permutation(n)
         versions = {
             "as it is": (x, truth),
@@ -85,7 +85,7 @@ def _synthetic(effort: Effort) -> tuple[Table, Panel]:
 
 
 def _within_classes(rng: np.random.Generator, x: Floats, truth: NDArray[np.int64]) -> Floats:
-    """Attributes permuted among outcomes of one class."""
+    """Permute attributes among the outcomes of each class."""
     mixed = x.copy()
     for k in range(2):
         mixed[truth == k] = rng.permutation(x[truth == k])
@@ -141,14 +141,14 @@ def _majority(effort: Effort, recording: Recording) -> Table:
 
 
 def _majorities(truth: NDArray[np.int64], classes: int, starts: list[int], ties: str) -> NDArray[np.int64]:
-    """Most frequent label since the last start, by a rule of `TIES`; before any label, class 0."""
+    """Predict the most frequent label since the last restart, by a rule of `TIES`; 0 before any label."""
     restarts = set(starts)
     labels: list[int] = truth.tolist()
     answers = np.zeros(len(labels), np.int64)
     counts, leader = [0] * classes, 0
     for t in range(1, len(labels)):
         y = labels[t - 1]
-        if t in restarts:  # the label before an alarm was learned before it, and the new learner keeps it
+        if t in restarts:  # the new learner knows the label before the alarm
             counts, leader = [0] * classes, y
         counts[y] += 1
         most = counts[leader]

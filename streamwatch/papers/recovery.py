@@ -1,8 +1,8 @@
-"""Recovery analysis: how far learners fall at a drift, and how long they take to come back.
+"""Recovery analysis: how far the error of learners rises at a drift, and how long it takes to fall back.
 
-Brzezinski, Stefanowski, §1, and Cervantes et al., §2.4, after Shaker and Hüllermeier 2015. Of the faded
-error: depth is its highest value after the drift less the level before; recovery is the first outcome after
-that at which it is within its Hoeffding bound of the level before.
+Brzezinski, Stefanowski, §1, and Cervantes et al., §2.4, after Shaker and Hüllermeier 2015. The depth is the
+highest faded error after the drift minus the level before; recovery is the first outcome after that peak at
+which the faded error is within its Hoeffding bound of the level before.
 """
 
 from __future__ import annotations
@@ -41,18 +41,18 @@ OUTCOMES = 10_000
 
 @dataclass(frozen=True, slots=True)
 class Recovery:
-    """Fall and recovery at one drift."""
+    """Depth and recovery of one drift."""
 
     before: float
     """Error at the drift."""
     depth: float
-    """Highest error after it, less that before; 0 if it never rose."""
+    """Highest error after the drift minus that before; 0 if it never rose."""
     outcomes: float
-    """From the drift until the error is back; NaN if it did not come back."""
+    """Outcomes from the drift until the error is back; NaN if it did not come back."""
 
 
 def recovery(error: Floats, n_eff: Floats, drift: int, end: int | None = None) -> Recovery:
-    """Measure one drift.
+    """Measure the depth and recovery of one drift.
 
     Parameters
     ----------
@@ -61,7 +61,7 @@ def recovery(error: Floats, n_eff: Floats, drift: int, end: int | None = None) -
     drift
         Instance (0-based) at which the stream changes: the last outcome before it has index drift − 1.
     end
-        Instance up to which to look; all if absent.
+        Instance up to which the error is considered; by default all.
 
     Raises
     ------
@@ -111,7 +111,7 @@ _STREAMS = (
 
 
 def run(effort: Effort) -> Result:
-    """Measure falls and recoveries of naive Bayes learners on streams that change at one known outcome."""
+    """Measure depth and recovery of naive Bayes learners on streams with one known change."""
     runs = effort.size(20, 4)
     rows: list[tuple[Cell, ...]] = []
     panels: list[Panel] = []

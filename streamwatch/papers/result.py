@@ -17,16 +17,16 @@ Floats: TypeAlias = NDArray[np.float64]
 
 @dataclass(frozen=True, slots=True)
 class Measured:
-    """A number that an experiment found."""
+    """Number measured by an experiment."""
 
     value: float
-    """NaN where undefined."""
+    """Value; NaN if undefined."""
     error: float = 0.0
-    """Standard error over the runs; 0 for what does not depend on the seed, NaN of a single run."""
+    """Standard error over the runs; 0 if the value does not depend on the seed, NaN for a single run."""
     decimals: int = 4
 
     def text(self) -> str:
-        """Value and standard error for people."""
+        """Format value and standard error."""
         if isnan(self.value):
             return "–"
         value = f"{round(self.value, self.decimals) + 0.0:,.{self.decimals}f}"  # + 0: no −0
@@ -50,9 +50,9 @@ def over_runs(values: ArrayLike, decimals: int = 4) -> Measured:
 
 
 def share(count: int, of: int, decimals: int = 3) -> Measured:
-    """Share of `of` independent runs, with the standard error of its Agresti-Coull estimate.
+    """Compute count/of over independent runs, with the standard error of its Agresti-Coull estimate.
 
-    That estimate keeps an error where no run, or each of them, is counted.
+    This error is positive even if no run, or every run, is counted. NaN if `of` is 0.
     """
     if not of:
         return Measured(nan, 0.0, decimals)
@@ -62,7 +62,7 @@ def share(count: int, of: int, decimals: int = 3) -> Measured:
 
 @dataclass(frozen=True, slots=True)
 class Table:
-    """Numbers beside those of the paper."""
+    """Table of numbers, with those of the paper."""
 
     title: str
     headings: tuple[str, ...]
@@ -73,21 +73,21 @@ class Table:
 
 @dataclass(frozen=True, slots=True)
 class Line:
-    """A curve."""
+    """Curve or points of a panel."""
 
     label: str
     x: NDArray[np.floating[Any]]
     y: NDArray[np.floating[Any]]
     dashed: bool = False
     dots: bool = False
-    """Points without a line."""
+    """Whether points are drawn without a line."""
     names: tuple[str, ...] = ()
-    """Written beside the points, one each."""
+    """Label of each point; may be empty."""
 
 
 @dataclass(frozen=True, slots=True)
 class Panel:
-    """One pair of axes."""
+    """Pair of axes with lines."""
 
     title: str
     x_label: str
@@ -100,19 +100,19 @@ class Panel:
     logarithmic: bool = False
     """Whether x is drawn on a logarithmic scale."""
     logarithmic_y: bool = False
-    """Whether y is."""
+    """Whether y is drawn on a logarithmic scale."""
 
 
 @dataclass(frozen=True, slots=True)
 class Figure:
-    """Panels below each other."""
+    """Figure of panels below each other."""
 
     name: str
-    """Of its file, without ending."""
+    """Name of its file, without the suffix."""
     title: str
     panels: tuple[Panel, ...]
     beside: bool = False
-    """Panels beside each other, on one scale in both directions: what moves from one to the next is seen."""
+    """Whether panels are side by side with equal scales, so that positions can be compared."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,7 +123,7 @@ class Result:
     figures: tuple[Figure, ...] = ()
 
     def numbers(self) -> dict[str, Measured]:
-        """Look up every number by table, row and column."""
+        """Return every number by table, row and column."""
         return {
             f"{table.title} / {row[0] if isinstance(row[0], str) else i} / {heading}": cell
             for table in self.tables
@@ -134,7 +134,7 @@ class Result:
 
 
 def _unshown(_line: str) -> None:
-    """Show no progress."""
+    """Ignore progress."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -143,33 +143,33 @@ class Effort:
 
     seed: int = 1
     reduced: bool = False
-    """Whether it is to take seconds; every table is there, its numbers are less sure."""
+    """Whether to take seconds only, for the same tables with larger errors."""
     recording: Path | None = None
     """CSV of labels and predictions, for experiments that evaluate recorded classifiers."""
     progress: Callable[[str], None] = field(default=_unshown)
-    """Shows a line about what is being done."""
+    """Function that shows a line of progress."""
     moa: Path | None = None
-    """Folder with MOA's jar files, for experiments that set its detectors beside the daemon's."""
+    """Folder with MOA's jar files, for experiments that compare with MOA."""
     data: Path | None = None
     """Folder with data sets, for the benchmark of detectors."""
     seeds: int = 30
-    """Streams of each kind of that benchmark."""
+    """Number of streams of each kind in that benchmark."""
 
     def size(self, full: int, reduced: int) -> int:
-        """Number of runs, outcomes … to take."""
+        """Choose a number of runs or outcomes by `reduced`."""
         return reduced if self.reduced else full
 
     def rng(self, *names: str | int) -> np.random.Generator:
-        """Source of chance of one part of an experiment: other parts do not shift it."""
+        """Build the generator of one part of an experiment, independent of other parts."""
         return np.random.default_rng([self.seed, *(crc32(str(name).encode()) for name in names)])
 
     def runs(self, what: str, full: int, reduced: int) -> Sequence[int]:
-        """Numbers of the runs to make; each is printed as it begins."""
+        """Return the numbers of the runs; each is shown as progress when it is taken."""
         return _ShownRuns(self.size(full, reduced), what, self.progress)
 
 
 class _ShownRuns(Sequence[int]):
-    """Numbers from 0 on, each printed when it is taken."""
+    """Numbers from 0 on, each shown as progress when it is taken."""
 
     def __init__(self, count: int, what: str, progress: Callable[[str], None]) -> None:
         self._count, self._what, self._progress = count, what, progress
@@ -186,15 +186,15 @@ class _ShownRuns(Sequence[int]):
 
 @dataclass(frozen=True, slots=True)
 class Experiment:
-    """One experiment; `catalogue.KINDS` lists them all."""
+    """Experiment; `catalogue.KINDS` lists all."""
 
     name: str
-    """Of its command."""
+    """Name of its command."""
     title: str
     source: str
     """Paper and section."""
     finding: str
-    """Result in a sentence or two: its line on docs/papers.md."""
+    """Result in a sentence or two, for docs/papers.md."""
     run: Callable[[Effort], Result]
 
 
@@ -202,12 +202,12 @@ class Experiment:
 
 
 def text_of(cell: Cell) -> str:
-    """Cell for people."""
+    """Format a cell."""
     return cell if isinstance(cell, str) else cell.text()
 
 
 def markdown(table: Table) -> str:
-    """One table, its title bold above it and its notes below."""
+    """Format a table as Markdown, with its title in bold above and its notes below."""
     right = "".join("---:|" for _ in table.headings[1:])
     lines = [f"**{table.title}**", "", _row(table.headings), f"|---|{right}"]
     lines += [_row(tuple(map(text_of, row))) for row in table.rows]

@@ -1,4 +1,4 @@
-"""Validation schemes and tests of difference: false and missed rejections (Bifet et al. 2015, §3, §4)."""
+"""Validation schemes and tests of difference: how often tests reject (Bifet et al. 2015, §3, §4)."""
 
 from __future__ import annotations
 
@@ -24,12 +24,12 @@ from streamwatch.papers.result import (
     share,
 )
 
-# Two randomised classifiers of one algorithm under k folds: how often tests call them different.
+# Two randomised classifiers of one algorithm under k folds.
 #
-# Bifet et al. 2015, §4.1, in the small: each classifier is an ensemble of online logistic regressions, each
-# on a random half of the features, with online bagging; two classifiers differ in their seeds alone. Every
-# fold has a copy of each, with a seed of its own unless they share one, that trains as `streamwatch.folds`
-# defines. All runs are computed side by side.
+# A small version of Bifet et al. 2015, §4.1: each classifier is an ensemble of online logistic regressions,
+# each on a random half of the features, with online bagging; two classifiers differ in their seeds only. Each
+# fold has a copy of each, with a seed of its own unless they share features, which trains as
+# `streamwatch.folds` defines. All runs are computed together.
 
 
 Floats = NDArray[np.float64]
@@ -37,18 +37,21 @@ Stream = Callable[[np.random.Generator, int, int], tuple[Floats, NDArray[np.int6
 MEMBERS, RATE = 8, 0.1
 ALPHA = 0.05
 TESTS_OF_FOLDS = ("McNemar", "sign", "sign, 8 of 10", "Wilcoxon")
-"""The paper takes 8 of 10 for the critical value of the sign test at .05; two-sided, that is p = .109."""
+"""Tests over folds, in the order of `rejections`.
+
+The paper takes 8 of 10 for the critical value of the sign test at .05; two-sided, that is p = .109.
+"""
 
 
 class Evaluated(NamedTuple):
-    """Hits of both classifiers, shape (n, runs, 2, folds), and who tests which id, (n, folds)."""
+    """Hits of both classifiers, (n, runs, 2, folds), and which folds test each id, (n, folds)."""
 
     hits: NDArray[np.bool_]
     tests: NDArray[np.bool_]
 
 
 def sea(rng: np.random.Generator, runs: int, n: int) -> tuple[Floats, NDArray[np.int64]]:
-    """SEA: the sum of two of three features against a threshold that changes, a tenth of the labels wrong."""
+    """Draw SEA: the sum of two of three features above a changing threshold, with 10 % wrong labels."""
     x = rng.random((n, runs, 3)) * 10
     threshold = np.repeat([8.0, 9.0, 7.0, 9.5], -(-n // 4))[:n, None]
     y = (x[..., 0] + x[..., 1] <= threshold) ^ (rng.random((n, runs)) < 0.1)
@@ -56,7 +59,7 @@ def sea(rng: np.random.Generator, runs: int, n: int) -> tuple[Floats, NDArray[np
 
 
 def hyperplane(rng: np.random.Generator, runs: int, n: int) -> tuple[Floats, NDArray[np.int64]]:
-    """Rotating hyperplane in ten dimensions, a twentieth of the labels wrong."""
+    """Draw a rotating hyperplane in ten dimensions, with 5 % wrong labels."""
     x = rng.random((n, runs, 10)) * 2 - 1
     weights = (
         rng.random((runs, 10)) - 0.5 + np.linspace(0, 1, n)[:, None, None] * (rng.random((runs, 10)) - 0.5)
@@ -66,7 +69,7 @@ def hyperplane(rng: np.random.Generator, runs: int, n: int) -> tuple[Floats, NDA
 
 
 def radial(rng: np.random.Generator, runs: int, n: int) -> tuple[Floats, NDArray[np.int64]]:
-    """Random centroids in ten dimensions, each of one class."""
+    """Draw from random centroids in ten dimensions, each of one class."""
     centres = rng.random((runs, 12, 10)) * 2 - 1
     chosen = rng.integers(12, size=(n, runs))
     x = centres[np.arange(runs)[None, :], chosen] + rng.normal(0, 0.3, (n, runs, 10))
@@ -77,7 +80,7 @@ STREAMS: dict[str, Stream] = {"SEA": sea, "hyperplane": hyperplane, "random RBF"
 
 
 def who(scheme: Scheme, n: int) -> tuple[NDArray[np.bool_], NDArray[np.int64]]:
-    """Roles by id and fold: who tests, (n, folds), and how often who trains, (n, folds)."""
+    """Return whether each fold tests each id, (n, folds), and how often it trains on it, (n, folds)."""
     found = [[roles(str(i), fold, scheme) for fold in range(scheme.folds)] for i in range(n)]
     return (
         np.array([[role.tests for role in row] for row in found]),
@@ -88,9 +91,9 @@ def who(scheme: Scheme, n: int) -> tuple[NDArray[np.bool_], NDArray[np.int64]]:
 def evaluate(
     stream: Stream, scheme: Scheme, runs: int, n: int, seed: int, *, shared: bool = False
 ) -> Evaluated:
-    """Feed runs of a stream to two classifiers in every fold: each predicts first, then trains.
+    """Evaluate two classifiers in every fold on runs of a stream: each predicts first, then trains.
 
-    `shared`: all copies of a classifier look at the same features.
+    `shared`: whether all copies of a classifier use the same features.
     """
     rng = np.random.default_rng(seed)
     x, y = stream(rng, runs, n)
@@ -112,7 +115,7 @@ def evaluate(
 
 
 def noisy(evaluated: Evaluated, share: float, seed: int) -> Evaluated:
-    """The second classifier's predictions with so many replaced by the other class."""
+    """Replace a share of the second classifier's predictions by the other class."""
     rng = np.random.default_rng(seed)
     hits = evaluated.hits.copy()
     hits[:, :, 1] ^= rng.random(hits[:, :, 1].shape) < share
@@ -120,7 +123,7 @@ def noisy(evaluated: Evaluated, share: float, seed: int) -> Evaluated:
 
 
 class Spread(NamedTuple):
-    """Numbers that tests of difference go by, each of shape (runs,)."""
+    """Differences of two classifiers on which the tests depend, each of shape (runs,)."""
 
     lead: Floats
     """Accuracy of the first classifier minus that of the second, mean over folds."""
@@ -129,11 +132,11 @@ class Spread(NamedTuple):
     one_fold: Floats
     """Share of folds in which McNemar's test on the pairs of that fold alone rejects at .05."""
     all_folds: Floats
-    """1 where McNemar's test on the pairs of all folds together rejects at .05, otherwise 0."""
+    """1 if McNemar's test on the pairs of all folds together rejects at .05, else 0."""
 
 
 def spread(evaluated: Evaluated) -> Spread:
-    """Measure how far two classifiers are apart in each run, and how much that differs between folds."""
+    """Measure the difference of two classifiers in each run, and its deviation between folds."""
     hits, tests = evaluated
     accuracies = (hits & tests[:, None, None, :]).sum(axis=0) / tests.sum(axis=0)
     leads = accuracies[:, 0] - accuracies[:, 1]
@@ -144,7 +147,7 @@ def spread(evaluated: Evaluated) -> Spread:
 
 
 def _discordant(evaluated: Evaluated) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Pairs on which only the second, and only the first classifier is right, by (run, fold)."""
+    """Count the pairs on which only the second, and only the first classifier is right, (runs, folds)."""
     hits, tests = evaluated
     first, second, tested = hits[:, :, 0], hits[:, :, 1], tests[:, None, :]
     return (~first & second & tested).sum(axis=0), (first & ~second & tested).sum(axis=0)
@@ -155,7 +158,7 @@ def _mcnemar_rejects(n01: NDArray[np.int64], n10: NDArray[np.int64]) -> NDArray[
 
 
 def rejections(evaluated: Evaluated) -> Floats:
-    """Share of runs in which each of `TESTS` calls the two classifiers different at .05.
+    """Compute the share of runs in which each of `TESTS_OF_FOLDS` rejects at .05, (4,).
 
     McNemar's test counts the pairs of all folds.
     """
@@ -179,11 +182,11 @@ SCHEMES: tuple[tuple[str, Validation], ...] = (
 )
 NOISE = (0.0, 0.05, 0.10)
 LOOKS = 8
-"""Of the figure."""
+"""Number of points of each curve in the figure."""
 TESTS = {"McNemar": 0, "sign": 1, "Wilcoxon": 3}
-"""By index in `fold_runs.TESTS`."""
+"""Tests in the tables, with their index in `TESTS_OF_FOLDS`."""
 APART = ("accuracy lost", "its sd over folds", "McNemar on one fold", "McNemar on all folds")
-"""Columns on the difference of two classifiers."""
+"""Columns of the table on the difference of two classifiers, as in `Spread`."""
 PRINTED: dict[tuple[str, bool], tuple[str, ...]] = {
     ("McNemar", False): (".71", ".52", ".66", ".86", ".80", ".73", ".88", ".84", ".75"),
     ("McNemar", True): (".77", ".80", ".42", ".88", ".94", ".56", ".90", ".95", ".58"),
@@ -192,11 +195,11 @@ PRINTED: dict[tuple[str, bool], tuple[str, ...]] = {
     ("Wilcoxon", False): (".11", ".11", ".14", ".79", ".84", ".51", ".83", ".90", ".55"),
     ("Wilcoxon", True): (".11", ".10", ".19", ".80", ".84", ".54", ".83", ".91", ".59"),
 }
-"""Table 2, by test and whether prequential: schemes without change, with noise .05, with .10."""
+"""Table 2 by test and whether prequential: `SCHEMES` without noise, with noise .05, with .10."""
 
 
 def run(effort: Effort) -> Result:
-    """Count how often each test calls two classifiers different, where they are equal and where not."""
+    """Count how often each test calls two classifiers different, if they are equal and if they are not."""
     runs, outcomes = effort.size(40, 8), effort.size(2_000, 400)
     looks = np.linspace(outcomes / LOOKS, outcomes, LOOKS).astype(np.int64)
     growing = np.zeros((len(TESTS), len(NOISE), LOOKS))
@@ -228,10 +231,10 @@ def _rejected(
     growing: NDArray[np.float64],
     apart: NDArray[np.float64],
 ) -> dict[tuple[str, bool, int, int], int]:
-    """Rejections by test, whether prequential, scheme and noise, over all runs of all streams.
+    """Count rejections by test, whether prequential, scheme and noise, over all runs of all streams.
 
-    To `growing`, (tests, noise, looks), the shares are added that prequential cross-validation has by then;
-    to `apart`, (schemes, noise, streams, `APART`, runs), is written what prequential tests have to go by.
+    Adds the shares of prequential cross-validation at each look to `growing`, (tests, noise, looks), and
+    writes the `Spread` of prequential runs to `apart`, (schemes, noise, streams, `APART`, runs).
     """
     outcomes = int(looks[-1])
     found: dict[tuple[str, bool, int, int], int] = {}
@@ -241,7 +244,7 @@ def _rejected(
             seed = int(effort.rng("validation", validation, name).integers(2**31))
             evaluated = evaluate(stream, Scheme(validation, FOLDS), runs, outcomes, seed)
             tests, _ = who(Scheme(validation, FOLDS, prequential=False), outcomes)
-            # Folds train alike under both forms; they differ in who tests.
+            # Both forms train alike; they differ in which folds test.
             for prequential, seen in ((True, evaluated), (False, Evaluated(evaluated.hits, tests))):
                 for level, noise in enumerate(NOISE):
                     differing = noisy(seen, noise, seed)
@@ -257,7 +260,7 @@ def _rejected(
 
 
 def _by_then(evaluated: Evaluated, looks: NDArray[np.int64]) -> NDArray[np.float64]:
-    """Share of runs in which each test rejects after so many outcomes, (tests, looks)."""
+    """Compute the share of runs in which each test rejects after each number of outcomes, (tests, looks)."""
     found = [rejections(Evaluated(evaluated.hits[:n], evaluated.tests[:n])) for n in looks]
     return np.array(found).T[list(TESTS.values())]
 
@@ -292,7 +295,7 @@ def _table(
 
 
 def _over_streams(values: NDArray[np.float64]) -> Measured:
-    """Mean over streams of their means over runs, and its standard error, of values (streams, runs)."""
+    """Compute the mean of values (streams, runs), with a standard error from the runs of each stream."""
     errors = values.std(axis=1, ddof=1) / np.sqrt(values.shape[1])
     return Measured(float(values.mean()), float(np.hypot.reduce(errors)) / len(values), 3)
 
@@ -322,7 +325,7 @@ def _apart(apart: NDArray[np.float64], outcomes: int) -> Table:
 
 
 def _example() -> Table:
-    """The worked example of the paper's Table 1."""
+    """Reproduce the worked example of the paper's Table 1."""
     first = np.array([77.98, 72.26, 76.95, 77.94, 72.23, 76.90, 77.93, 72.37, 76.93, 77.97])
     second = np.array([77.91, 72.27, 76.97, 76.57, 71.63, 75.48, 75.75, 71.33, 74.54, 77.94])
     signs, ranks = sign_test(first, second), wilcoxon_test(first, second)

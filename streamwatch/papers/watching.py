@@ -1,4 +1,4 @@
-"""The daemon's estimators over many runs side by side, looked at after every outcome."""
+"""Evaluation of many runs by the daemon's estimators, with their values after every outcome."""
 
 from __future__ import annotations
 
@@ -37,9 +37,9 @@ def spec_of(
     page_hinkley: PageHinkleySpec | None = None,
     weighting: DriftWeightedSpec | None = None,
 ) -> MonitorsSpec:
-    """Estimators as a daemon without settings has them, with other parameters, and detectors as published.
+    """Build a daemon's default specification with these parameters, and with detectors as published.
 
-    Equal numbers of each kind share one compiled loop, so no experiment compiles its own.
+    All results share one compiled loop, so no experiment compiles its own.
     """
     return replace(
         MonitorsSpec(),
@@ -59,9 +59,9 @@ def spec_of(
 
 
 WITH_DDM = replace(spec_of(), detectors=(*spec_of().detectors, DdmSpec()))
-"""Specification with DDM beside the other detectors: one more compiled loop, where experiments need DDM."""
+"""Specification with DDM as a third detector, which needs a second compiled loop."""
 DDM = 2
-"""Its index among the detectors."""
+"""Index of DDM among the detectors of `WITH_DDM`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,12 +92,12 @@ class Watched:
 
 
 def watch(spec: MonitorsSpec, true_class: NDArray[np.integer], predicted: NDArray[np.integer]) -> Watched:
-    """Evaluate runs, each as a model of its own, and keep the values of its estimators after each outcome.
+    """Evaluate runs, each as a separate model, and return the values of its estimators after each outcome.
 
     Parameters
     ----------
     spec
-        As `spec_of` gives it, or with other estimators, which are then compiled.
+        Result of `spec_of`; any other specification is compiled first.
     true_class, predicted
         Classes 0, 1, …, shape (runs, n) or (n,) for one run.
     """
@@ -113,7 +113,7 @@ def watch(spec: MonitorsSpec, true_class: NDArray[np.integer], predicted: NDArra
 
 
 def watch_losses(spec: MonitorsSpec, losses: NDArray[np.integer] | NDArray[np.bool_]) -> Watched:
-    """Evaluate runs of 0-1 losses, shape (runs, n) or (n,), where the classes do not matter."""
+    """Evaluate runs of 0-1 losses, shape (runs, n) or (n,), as `watch` does, with arbitrary classes."""
     wrong = np.atleast_2d(losses).astype(np.int32)
     return watch(spec, np.zeros_like(wrong), wrong)
 
@@ -121,7 +121,7 @@ def watch_losses(spec: MonitorsSpec, losses: NDArray[np.integer] | NDArray[np.bo
 def totals_of(
     true_class: NDArray[np.integer], answers: NDArray[np.integer], scores: Floats | None = None
 ) -> Totals:
-    """Agreement totals, without forgetting, of one classifier; scores are P(class | x), (n, classes)."""
+    """Compute the agreement totals without forgetting; `scores` are P(class | x), (n, classes)."""
     table = ModelTable(spec_of())
     rows = np.full(len(true_class), table.add_model(), np.int32)
     columns = (rows, true_class.astype(np.int32), answers.astype(np.int32))
@@ -135,13 +135,13 @@ def totals_of(
 
 
 def accuracy_of(true_class: NDArray[np.integer], answers: NDArray[np.integer]) -> float:
-    """Prequential accuracy without forgetting at the end of one run."""
+    """Compute the prequential accuracy without forgetting at the end of one run."""
     totals = totals_of(true_class, answers)
     return float((totals.hits / totals.n)[0])
 
 
 def alarms_of(spec: MonitorsSpec, losses: NDArray[np.bool_]) -> list[list[int]]:
-    """Outcomes (1-based) at which each detector alarmed on 0-1 losses, shape (n,)."""
+    """Return the outcomes (1-based) at which each detector alarms on 0-1 losses, shape (n,)."""
     table = ModelTable(replace(spec, max_models=1))
     wrong = losses.astype(np.int32)
     rows = np.full(len(wrong), table.add_model(), np.int32)

@@ -1,4 +1,4 @@
-"""Ranking learners by drift-weighted accuracy (Brzezinski, Stefanowski), by several signals of drift."""
+"""Ranking of learners by drift-weighted accuracy with several drift signals (Brzezinski, Stefanowski)."""
 
 from __future__ import annotations
 
@@ -33,9 +33,9 @@ LEARNERS: tuple[tuple[str, int | None], ...] = (
     ("slow, remembers 500", 500),
     ("remembers all", None),
 )
-"""Naive Bayes with memories in outcomes: quick is the paper's DWM, slow its online bagging."""
+"""Naive Bayes learners with their memory in outcomes: quick for the paper's DWM, slow for online bagging."""
 REFERENCE = 1_000
-"""Memory of the learner on whose losses shared detectors run; it is not ranked itself."""
+"""Memory, in outcomes, of the learner on whose losses shared detectors run; it is not ranked."""
 CRITERIA = (
     "accuracy",
     "weighted, own drifts",
@@ -47,12 +47,12 @@ CRITERIA = (
 
 @dataclass(frozen=True, slots=True)
 class _Ran:
-    """One run."""
+    """Results of one run."""
 
     by: Floats
-    """Learners by criteria."""
+    """Value of each criterion, (learners, criteria)."""
     drifts: tuple[int, int]
-    """Declared by the shared ADWIN, upwards, and by the shared DDM."""
+    """Number of drifts declared by the shared ADWIN, and by the shared DDM."""
     curves: Floats
     """Error over the last 1,000 outcomes, (learners, n)."""
 
@@ -100,10 +100,10 @@ def run(effort: Effort) -> Result:
 
 
 def weights(n: int, drifts: list[int], w_avg: float = W_AVG) -> Floats:
-    """Weight of each of n outcomes, given after which outcomes (1-based) drifts were declared.
+    """Compute the weight of each of n outcomes, given the outcomes (1-based) at which drifts are declared.
 
-    w(t) = max(1 + (w_avg − 1)·ln(d/(t + 1)), 1) for the t-th outcome after the m-th drift, declared
-    at T: d = T/m.
+    w(t) = max(1 + (w_avg − 1)·ln(d/(t + 1)), 1) for the t-th outcome after the m-th drift, declared at T,
+    with d = T/m; 1 before the first drift.
     """
     found = np.ones(n)
     edges = [*drifts, n]
@@ -138,7 +138,7 @@ def _run(effort: Effort, r: int, per_concept: int) -> _Ran:
 def _by_reference(
     truth: NDArray[np.int64], answers: list[NDArray[np.int64]], reference: NDArray[np.int64]
 ) -> tuple[Floats, int]:
-    """Drift-weighted accuracy by the drifts of a reference, as the daemon does it; how many there were."""
+    """Compute the daemon's drift-weighted accuracy by the drifts of a reference, and the number of drifts."""
     spec = spec_of(weighting=DriftWeightedSpec(w_avg=W_AVG, drift_signal="reference", reference="reference"))
     table = ModelTable(replace(spec, max_models=1 + len(answers)))
     rows = [table.add_model() for _ in range(1 + len(answers))]

@@ -1,4 +1,4 @@
-"""Fading factors, windows and ADWIN where the true error is known (Gama et al. 2009; Bifet et al. 2015)."""
+"""Fading factors, windows and ADWIN for a known true error (Gama et al. 2009; Bifet et al. 2015)."""
 
 from __future__ import annotations
 
@@ -32,39 +32,39 @@ from streamwatch.papers.watching import (
 
 OUTCOMES = 20_000
 SIZES = (100, 1_000, 10_000)
-"""Windows of Bifet et al. 2015, Figure 3."""
+"""Window sizes of Bifet et al. 2015, Figure 3."""
 HOLDOUT = 500
-"""Size of an independent test set at every look."""
+"""Size of the independent test set at every evaluation."""
 LOOK = 100
 
 
 def factor(size: int) -> float:
-    """Fading factor with the effective sample size of a window: (1 + α)/(1 − α) = size."""
+    """Compute the fading factor with the effective sample size of a window: (1 + α)/(1 − α) = size."""
     return (size - 1.0) / (size + 1.0)
 
 
 def still(t: Floats) -> Floats:
-    """An error that stays."""
+    """Constant error."""
     return np.full(len(t), 0.2)
 
 
 def step(t: Floats) -> Floats:
-    """An error that rises once."""
+    """Error that rises once."""
     return np.where(t < OUTCOMES / 2, 0.1, 0.3)
 
 
 def steps(t: Floats) -> Floats:
-    """An error that changes every 2,000 outcomes."""
+    """Error that steps up or down every 2,000 outcomes."""
     return np.where((t // 2_000) % 2 == 0, 0.1, 0.3)
 
 
 def ramp(t: Floats) -> Floats:
-    """An error that rises steadily."""
+    """Error that rises linearly."""
     return 0.1 + 0.3 * t / OUTCOMES
 
 
 def wave(t: Floats) -> Floats:
-    """An error that goes up and down every 5,000 outcomes."""
+    """Error that follows a sine of 5,000 outcomes."""
     return 0.25 + 0.15 * np.sin(2.0 * np.pi * t / 5_000.0)
 
 
@@ -78,7 +78,7 @@ SHAPES: tuple[tuple[str, Callable[[Floats], Floats]], ...] = (
 
 
 def run(effort: Effort) -> Result:
-    """Measure how far each estimate is from the true error of the moment."""
+    """Measure the distance of each estimate from the present true error."""
     recording = None if effort.recording is None else read_recording(effort.recording)
     t = np.arange(OUTCOMES, dtype=np.float64)
     runs = effort.size(20, 3)
@@ -122,7 +122,7 @@ def run(effort: Effort) -> Result:
 
 
 def _recorded(recording: Recording, effort: Effort) -> tuple[Table, Panel]:
-    """Windows beside ADWIN's on a recording, where nobody knows the true accuracy."""
+    """Compare windows with ADWIN on a recording, whose true accuracy is unknown."""
     name = recording.tree
     effort.progress(f"windows and ADWIN on {name}")
     outcomes = len(recording.true_class)
@@ -162,7 +162,7 @@ def _errors(watched: dict[int, Watched], shown: np.ndarray) -> list[Floats]:
 
 
 def _equal_memory(effort: Effort) -> Table:
-    """Windows beside factors of the same effective sample size: noise, and delay after a step."""
+    """Compare windows with factors of the same effective sample size: noise, and delay after a step."""
     t = np.arange(OUTCOMES, dtype=np.float64)
     runs = effort.runs("windows beside factors of equal memory", 40, 5)
     losses = np.stack([effort.rng("equal memory", r).random(OUTCOMES) < step(t) for r in runs])
@@ -174,7 +174,7 @@ def _equal_memory(effort: Effort) -> Table:
             (f"fading {factor(size):.5g}", FADING, 2),
         ):
             error = watched.error(mechanism)
-            # Looks so far apart that they hardly share outcomes.
+            # Values so far apart that they hardly share outcomes.
             noise = (error[:, OUTCOMES // 2 - 1 : size : -2 * size] - 0.1).ravel()
             mean = error.mean(axis=0)[OUTCOMES // 2 :]
             half = float(np.argmax(mean > 0.2)) + 1.0
@@ -199,7 +199,7 @@ def _equal_memory(effort: Effort) -> Table:
 
 
 def _half_error(error: Floats, mechanism: int, size: int) -> float:
-    """Standard error of the halfway point: that of the mean curve there, by its slope."""
+    """Compute the standard error of the halfway point: that of the mean curve there, over its slope."""
     slope = 0.2 / size if mechanism == SLIDING else 0.2 * (1.0 - factor(size)) / 2.0
     return float(np.sqrt(0.2 * 0.8 / size / len(error)) / slope)
 

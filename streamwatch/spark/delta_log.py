@@ -1,10 +1,10 @@
-"""State of one bucket as Spark keeps it: a log of changes, begun anew with the whole now and then.
+"""State of one bucket in Spark: a log of changes, which is replaced by the whole state from time to time.
 
-A bucket is an object of megabytes that changes by kilobytes a batch. Written whole with each batch it would
-cost its size each time; so a batch adds one entry, and the object itself stays in a process between batches:
-that of the worker (`KeptObjects`) or one of its own (`holders`). An entry names itself by a random token.
-What is kept is used only if its token is that of the last entry: what took part in a failed attempt, or was
-overtaken in another process, has another token, and the log is read.
+A bucket is an object of megabytes that changes by kilobytes per batch. Instead of writing all of it, each
+batch adds one entry to the log, and the object stays in a process between batches: in the worker
+(`KeptObjects`) or in a process of its own (`holders`). Each entry has a random token.
+A kept object is used only if its token is that of the log's last entry. An object of a failed attempt, or one
+that was overtaken in another process, has another token; then the object is rebuilt from the log.
 """
 
 from __future__ import annotations
@@ -18,16 +18,21 @@ from typing import Final, Protocol
 from streamwatch.core.buckets.contract import Bucket
 
 HEAD_SCHEMA: Final = "entry long, token binary, first long, base_bytes long, delta_bytes long"
-"""Schema of the value state: number and token of the last entry, number of the first entry of the base, bytes
-of the base and of the deltas since."""
+"""Schema of the value state.
+
+Number and token of the last entry, number of the entry with the base (1 if there is none), and bytes of the
+base and of the deltas since.
+"""
 KEY_SCHEMA: Final = "entry long, part int"
 VALUE_SCHEMA: Final = "token binary, ends boolean, body binary"
-"""Schema of the map state: part of an entry; `ends` is set in the last part of a delta; a base has several
-deltas."""
+"""Schema of the values of the map state, each a part of an entry.
+
+`ends` is true in the last part of a delta. An entry has one delta, or the several ones of a base.
+"""
 PART_BYTES: Final = 2_000_000
-"""Bytes of one value: each crosses a socket and stands in memory several times."""
+"""Most bytes of one value, as each is sent through a socket and copied in memory several times."""
 LEAST_REBASE_BYTES: Final = 4_000_000
-"""Bytes of deltas up to which no new base is written, however small the base."""
+"""Least bytes of deltas from which a new base is written."""
 
 
 class Head(Protocol):
@@ -38,7 +43,7 @@ class Head(Protocol):
         ...
 
     def get(self) -> tuple[int, bytes, int, int, int] | None:
-        """The value."""
+        """Return the value; None without one."""
         ...
 
     def update(self, newValue: tuple[int, bytes, int, int, int]) -> None:  # noqa: N803 - Spark's name
@@ -50,7 +55,7 @@ class Entries(Protocol):
     """A map state of `KEY_SCHEMA` and `VALUE_SCHEMA`."""
 
     def getValue(self, key: tuple[int, int]) -> tuple[bytes, bool, bytes] | None:  # noqa: N802
-        """The value of a key, or None."""
+        """Return the value of a key; None without one."""
         ...
 
     def updateValue(self, key: tuple[int, int], value: tuple[bytes, bool, bytes]) -> None:  # noqa: N802
@@ -62,7 +67,7 @@ class Entries(Protocol):
         ...
 
     def removeKey(self, key: tuple[int, int]) -> None:  # noqa: N802
-        """Drop a value."""
+        """Remove the value of a key."""
         ...
 
 
@@ -77,16 +82,16 @@ class CachedObject:
 
 @dataclass(frozen=True, slots=True)
 class KeptObjects:
-    """Objects of this worker process by stage and bucket, handed out once: a failed batch keeps none."""
+    """Objects of this worker process by stage and bucket; a batch takes one and puts it back at its end."""
 
     objects: dict[tuple[str, int], CachedObject]
 
     def take(self, stage: str, bucket: int) -> CachedObject | None:
-        """Hand over the object of a bucket."""
+        """Remove and return the object of a bucket; None without one."""
         return self.objects.pop((stage, bucket), None)
 
     def put(self, stage: str, bucket: int, kept: CachedObject) -> None:
-        """Keep it for the next batch."""
+        """Keep the object of a bucket for the next batch."""
         self.objects[stage, bucket] = kept
 
     @contextmanager
@@ -114,14 +119,14 @@ class KeptSlot:
 
 
 class DeltaLog:
-    """The log of the bucket at hand.
+    """Log of one bucket.
 
     Parameters
     ----------
     head, entries
-        States of Spark, of the schemas above.
+        Spark's value state and map state, with the schemas above.
     rebase_bytes
-        Bytes of deltas up to which no new base is written; beyond it, once they are more than the base.
+        Least bytes of deltas from which a new base is written, if they are also more than the base.
     """
 
     def __init__(self, head: Head, entries: Entries, rebase_bytes: int = LEAST_REBASE_BYTES) -> None:
@@ -130,7 +135,7 @@ class DeltaLog:
         self._rebase_bytes = rebase_bytes
 
     def load(self, kept: CachedObject | None, new: Callable[[], Bucket]) -> CachedObject:
-        """The object after the last entry: the one kept, brought up to it, or built from the log."""
+        """Return the object after the last entry: the kept one, updated from the log, or a rebuilt one."""
         last, token, first, _, _ = self._read_head()
         if kept is not None and (kept.entry, kept.token) == (last, token):
             return kept
@@ -146,7 +151,7 @@ class DeltaLog:
         return kept
 
     def append(self, kept: CachedObject, delta: bytes) -> None:
-        """Write what a batch changed, or everything where the log has outgrown its base."""
+        """Add the delta of a batch to the log, or a new base if the deltas have outgrown the last one."""
         last, _, first, base_bytes, delta_bytes = self._read_head()
         entry, token = last + 1, secrets.token_bytes(8)
         delta_bytes += len(delta)
@@ -205,4 +210,4 @@ _MOST_PARTS: Final = 1 << 31
 
 
 class LogDamagedError(Exception):
-    """A bucket's log is not what was written."""
+    """Log of a bucket that does not have the form in which it is written."""

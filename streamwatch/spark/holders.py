@@ -1,15 +1,16 @@
 """Processes that hold the objects of buckets, for all workers of an executor.
 
-Spark gives a task to any worker process. Were a bucket's object in the worker, each would have one, and take
-in again what others fed theirs. So a bucket has a holder, a process that workers call.
+Spark gives a task to any worker process. If workers held the objects, each worker would have one of every
+bucket, and would have to repeat the feeds of the others. So each bucket has a holder, a process that workers
+call.
 
     parent of workers ─ fork ─→ host of holders ─ fork ─→ holder of ids/0, of ids/1 …
           │ fork                   ↑ one end of a pair of sockets       ↑ is handed it
           └──→ worker ─────────────┘                                    │
                   └─ the other end ─────────────────────────────────────┘
 
-There is no address that others could call, and nothing to clear away: once parent and workers are gone, the
-host reads the end of its socket, then the holders of theirs.
+The sockets have no address that other processes could connect to, and leave nothing to clean up: once the
+parent and the workers are gone, the host reads the end of its socket and exits, and then the holders do.
 """
 
 from __future__ import annotations
@@ -34,7 +35,7 @@ from streamwatch.core.buckets.contract import Bucket, FeedResult
 from streamwatch.spark.delta_log import CachedObject
 
 MOST_HOLDERS: Final = 32
-"""Processes of an executor; with more buckets than that a holder has several, which wait for each other."""
+"""Most holders of an executor; with more buckets, a holder has several, which it serves in turn."""
 _KEY_BYTES: Final = 200
 
 Key = tuple[str, int]
@@ -58,9 +59,9 @@ class Host:
     Parameters
     ----------
     door
-        End at which workers ask.
+        End of the socket pair on which workers' requests arrive.
     most
-        Holders at most.
+        Most holders.
     """
 
     door: socket.socket
@@ -68,7 +69,7 @@ class Host:
     holders: list[_Holder] = field(default_factory=list[_Holder])
 
     def serve(self) -> None:
-        """Connect workers to holders until none is left that could ask."""
+        """Connect workers to holders until all workers and their parent have exited."""
         while True:
             message, sockets, _, _ = socket.recv_fds(self.door, _KEY_BYTES, 1)
             if not message:
@@ -92,7 +93,7 @@ class Host:
     def _handed(self, holder: _Holder, message: bytes, sockets: Sequence[int]) -> bool:
         try:
             socket.send_fds(holder.line, [message], sockets)
-        except (BrokenPipeError, ConnectionResetError):  # it was killed: another begins with nothing
+        except (BrokenPipeError, ConnectionResetError):  # it was killed: another begins without state
             holder.line.close()
             self.holders.remove(holder)
             return False
@@ -111,7 +112,7 @@ class Host:
 
 
 def hold(line: socket.socket) -> None:
-    """Serve workers one after the other until the host is gone."""
+    """Serve workers one after the other until the host has exited."""
     objects: dict[Key, CachedObject] = {}
     while True:
         message, sockets, _, _ = socket.recv_fds(line, _KEY_BYTES, 1)
@@ -122,7 +123,7 @@ def hold(line: socket.socket) -> None:
 
 
 def _serve(worker: Connection, key: Key, objects: dict[Key, CachedObject]) -> None:
-    """Do what a worker asks of one bucket; it is kept only if the worker asks for that at the end."""
+    """Execute a worker's requests on one bucket; the object is kept only if the last request is `keep`."""
     kept = objects.pop(key, None)
     worker.send(None if kept is None else (kept.entry, kept.token))
     bucket: Any = None if kept is None else kept.bucket
@@ -134,12 +135,12 @@ def _serve(worker: Connection, key: Key, objects: dict[Key, CachedObject]) -> No
                 objects[key] = CachedObject(bucket, *arguments)
                 answer = None
             elif name == "new":
-                bucket = None  # before another replaces it
+                bucket = None  # free it before another is made
                 bucket = cloudpickle.loads(arguments[0])()
                 answer = None
             else:
                 answer = getattr(bucket, name)(*arguments)
-        except Exception:  # noqa: BLE001  # whatever it is, the worker raises it
+        except Exception:  # noqa: BLE001  # the worker raises it as HolderError
             worker.send((False, traceback.format_exc()))
             return
         worker.send((True, answer))
@@ -147,7 +148,7 @@ def _serve(worker: Connection, key: Key, objects: dict[Key, CachedObject]) -> No
 
 @dataclass(frozen=True, slots=True)
 class HeldBucket:
-    """A bucket in its holder: a `Bucket` that asks it."""
+    """Proxy of a bucket in its holder; implements `Bucket`."""
 
     holder: Connection
 
@@ -164,7 +165,7 @@ class HeldBucket:
         return self.ask("base")
 
     def ask(self, name: str, *arguments: object) -> Any:
-        """Let the holder do something; raises HolderError if that fails, EOFError if the holder ends."""
+        """Call a method in the holder; raises HolderError if that fails, EOFError if the holder exits."""
         self.holder.send((name, arguments))
         done, answer = self.holder.recv()
         if not done:
@@ -174,38 +175,40 @@ class HeldBucket:
 
 @dataclass(frozen=True, slots=True)
 class HeldSlot:
-    """A `processors.ObjectSlot` in a holder."""
+    """Slot in a holder; implements `processors.ObjectSlot`."""
 
     held: HeldBucket
     kept: CachedObject | None
 
     def new(self, make: Callable[[], Bucket]) -> Bucket:
-        """Let the holder make a bucket without state."""
+        """Make a bucket without state in the holder."""
         self.held.ask("new", cloudpickle.dumps(make))
         return self.held
 
     def keep(self, kept: CachedObject) -> None:
-        """Let the holder keep it for the next batch."""
+        """Keep the object in the holder for the next batch."""
         self.held.ask("keep", kept.entry, kept.token)
 
 
 @dataclass(frozen=True, slots=True)
 class Holders:
-    """Holders of this executor, as a worker calls them."""
+    """Holders of this executor, for calls by a worker."""
 
     door: socket.socket
-    """End at which to ask the host."""
+    """End of the socket pair on which to send requests to the host."""
 
     @contextmanager
     def open_slot(self, stage: str, bucket: int) -> Generator[HeldSlot]:
-        """Connect to the holder of a bucket, which serves nobody else meanwhile.
+        """Connect to the holder of a bucket, which serves no other worker until the context ends.
 
-        Without their host the parent of workers is of no use: it is ended, and Spark starts another.
+        If the host has exited, the parent of workers is terminated too, so that Spark starts another.
 
         Raises
         ------
         ConnectionError
-            There is no host, or the holder ended.
+            If the host has exited.
+        EOFError
+            If the holder has exited.
         """
         ours, theirs = socket.socketpair()
         with theirs:
@@ -220,7 +223,7 @@ class Holders:
 
 
 def start_holders(most: int = MOST_HOLDERS) -> Holders:
-    """Fork a host of holders, of a process that workers are forked from later."""
+    """Fork a host of holders; call it in the process that workers are forked from, before any of them."""
     door, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
     if not os.fork():
         door.close()
@@ -230,7 +233,7 @@ def start_holders(most: int = MOST_HOLDERS) -> Holders:
 
 
 def _run(serve: Callable[[], None]) -> NoReturn:
-    """Serve in a process that was just forked, without group and pipes of its parent; then end it."""
+    """Serve in a process just forked, detached from its parent's process group and pipes; then exit."""
     code = 1
     try:
         with suppress(PermissionError):
@@ -242,7 +245,7 @@ def _run(serve: Callable[[], None]) -> NoReturn:
         os.dup2(nothing, 1)
         serve()
         code = 0
-    except BaseException:  # noqa: BLE001  # nothing of the parent's goes on here
+    except BaseException:  # noqa: BLE001  # the parent's code must not continue in this process
         traceback.print_exc()
     finally:
         sys.stderr.flush()
@@ -254,8 +257,8 @@ def _run(serve: Callable[[], None]) -> NoReturn:
 
 @cache
 def freeze_once() -> None:
-    """Spare later collections what is loaded by now.
+    """Exclude all objects that exist now from later garbage collections.
 
-    Spark collects after every task, however small; through all that was imported it takes as long as a task.
+    Spark collects after every task, however small; with all imported modules that takes as long as a task.
     """
     gc.freeze()

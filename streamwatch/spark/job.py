@@ -19,7 +19,7 @@ from streamwatch.telemetry import InternalEvent
 
 REQUIRED: Final[Mapping[str, str]] = MappingProxyType(
     {
-        # Deltas are written as changes, not as files of the whole state; and map states of several MB fit.
+        # Only changes of the state are written, not all of it; and map states of several MB are possible.
         "spark.sql.streaming.stateStore.providerClass": (
             "org.apache.spark.sql.execution.streaming.state.RocksDBStateStoreProvider"
         ),
@@ -29,8 +29,8 @@ REQUIRED: Final[Mapping[str, str]] = MappingProxyType(
         # Adaptive execution would merge shuffle partitions, which stages with state do not allow.
         "spark.sql.adaptive.enabled": "false",
         "spark.sql.execution.arrow.maxRecordsPerBatch": "1000",
-        # Spark passes this in the environment to workers of stages only: if it were set, sources would have
-        # another environment, and so workers of their own.
+        # If set, Spark would put this into the environment of workers of stages only; sources, having another
+        # environment, would get workers of their own.
         "spark.sql.execution.pyspark.udf.simplifiedTraceback.enabled": "false",
     }
 )
@@ -39,18 +39,18 @@ REQUIRED: Final[Mapping[str, str]] = MappingProxyType(
 
 @dataclass(frozen=True, slots=True)
 class JobSpec:
-    """One job."""
+    """Specification of one job."""
 
     source: SourceSpec
     ids: StageSpec
     models: StageSpec
     sink: SinkSpec
     checkpoint: str
-    """Where Spark keeps offsets and state: a path that driver and executors reach."""
+    """Path at which Spark keeps offsets and state; driver and executors must be able to access it."""
     partitions: int
-    """Shuffle partitions of both stages."""
+    """Number of shuffle partitions of both stages."""
     interval_seconds: float = 10.0
-    """Seconds from the beginning of a batch to that of the next, if it takes less."""
+    """Least seconds from the beginning of a batch to that of the next."""
     configuration: Mapping[str, str] = field(default_factory=dict[str, str])
     """Further configuration of Spark."""
     workers: str = "pyspark.daemon"
@@ -76,7 +76,7 @@ def session(spec: JobSpec, master: str | None) -> SparkSession:
     for name, value in settings.items():
         builder = builder.config(name, value)
     found = builder.getOrCreate()
-    # Spark sets it for functions and not for sources, which would then get a parent of workers of their own.
+    # Spark sets this for functions and not for sources, which would then have another parent of workers.
     found.sparkContext.environment.pop("PYTHONHASHSEED", None)
     return found
 
@@ -87,14 +87,14 @@ def start(
     trigger: Trigger = "continuously",
     emit: Callable[[InternalEvent], None] = lambda _: None,
 ) -> StreamingQuery:
-    """Make the results topic if there is none, and start the query; `emit` receives an event for each batch.
+    """Create the results topic if it is missing, and start the query; `emit` gets an event for each batch.
 
     Raises
     ------
     ResultsTopicError
-        The results topic cannot be used.
+        If the results topic cannot be used.
     KafkaUnreachable
-        No broker answered, or none let the client in.
+        If no broker answered, or none accepted the client.
     """
     sink = ResultsSink(spec.sink, emit)
     sink.prepare()

@@ -1,6 +1,6 @@
-"""Keys of buckets that Spark's hash deals evenly to its shuffle partitions.
+"""Keys of buckets that Spark's hash distributes evenly over its shuffle partitions.
 
-With keys 0, 1, 2 … some partitions get two buckets and others none, and half of the cores wait.
+With keys 0, 1, 2 … some partitions get two buckets and others none, so that cores stay idle.
 """
 
 from __future__ import annotations
@@ -13,12 +13,12 @@ _MASK: Final = 0xFFFFFFFF
 
 
 def dealt_keys(buckets: int, partitions: int) -> Sequence[int]:
-    """The smallest keys that put bucket i into partition i modulo `partitions`, each key once.
+    """Find the smallest different keys that put bucket i into partition i modulo `partitions`.
 
     Raises
     ------
     ValueError
-        A number below 1.
+        If a number is below 1.
     """
     if buckets < 1 or partitions < 1:
         raise ValueError(f"buckets and partitions must be at least 1, got {buckets} and {partitions}")

@@ -1,4 +1,4 @@
-"""Stages of the job: rows from Spark are passed to the object of their bucket, whose changes are logged."""
+"""Stages of the job: pass rows from Spark to the object of their bucket, and log its changes."""
 
 from __future__ import annotations
 
@@ -26,20 +26,20 @@ from streamwatch.spark.delta_log import (
 )
 from streamwatch.spark.holders import freeze_once
 
-# Rows that go between the stages of the job, and their order.
+# Rows between the stages of the job, and their order.
 #
-# Spark delivers the rows of a key in any order. Pieces have their origin, so that a bucket is fed the
-# same sequence at every attempt.
+# Spark delivers the rows of a key in any order. Rows have an origin and a part, by which they are sorted, so
+# that a bucket is fed the same sequence at every attempt.
 
 
 SCHEMA: Final = (
     "bucket int, batch long, end_ms long, origin int, part int, kind string, name string, body binary"
 )
-"""Schema of the rows into each stage. A row with a `kind` is a result for the sink, any other a piece."""
+"""Schema of the input rows of each stage. A row with a `kind` is a result for the sink, any other a piece."""
 RESULT_SCHEMA: Final = "batch long, results binary"
-"""Schema of the rows into the sink: each has many results, as a batch has one of every model."""
+"""Schema of the input rows of the sink; each has many results, as a batch has one for every model."""
 _RESULTS_BYTES: Final = 4_000_000
-"""Bytes from which on further results are in another row."""
+"""Number of bytes of results from which a new row is begun."""
 
 
 class Row(NamedTuple):
@@ -49,16 +49,16 @@ class Row(NamedTuple):
     batch: int
     end_ms: int
     origin: int
-    """Number of the source partition, or of the bucket of ids, that it is from."""
+    """Number of the source partition, or of the id bucket, that sent the row."""
     part: int
-    """Number among the rows of one origin to one bucket."""
+    """Number among the rows from one origin to one bucket."""
     kind: str | None
     name: str | None
     body: bytes
 
 
 class ResultRow(NamedTuple):
-    """A result on its way to the sink."""
+    """Result sent to the sink."""
 
     batch: int
     kind: str
@@ -73,7 +73,7 @@ class PackedResults(NamedTuple):
     results: bytes
 
     def unpacked(self) -> list[ResultRow]:
-        """Give the results of the row, in order."""
+        """Return the results of the row, in order."""
         return [ResultRow(self.batch, *result) for result in _RESULTS.decode(self.results)]
 
 
@@ -103,16 +103,16 @@ class Arrived:
     pieces: Sequence[bytes] = ()
     """Pieces, in the order of their origins."""
     results: Sequence[ResultRow] = field(default_factory=list[ResultRow])
-    """Results of the stage before."""
+    """Results of the source and of the previous stage, to pass on."""
 
 
 def arrived(rows: Iterable[Any]) -> Arrived:
-    """Put the rows of a bucket, which Spark delivers in any order, in order.
+    """Sort the rows of a bucket, which Spark delivers in any order, by origin and part.
 
     Raises
     ------
     ValueError
-        They are of several batches: each batch of Spark is one of ours.
+        If rows are of several batches; each batch of Spark must have rows of one.
     """
     found = Arrived()
     pieces: list[tuple[int, int, bytes]] = []
@@ -134,9 +134,9 @@ def arrived(rows: Iterable[Any]) -> Arrived:
 
 
 NewBucket = Callable[[int], Bucket]
-"""From the number of a bucket, counted from 0, to its object without state."""
+"""Function from the number of a bucket, from 0, to a new object without state."""
 KEPT: Final = KeptObjects({})
-"""Objects of this worker process: Spark gives each task new processors, and reuses the process."""
+"""Objects of this worker process, which Spark reuses, while every task gets new `Stage` objects."""
 
 
 class ObjectSlot(Protocol):
@@ -144,7 +144,7 @@ class ObjectSlot(Protocol):
 
     @property
     def kept(self) -> CachedObject | None:
-        """Object of the batch before, if it is there; a failed batch leaves none."""
+        """Object kept by the previous batch; None without one, as after a failed batch."""
         ...
 
     def new(self, make: Callable[[], Bucket]) -> Bucket:
@@ -165,7 +165,7 @@ class ObjectSlots(Protocol):
 
 
 class _Home:
-    """Where objects are: in this process, unless its parent has holders (`assembly.spark_workers`)."""
+    """Choice of the slots: in this process, unless its parent has holders (`assembly.spark_workers`)."""
 
     slots: ObjectSlots = KEPT
 
@@ -175,12 +175,12 @@ HOME: Final = _Home()
 
 @dataclass(frozen=True, slots=True)
 class StageSpec:
-    """One stage of buckets."""
+    """Specification of one stage of buckets."""
 
     name: str
-    """Distinguishes its kept objects from those of other stages and jobs."""
+    """Name that distinguishes the stage's kept objects from those of other stages and jobs."""
     keys: Sequence[int]
-    """Key of each bucket, by its number: Spark deals rows out by the hash of the key."""
+    """Key of each bucket, by number; Spark assigns rows to shuffle partitions by the hash of the key."""
     new_bucket: NewBucket
     next_keys: Sequence[int] = ()
     """Keys of the buckets of the next stage; none after the last."""
@@ -188,19 +188,19 @@ class StageSpec:
 
 
 class Stage(StatefulProcessor):
-    """Feeds buckets; its output is rows to the buckets of the next stage, or results after the last.
+    """Feeds buckets; its output rows go to the buckets of the next stage, those of the last to the sink.
 
     Parameters
     ----------
     spec
-        Which buckets there are.
+        Specification of the stage.
     """
 
     def __init__(self, spec: StageSpec) -> None:
         self._spec = spec
 
     def init(self, handle: StatefulProcessorHandle) -> None:
-        """Open the states of Spark."""
+        """Open the log in Spark's states."""
         head = handle.getValueState("head", HEAD_SCHEMA)
         entries = handle.getMapState("log", KEY_SCHEMA, VALUE_SCHEMA)
         self._log = DeltaLog(cast("Head", head), cast("Entries", entries), self._spec.rebase_bytes)
@@ -211,10 +211,10 @@ class Stage(StatefulProcessor):
         rows: Iterator[SparkRow],
         timerValues: object,  # noqa: N803 - Spark's name
     ) -> Iterator[SparkRow]:
-        """Pass the rows of this key to its bucket.
+        """Feed the rows of a key to its bucket, and yield the output rows.
 
-        The object is kept for the next batch before Spark commits this one. Should Spark not commit it, the
-        object's token is not that of the log's last entry, and it is built anew.
+        The object is kept for the next batch before Spark commits this one. If Spark does not commit it, the
+        object's token differs from that of the log's last entry, and the object is built anew.
         """
         del timerValues
         spec = self._spec
@@ -231,12 +231,12 @@ class Stage(StatefulProcessor):
             yield from map(_of_spark, rows_of_results(came, fed))
 
     def close(self) -> None:
-        """Close nothing: what is kept is for the next batch."""
+        """Close nothing, as objects are kept for the next batch."""
         freeze_once()
 
 
 def rows_onward(next_keys: Sequence[int], number: int, came: Arrived, fed: FeedResult) -> list[Row]:
-    """Rows to the next stage; results, those of the source included, ride along to the sink."""
+    """Build the rows for the next stage: parts for its buckets, and all results so far to pass on."""
     batch, end_ms = came.batch, came.end_ms
     rows = [
         Row(next_keys[bucket], batch, end_ms, number, 0, None, None, piece) for bucket, piece in fed.parts
@@ -249,7 +249,7 @@ def rows_onward(next_keys: Sequence[int], number: int, came: Arrived, fed: FeedR
 
 
 def rows_of_results(came: Arrived, fed: FeedResult) -> Iterator[PackedResults]:
-    """Rows to the sink: results of the stage before, then those of this one."""
+    """Build the rows for the sink: results of the source and of previous stages, then those of this one."""
     before = [(result.kind, result.name, result.body) for result in came.results]
     return packed_results(came.batch, [*before, *fed.results])
 

@@ -1,8 +1,7 @@
-"""Topics as the job reads them: ends and offsets of moments for the driver, ranges of offsets for the tasks.
+"""Reading of topics by the job: ends of logs and offsets by time for the driver, ranges of offsets for tasks.
 
-Records come through the daemon's own reading of fetch answers, not a second client: the same checksums,
-bounds on what a batch may decompress to, reasons of records that cannot be read, and the same settings to
-be let in.
+Records are read with the daemon's own code, not with a second client: with the same checksums, bounds on
+decompressed sizes, reasons for unreadable records, and settings for access.
 """
 
 from __future__ import annotations
@@ -25,17 +24,17 @@ from streamwatch.edge.sources.kafka.spec import At, KafkaSpec
 
 # Where one batch ends and the next begins: at one record time, the same for all partitions.
 #
-# A batch holds what has a record time up to its end, in every partition. Record time is the running maximum
-# of a partition, so "the first offset whose timestamp is above t" (what brokers answer) is exactly where it
-# ends. All buckets then stand at one time after each batch, and none waits for another.
+# A batch has the records of every partition whose record time is at most its end t. Record time is the
+# running maximum in a partition, so a batch ends at the first offset whose timestamp is above t, which
+# brokers can look up. After each batch all buckets have reached the same time, and none waits for another.
 #
-# A cut is written by Spark before the batch begins; a batch that is taken again has the same one. So
-# everything that has to be the same in all runs of a job is in it: its number, what the job is called, how
-# many buckets there are, and where reading began.
+# Spark stores a cut before its batch begins, and repeats a batch with the same cut. So a cut has everything
+# that must be the same in all runs of a job: the number of the batch, the name of the job's state, the
+# numbers of buckets, and the offsets at which reading began.
 
 
 ENOUGH: Final = 0.7
-"""Share of the most records a batch may hold from which on its end is not looked for more closely."""
+"""Share of the most records of a batch from which on the search for its end stops."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,17 +50,18 @@ class Cut:
     batch: int = 0
     """Number of the batch; 0 before the first."""
     end_ms: int = -1
-    """What comes later has a larger record time; -1 before the first."""
+    """Record time up to which the batch is complete, in milliseconds; -1 before the first."""
     host_ms: int = 0
-    """The host's clock when the cut was made."""
+    """The host's clock when the cut was made, in milliseconds."""
     positions: Mapping[Partition, int] = field(default_factory=dict[Partition, int])
+    """Offset after the last record of the batch, by partition."""
     waiting: Mapping[str, int] = field(default_factory=dict[str, int])
     """Records beyond the batch when the cut was made, by topic."""
     begins: Mapping[Partition, int] = field(default_factory=dict[Partition, int])
-    """First offsets of the partitions that are new in the batch; the log of one may begin above 0."""
+    """First offset of each partition that is new in the batch, which may be above 0."""
 
     def document(self) -> dict[str, Any]:
-        """As Spark keeps it."""
+        """Convert to JSON values, as which Spark stores it."""
         return {
             "life": self.life,
             "id_buckets": self.id_buckets,
@@ -77,7 +77,7 @@ class Cut:
 
 
 def cut_of(document: Mapping[str, Any]) -> Cut:
-    """Read what `Cut.document` gave."""
+    """Convert the result of `Cut.document` back."""
     return Cut(
         str(document["life"]),
         int(document["id_buckets"]),
@@ -108,14 +108,14 @@ def _by_partition(document: Mapping[str, Mapping[str, int]]) -> dict[Partition, 
 
 
 class SettingsChangedError(Exception):
-    """The settings are not those with which the job's state began."""
+    """Settings differ from those with which the job's state began."""
 
 
 def require_same_settings(began: Cut, now: Cut) -> None:
-    """Raise `SettingsChangedError` unless a job goes on with the buckets and rules that it began with.
+    """Raise SettingsChangedError unless a job continues with the buckets and rules that it began with.
 
-    Where an id or a model is kept depends on the number of buckets, and what a bucket has read since its
-    last base is read again when it moves: under other rules that would give other numbers.
+    The number of buckets determines in which one an id or a model is. And when the object of a bucket is
+    rebuilt, its feeds since the last base are repeated, which under other rules would give other results.
     """
     remedy = "set another spark.checkpoint and spark.results_topic, to start afresh"
     for name, before, after in (
@@ -133,14 +133,14 @@ def require_same_settings(began: Cut, now: Cut) -> None:
 
 
 class Log(Protocol):
-    """Topics, as cutting needs them."""
+    """Offsets of topics, which `next_cut` needs."""
 
     async def ends(self) -> Mapping[Partition, tuple[int, int]]:
-        """Of every partition the first offset its log holds, and the one after the last stable record."""
+        """Return the first offset of every partition's log, and the one after its last stable record."""
         ...
 
     async def offsets_at(self, moment_ms: int) -> Mapping[Partition, int]:
-        """Of every partition the first offset whose timestamp is not below a moment; its end if none is."""
+        """Return each partition's first offset with a timestamp of `moment_ms` or later; else its end."""
         ...
 
 
@@ -149,27 +149,27 @@ class CutSpec:
     """Limits of a batch."""
 
     settle_ms: int = 1_000
-    """Records younger than this are left to the next batch: others that precede them may be on their way."""
+    """Age below which records are left to the next batch, as earlier records may still arrive."""
     max_future_ms: int = 300_000
-    """A timestamp that lies further ahead of the host's clock is not waited for."""
+    """Largest plausible advance of a timestamp over the host's clock; batches do not wait for later ones."""
 
 
 async def next_cut(log: Log, last: Cut, most: int | None, now_ms: int, spec: CutSpec) -> Cut:
-    """End of the batch after `last`; `last` itself if there is nothing to be read.
+    """Choose the end of the batch after `last`; returns `last` itself if there is nothing to read.
 
-    Partitions that `last` does not know begin at their first record. A batch holds more than `most` records
-    only where more of them have one time.
+    Partitions that are not in `last` begin at their first record. A batch has more than `most` records only
+    if more of them have the same time.
 
     Parameters
     ----------
     log
         The topics.
     last
-        Where the batch before ended.
+        End of the previous batch.
     most
-        Records in the batch; None for all there are.
+        Most records of the batch; None: no limit.
     now_ms
-        The host's clock.
+        The host's clock, in milliseconds.
     spec
         Limits of a batch.
     """
@@ -178,7 +178,7 @@ async def next_cut(log: Log, last: Cut, most: int | None, now_ms: int, spec: Cut
     newest_ms = now_ms - spec.settle_ms
     if newest_ms <= last.end_ms or all(end <= begins[p] for p, (_, end) in ends.items()):
         return last
-    future = await log.offsets_at(now_ms + spec.max_future_ms)  # end of the log where nothing is
+    future = await log.offsets_at(now_ms + spec.max_future_ms)  # the end of the log if nothing is that late
 
     async def cut_at(moment_ms: int) -> dict[Partition, int]:
         found = await log.offsets_at(moment_ms + 1)
@@ -203,11 +203,11 @@ async def next_cut(log: Log, last: Cut, most: int | None, now_ms: int, spec: Cut
         at_low = await cut_at(low_ms)
         if low_ms > last.end_ms and _records(begins, at_low):
             return low_ms, at_low
-        return high_ms, chosen  # a single moment has more than fits
+        return high_ms, chosen  # more than `most` records have one time
 
     end_ms, positions = await cut_within()
     if not _records(begins, positions):
-        return last  # buckets take in no batch without records, be there partitions that are new
+        return last  # a batch needs records, even if partitions are new
     waiting: dict[str, int] = {}
     for partition, (_, end) in ends.items():
         waiting[partition.topic] = waiting.get(partition.topic, 0) + end - positions[partition]
@@ -223,10 +223,10 @@ async def next_cut(log: Log, last: Cut, most: int | None, now_ms: int, spec: Cut
 
 
 def _end_of(begin: int, end: int, found: int | None, future: int | None) -> int:
-    """Where a partition is cut.
+    """Choose the end offset of a partition: `found`, the first offset after the batch's time, if plausible.
 
-    A record from the future stands before all moments: what follows it is taken as far as it goes, and waits
-    in the buckets for its time.
+    If `found` is the first record with a time in the future, `future`, this hides the times of all records
+    behind it; then everything up to `end` is read, and later records wait in the buckets.
     """
     if found is None or (found == future and found < end):
         return max(begin, end)
@@ -239,7 +239,7 @@ def _records(begins: Mapping[Partition, int], ends: Mapping[Partition, int]) -> 
 
 @dataclass(frozen=True, slots=True)
 class Range:
-    """Offsets of one partition that one task reads."""
+    """Range of offsets of one partition, from `begin` up to before `end`, which one task reads."""
 
     partition: Partition
     begin: int
@@ -247,7 +247,7 @@ class Range:
 
 
 def ranges(begin: Cut, end: Cut, topics: Sequence[str]) -> Sequence[Range]:
-    """Ranges that a batch reads, in the order of the topics in the settings."""
+    """Return the ranges of the batch between two cuts, in the order of `topics`, without empty ones."""
     rank = {topic: number for number, topic in enumerate(topics)}
     chosen = sorted(end.positions, key=lambda p: (rank.get(p.topic, len(rank)), p))
     begins = {**end.begins, **begin.positions}
@@ -257,25 +257,25 @@ def ranges(begin: Cut, end: Cut, topics: Sequence[str]) -> Sequence[Range]:
 
 _TURN_MS: Final = 200
 PATIENCE_SECONDS: Final = 60.0
-"""How long a task waits for brokers that bring nothing; then Spark tries it again."""
+"""Seconds for which a task waits for brokers that return nothing; then it fails, and Spark repeats it."""
 
 
 class RangeUnreadError(Exception):
-    """Brokers did not bring the records of a range."""
+    """Brokers did not return the records of a range in time."""
 
 
 @dataclass(frozen=True, slots=True)
 class TopicLog:
-    """Implements `Log` over one connection."""
+    """Implementation of `Log` over one connection."""
 
     connection: Connection
     spec: KafkaSpec
     topics: Sequence[str]
     until: Mapping[Partition, int] | None = None
-    """Ends beyond which nothing is read, be there more by now; partitions without one are not read."""
+    """Offsets beyond which nothing is read; partitions without one are ignored. None: read all."""
 
     async def partitions(self) -> Sequence[Partition]:
-        """Every partition of the topics; raises TopicsMissing."""
+        """Return every partition of the topics; raises TopicsMissing."""
         listing = await self.connection.listing()
         require_topics(self.topics, listing, self.spec.bootstrap_servers)
         found = [Partition(topic, number) for topic in self.topics for number in listing[topic].partitions]
@@ -294,7 +294,7 @@ class TopicLog:
 
 
 def add_rows(found: list[Piece], rows: NDArray[np.int64], data: NDArray[np.uint8]) -> None:
-    """Add rows; those that point into one answer share its bytes, which are copied once."""
+    """Append rows of fetched records; rows of one answer are merged, so that its bytes are copied once."""
     if found and found[-1][1] is data:
         rows = np.concatenate([found.pop()[0], rows])
     found.append((rows, data, 0))
@@ -302,7 +302,7 @@ def add_rows(found: list[Piece], rows: NDArray[np.int64], data: NDArray[np.uint8
 
 @dataclass(frozen=True, slots=True)
 class RangeRead:
-    """Records of a range in order, and what of it was not there."""
+    """Records of a range in order, and its data loss by cause: how often, and how many records."""
 
     records: KafkaRecords
     lost_times: Mapping[str, int]
@@ -317,12 +317,11 @@ async def read_range(
     Raises
     ------
     ReadingEnded
-        The log does not hold all of it, or holds what cannot be read, and `on_data_loss` is `fail`; or this
-        user may not read the topic.
+        If records are missing or unreadable and `on_data_loss` is `fail`, or the user may not read the topic.
     RangeUnreadError
-        Brokers brought nothing for `patience_seconds`.
+        If brokers returned nothing for `patience_seconds`.
     CodecMissing
-        Records are compressed with a codec whose package is not installed.
+        If records are compressed with a codec whose package is not installed.
     """
     partition, end = wanted.partition, wanted.end
     losses = DataLossTracker(spec.on_data_loss, lambda _event: None)
@@ -344,7 +343,7 @@ async def read_range(
         if partition in taken.out_of_range:
             first, last = await connection.ends(partition)
             position = connection.position(partition)
-            if position >= first:  # the log ends before what was there when the batch was cut
+            if position >= first:  # the log was truncated since the batch was cut
                 losses.truncated(partition, position, last)
                 break
             losses.overtaken(partition, position, min(first, end))

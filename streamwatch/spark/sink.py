@@ -1,4 +1,4 @@
-"""Results of a batch into the results topic: all of them or none, in one transaction."""
+"""Sink of the job: writes the results of a batch to the results topic in one transaction."""
 
 from __future__ import annotations
 
@@ -23,18 +23,18 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
 _MOST_BYTES: Final = 67_108_864
-"""Bytes of one result: a snapshot of a model with a thousand classes has some millions."""
+"""Most bytes of one result; a snapshot of a model with a thousand classes has some millions."""
 _MOST_COPIES: Final = 3
 _TRANSACTION_MS: Final = 60_000
 
 
 class ResultsTopicError(Exception):
-    """The results topic cannot be used."""
+    """Results topic that cannot be created or used."""
 
 
 @dataclass(frozen=True, slots=True)
 class SinkSpec:
-    """Brokers and topic that results go to."""
+    """Brokers and topic to write results to."""
 
     kafka: KafkaSpec
     topic: str
@@ -46,9 +46,9 @@ class ResultsSink:
     Parameters
     ----------
     spec
-        Where results go.
+        Brokers and topic to write results to.
     emit
-        Called with each batch that was written.
+        Function that is called with an event for each batch written.
     """
 
     def __init__(self, spec: SinkSpec, emit: Callable[[InternalEvent], None] = lambda _: None) -> None:
@@ -57,14 +57,14 @@ class ResultsSink:
 
     def __call__(self, frame: DataFrame, batch_id: int) -> None:
         """Write the results of a batch; Spark counts it as done once this returns."""
-        del batch_id  # ours is in the rows: Spark's begins anew with another checkpoint
+        del batch_id  # rows have the batch's number; Spark's restarts with a new checkpoint
         table: Any = frame.toArrow()
         columns: list[list[Any]] = [table.column(name).to_pylist() for name in PackedResults._fields]
         packed = [PackedResults(*row) for row in zip(*columns, strict=True)]
         self.write([result for row in packed for result in row.unpacked()])
 
     def write(self, rows: Sequence[ResultRow]) -> None:
-        """Write results in one transaction, the mark last; nothing where there are none."""
+        """Write results in one transaction, the mark last; does nothing without results."""
         if not rows:
             return
         began, records = time.monotonic(), records_of(rows)
@@ -82,7 +82,13 @@ class ResultsSink:
         )
 
     def prepare(self) -> None:
-        """Make the topic where there is none; raises ResultsTopicError if it has several partitions."""
+        """Create the topic if it is missing.
+
+        Raises
+        ------
+        ResultsTopicError
+            If it has several partitions, or cannot be created.
+        """
         asyncio.run(self._prepare())
 
     async def _prepare(self) -> None:
@@ -132,12 +138,12 @@ class ResultsSink:
 
 
 def records_of(rows: Sequence[ResultRow]) -> list[ResultRecord]:
-    """Records of one batch in a canonical order, its mark last.
+    """Convert the results of one batch to records in canonical order, its mark last.
 
     Raises
     ------
     ValueError
-        Rows of several batches, or no mark.
+        If rows are of several batches, or do not have exactly one mark.
     """
     batches = {row.batch for row in rows}
     marks: list[BatchMark] = [mark_of(row.body) for row in rows if row.kind == MARK]

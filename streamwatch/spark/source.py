@@ -1,4 +1,4 @@
-"""The job's source: a Python data source of Spark that cuts topics into batches and splits them by bucket."""
+"""Source of the job: a Python data source that cuts topics into batches and divides them among buckets."""
 
 from __future__ import annotations
 
@@ -50,30 +50,30 @@ NAME: Final = "streamwatch_topics"
 _Answer = TypeVar("_Answer")
 
 Split = Callable[[Partition, Sequence[Record], int], Sequence[tuple[int, bytes]]]
-"""From records of one Kafka partition in order, and the host's clock, to pieces for buckets, by number."""
+"""Function from a partition, its records in order and the host's clock to (number, piece) of id buckets."""
 
 
 @dataclass(frozen=True, slots=True)
 class SourceSpec:
-    """Cluster and topics to read, and how their records are split among buckets."""
+    """Cluster and topics to read, and how their records are divided among buckets."""
 
     kafka: KafkaSpec
     topics: Sequence[str]
-    """In the order of the settings."""
+    """Topics in the order of the settings."""
     split: Callable[[], Split]
-    """Makes, in a task, what splits records."""
+    """Builds the function that divides records; called in each task."""
     keys: Sequence[int]
-    """Key of each bucket of ids."""
+    """Key of each id bucket, by number."""
     model_buckets: int
     rules: str
     """Hash of the settings of join and estimators."""
     most_records: int
-    """Records in a batch."""
+    """Most records of a batch."""
     cuts: CutSpec = field(default_factory=CutSpec)
 
 
 class RangePartition(InputPartition):
-    """Work of one task: to read a range, or (None) to write the mark of the batch."""
+    """Work of one task: to read the range `wanted`, or if it is None to write the mark of the batch."""
 
     def __init__(self, cut: Cut, origin: int, wanted: Range | None) -> None:
         super().__init__(origin)
@@ -83,26 +83,26 @@ class RangePartition(InputPartition):
 
 
 def source_class(spec: SourceSpec) -> type[DataSource]:
-    """The data source of one job, to be registered.
+    """Build the data source class of one job, to register in Spark.
 
-    Options of a source are text that Spark shows; credentials among them would be on its pages. So the class
-    itself carries the specification.
+    Its specification is in the class, not in options of the source: Spark shows options, and credentials
+    among them, on its pages.
     """
 
     class Topics(DataSource):
-        """Topics of one job."""
+        """Data source of one job."""
 
         @classmethod
         def name(cls) -> str:
-            """Name under which the source is read."""
+            """Name of the format under which the source is read."""
             return NAME
 
         def schema(self) -> str:
-            """Columns of its rows."""
+            """Schema of the rows."""
             return SCHEMA
 
         def streamReader(self, schema: object) -> TopicsReader:  # noqa: N802 - Spark's name
-            """Reader of the topics."""
+            """Build the reader."""
             del schema
             return TopicsReader(spec)
 
@@ -118,11 +118,11 @@ class TopicsReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         self._until: Mapping[Partition, int] | None = None
 
     def initialOffset(self) -> dict[str, Any]:  # noqa: N802 - Spark's name
-        """Position at which a first start begins; kept by Spark with the first batch, which reads nothing."""
+        """Return the cut before the first batch, which Spark stores; the first batch reads nothing."""
         return self._first(secrets.token_hex(8)).document()
 
     def latestOffset(self, start: Mapping[str, Any], limit: ReadLimit) -> dict[str, Any]:  # noqa: N802
-        """Position at which the next batch ends."""
+        """Return the cut at the end of the next batch."""
         spec, last = self._spec, cut_of(start)
         require_same_settings(last, self._first(last.life))
         most = limit.max_rows if isinstance(limit, ReadMaxRows) else None
@@ -139,15 +139,15 @@ class TopicsReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         return self._asked(ask).document()
 
     def getDefaultReadLimit(self) -> ReadLimit:  # noqa: N802 - Spark's name
-        """Return the limit of records per batch that is set."""
+        """Return the limit of records per batch."""
         return ReadMaxRows(self._spec.most_records)
 
     def reportLatestOffset(self) -> dict[str, Any] | None:  # noqa: N802 - Spark's name
-        """Nothing: the lag is among the results."""
+        """Return None, as the lag is among the results."""
         return None
 
     def prepareForTriggerAvailableNow(self) -> None:  # noqa: N802 - Spark's name
-        """Read no further than what is there now, be it so young that it would otherwise wait."""
+        """Limit reading to the records that exist now, including those younger than `settle_ms`."""
         now_ms = time.time_ns() // 1_000_000
         self._until_ms = now_ms + self._spec.cuts.settle_ms + 1
         spec = self._spec
@@ -159,7 +159,7 @@ class TopicsReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         self._until = self._asked(ask)
 
     def partitions(self, start: Mapping[str, Any], end: Mapping[str, Any]) -> Sequence[InputPartition]:
-        """Work of the tasks of a batch: a range each, and one the mark."""
+        """Return the work of a batch's tasks: one writes the mark, each other one reads a range."""
         begin, cut = cut_of(start), cut_of(end)
         if begin.batch in {0, cut.batch}:
             return []
@@ -170,7 +170,7 @@ class TopicsReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         return [RangePartition(cut, 0, None), *found]
 
     def read(self, partition: InputPartition) -> Iterator[tuple[Any, ...]]:
-        """Rows of one task."""
+        """Do the work of one task, and yield its rows for the id buckets."""
         spec = self._spec
         assert isinstance(partition, RangePartition)  # noqa: S101 - from `partitions`
         cut, origin = partition.cut, partition.origin

@@ -163,7 +163,7 @@ def test_curves_of_any_length_keep_at_most_so_many_points_in_order_and_evenly():
 
 
 def test_file_names_of_models_are_plain_and_differ():
-    names = ["m", "a/b", "a b", "..", "", "ä", "a-b"]
+    names = ["m", "a/b", "a b", "..", "", "ä", "a-b", "fraud detection.eu", "fraud detection/eu"]
     made = [slug(name) for name in names]
     assert len(set(made)) == len(names)
     assert all(re.fullmatch(r"[A-Za-z0-9-]+", each) for each in made)

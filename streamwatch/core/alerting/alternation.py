@@ -19,13 +19,16 @@ import msgspec
 from streamwatch.core.specs import DAY_MS
 
 WINDOW_MS: Final = 7 * DAY_MS
-"""Event time in which `LEAST_CHANGES` changes of side make a verdict alternate; host time that ends it."""
+"""Event time within which `LEAST_CHANGES` changes of side begin an alternation.
+
+It ends when a side has held for as long in host time.
+"""
 LEAST_CHANGES: Final = 3
 MOST_KEPT: Final = 64
 """Number of changes of side kept of one verdict; older ones are only counted."""
 HOUR_MS: Final = 3_600_000
 STEADY: Final = 0.7
-"""Least length of the mean of times of day, as vectors on the unit circle, that is called a time of day."""
+"""Least length of the mean of times of day, as vectors on the unit circle, to report it as an hour."""
 
 
 class SideChange(msgspec.Struct, frozen=True, array_like=True):
@@ -42,26 +45,26 @@ class Alternation(msgspec.Struct, frozen=True):
     """Facts about a verdict that alternates."""
 
     changes: int
-    """Changes of side since it alternates, those that made it so included."""
+    """Number of changes of side, including those that began the alternation."""
     first_ms: int
-    """Event time from which the first of them holds."""
+    """Event time from which the first of these changes holds."""
     worse: bool
-    """Whether it is worse now."""
+    """Whether the verdict is worse now."""
     period_ms: int | None = None
     """Median time from one beginning of worse to the next; None before the second."""
     worse_from_hour: int | None = None
-    """Hour of the day (UTC) at which it becomes worse; None if there is no such hour, or no daily rhythm."""
+    """Hour of the day (UTC) at which the verdict becomes worse; None without a daily rhythm."""
     worse_until_hour: int | None = None
-    """Hour at which it ends being worse."""
+    """Hour of the day (UTC) at which it stops being worse, likewise."""
 
     @property
     def is_daily(self) -> bool:
-        """Tell whether it becomes worse once a day, by and large."""
+        """Tell whether the median period is 20 to 28 hours."""
         return self.period_ms is not None and 20 * HOUR_MS <= self.period_ms <= 28 * HOUR_MS
 
     @property
     def is_weekly(self) -> bool:
-        """Tell whether it becomes worse once a week, by and large."""
+        """Tell whether the median period is 6 to 8 days."""
         return self.period_ms is not None and 6 * DAY_MS <= self.period_ms <= 8 * DAY_MS
 
 
@@ -69,13 +72,13 @@ class Sides(msgspec.Struct, frozen=True):
     """Recent changes of side of one verdict."""
 
     recent: tuple[SideChange, ...] = ()
-    """Oldest first; those of the window before the newest, and all while it alternates, up to `MOST_KEPT`."""
+    """Changes, oldest first: those within `WINDOW_MS` of the newest; of an alternation up to `MOST_KEPT`."""
     before: int = 0
-    """Changes since it alternates that are not among `recent` any more."""
+    """Number of changes of the alternation that are no longer in `recent`."""
     alternates: bool = False
 
     def changed(self, changed_ms: int, since_ms: int, *, worse: bool) -> Sides:
-        """Return the sides after a verdict; the same if it has not changed sides."""
+        """Return the sides after a new verdict; unchanged if the verdict is on the same side."""
         if worse is self.is_worse:
             return self
         recent = (*self.recent, SideChange(changed_ms, since_ms, worse))
@@ -86,7 +89,7 @@ class Sides(msgspec.Struct, frozen=True):
         return Sides(recent, 0, alternates=len(recent) >= LEAST_CHANGES)
 
     def settled(self) -> Sides:
-        """Return the sides once one has held for long enough: it does not alternate, and is where it is."""
+        """Return the sides after the alternation has ended: only the newest change is kept."""
         return Sides(self.recent[-1:])
 
     @property
@@ -95,7 +98,7 @@ class Sides(msgspec.Struct, frozen=True):
         return bool(self.recent) and self.recent[-1].worse
 
     def alternation(self) -> Alternation | None:
-        """Describe how it alternates; None if it does not."""
+        """Describe the alternation; None without one."""
         if not self.alternates:
             return None
         begins = [each.since_ms for each in self.recent if each.worse]

@@ -5,10 +5,11 @@ Age and `resolve_timeout` are in host time (`now_ms`): they are about people. In
 a backlog would be old, and an alarm of a stream that stopped would never end.
 
 An alarm of a verdict opens when the model becomes worse than the opponent, and ends only when it no longer
-is: neither the level of the error nor time ends it. What else changes of it while it is open, as when an
-early claim is confirmed, updates its notification. A claim that is retracted ends it as such. From the third
-change of side within a week on the verdict alternates: one notification announces it, further changes are
-counted, and the alarm ends when the model has not been worse for a week (`alternation`).
+is: neither the level of the error nor time ends it. Other changes of the verdict while the alarm is open,
+such as its confirmation, update the notification. An early verdict that is retracted ends the alarm with the
+reason `retracted`. From the third change of side within a week on the verdict alternates: one notification
+announces it, further changes are counted, and the alarm ends when the model has not been worse for a week
+(`alternation`).
 
 All decisions are in `state`, which is committed together with the notifications, so that a restart neither
 repeats nor loses any.
@@ -92,11 +93,11 @@ class WatchedModels(Protocol):
         ...
 
     def class_shift(self, model: str, level: float) -> ClassShift | None:
-        """Find whether the classes or the model seem to have changed, given the mean loss before."""
+        """Tell whether the classes or the model seem to have changed, given the mean loss before; or None."""
         ...
 
     def segment_change(self, model: str) -> SegmentChange | None:
-        """Find the value of a segment in which most of a changed error sits."""
+        """Find the value of a segment that has most of a change of the error; None without one."""
         ...
 
     def headline(self, model: str) -> int | None:
@@ -104,11 +105,14 @@ class WatchedModels(Protocol):
         ...
 
     def confirmation_expected_ms(self, model: str, at_ms: int) -> int | None:
-        """Return the event time from which on an alarm of a rise may be confirmed; None if none is."""
+        """Return the event time from which an alarm of a rise may be confirmed; None if it cannot be."""
         ...
 
     def confirmation(self, model: str, at_ms: int, rise: float) -> Confirmation | None:
-        """Judge an alarm at an event time that found a `rise` of the error; None while undecided."""
+        """Judge an alarm, begun at event time `at_ms`, by whether predictions since err more by `rise`.
+
+        None while undecided.
+        """
         ...
 
     def false_alarms_monthly(self, alarm: Alarm) -> float | None:
@@ -165,8 +169,7 @@ class AlarmBook:
         now_ms
             Host time.
         models
-            Gives when a model was first seen, which distinguishes it from an earlier one of its name, and
-            whether a change looks like one of its classes.
+            Source of the facts stored with an alarm that begins, see `Beginning`.
         behind
             Whether the alarms were found in a backlog; only then old ones are gathered in the digest.
         """
@@ -229,7 +232,7 @@ class AlarmBook:
         Parameters
         ----------
         models
-            Gives the present error levels of models.
+            Source of the present error levels of models.
         now_ms
             Host time.
         behind
@@ -248,7 +251,7 @@ class AlarmBook:
                 if part.alternation is not None and now_ms - part.touched_ms >= WINDOW_MS:
                     self._settle(key, now_ms)
                 elif part.alternation is None and models.headline(key[0]) not in (None, -1):
-                    # No change of verdict did so: a setting was changed, and it is judged otherwise or anew.
+                    # No alarm reported this: changed settings made the model be judged otherwise, or anew.
                     self._incidents.end(key, "verdict_changed", now_ms)
                 continue
             level = found.get(key[0])
@@ -267,7 +270,7 @@ class AlarmBook:
         due = [key for key, part in self._incidents.parts() if retraining and self._retrains(part, now_ms)]
         notifications += [self._incidents.retrain(key, now_ms) for key in due]
         if self._digest.due(now_ms, self._spec.digest_interval_ms, behind=behind):
-            notifications.append(self._digest.leave(self._identity, now_ms))
+            notifications.append(self._digest.close(self._identity, now_ms))
         notifications += self._hints.review(hints, now_ms, self._suppressed, behind=behind)
         notifications += self._comparisons.review(comparisons, now_ms, self._suppressed, behind=behind)
         return notifications + self._fleet.review(list_worse, now_ms, behind=behind)
@@ -304,14 +307,17 @@ class AlarmBook:
         return self._times[1]
 
     def _timeout_ms(self, part: IncidentAlarm) -> int:
-        """Host time after which an open alarm counts as the new level: longer until it may be confirmed."""
+        """Host time after which the error since an alarm counts as the new level.
+
+        It is longer by the wait for a confirmation that may still come.
+        """
         waits_ms = 0
         if part.is_unconfirmed and part.expected_ms is not None:
             waits_ms = max(part.expected_ms - part.started_at_ms, 0)
         return self._spec.resolve_timeout_ms + waits_ms
 
     def _confirm(self, key: tuple[str, str], part: IncidentAlarm, models: WatchedModels, now_ms: int) -> bool:
-        """Confirm or end an alarm that cohorts have decided on by now; return whether it ended."""
+        """Confirm or end an alarm if cohorts of predictions have decided on it; return whether it ended."""
         rise = part.alarm.after - part.before
         found = models.confirmation(key[0], part.started_at_ms, rise)
         if found is None:
@@ -341,9 +347,9 @@ class AlarmBook:
         )
 
     def _level_before(self, alarm: Alarm) -> float:
-        """Mean loss before the change that an alarm begins.
+        """Mean loss before the change that an alarm reports; for a verdict, the previous verdict.
 
-        A detector that joins others has theirs; a verdict, the verdict before.
+        If another detector's alarm on the model is open, it is the mean loss before that one.
         """
         if alarm.judgement is not None:
             return alarm.before
@@ -353,7 +359,7 @@ class AlarmBook:
         return level_before(alarm, self._drifts.get(alarm.model, Count(0, 0)))
 
     def _settle(self, key: tuple[str, str], now_ms: int) -> None:
-        """End the alternation of a verdict of which one side has held for a week."""
+        """End the alternation of a verdict that has stayed on one side for a week."""
         model, detector = key
         settled = self._sides[model][detector] = self._sides[model][detector].settled()
         if settled.is_worse:
@@ -382,9 +388,9 @@ class AlarmBook:
         return self._incidents.issue(now_ms) + self._hints.retire(model, now_ms)
 
     def open_incidents(self) -> list[Notification]:
-        """The last notification of each open incident, with its alarms as they are now.
+        """Return the last notification of each open incident, with its alarms as they are now.
 
-        Those of open hints and of verdicts on challengers follow.
+        The notifications of open hints and of open verdicts on challengers follow.
         """
         return [
             *self._incidents.open_notifications(),
@@ -479,12 +485,15 @@ def _nested(kept: Sequence[tuple[Name, Name, Kept]]) -> dict[str, dict[str, Kept
 
 
 def _reason_of(judgement: Judgement) -> Reason:
-    """Reason for the end of the alarm that a change of verdict ends."""
+    """Reason for which a changed verdict ends its alarm."""
     return "retracted" if judgement.status == "retracted" else "verdict_changed"
 
 
 def _delays_moved(alarm: Alarm, models: WatchedModels) -> tuple[DelayKind, ...]:
-    """Find the kinds of labels whose delays have moved; an early verdict assumes that they stay the same."""
+    """Find the kinds of labels whose delays have changed, which an early verdict assumes to be stable.
+
+    Empty for alarms that are no early verdict.
+    """
     if alarm.judgement is None or alarm.judgement.status != "early":
         return ()
     return models.delays_moved(alarm.model)
@@ -495,7 +504,7 @@ def _misleads(alarm: Alarm, models: WatchedModels) -> bool:
     return alarm.judgement is not None and models.accuracy_misleads(alarm.model)
 
 
-# Open incidents of each model, as the API shows them beside numbers.
+# Open incidents of each model, in its details for the API.
 
 
 def details_with_incidents(
@@ -535,9 +544,10 @@ def _document(incident: Notification) -> dict[str, object]:
 
 
 def _alarm(part: IncidentAlarm) -> dict[str, object]:
-    """One open alarm: of a detector with the errors before and after, where they are defined.
+    """Build the document of an open alarm.
 
-    Of a verdict, with the opponent that the model is worse than, what the verdict is from, and its status.
+    That of a detector has the errors before and after, where they are defined; that of a verdict has the
+    opponent that the model is worse than, the basis of the verdict and its status.
     """
     shown: dict[str, object] = {
         "detector": part.alarm.detector,

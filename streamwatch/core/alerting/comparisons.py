@@ -1,12 +1,13 @@
-"""`OpenComparisons`: which verdicts on challengers lead to notifications, and when these are over.
+"""`OpenComparisons`: which verdicts on challengers lead to notifications, and when these are resolved.
 
 A verdict is notified when a commit first finds it, better or worse, again when it is confirmed, and when it
 no longer holds. One that begins and ends between two commits is not notified. Comparisons belong to no
-incident: a challenger that is better is no alarm of anybody's.
+incident, as a challenger that is better is no alarm.
 
 The rule for the detector `comparison` applies, and its `model` is the challenger. Within `cooldown` (event
-time of pairs) of a notified verdict no other of the pair is notified; it is once that is over, if it still
-holds. In a backlog an old verdict waits until the backlog has been read.
+time of pairs) of a notified verdict, no other verdict on the same pair of models is notified; if it still
+holds when the cooldown is over, it is notified then. In a backlog an old verdict waits until the backlog has
+been read.
 
 If no receiver wants comparisons, the open ones are resolved and all state is dropped.
 """
@@ -35,7 +36,7 @@ Pair = tuple[str, str]
 
 
 class JudgedPair(Protocol):
-    """Verdict on a challenger as comparisons give it."""
+    """Verdict on a challenger, as `ComparisonVerdict` has it."""
 
     @property
     def champion(self) -> str:
@@ -54,7 +55,7 @@ class JudgedPair(Protocol):
 
     @property
     def since_ms(self) -> int | None:
-        """Event time since which it holds; None for an open one."""
+        """Event time since which the verdict holds; None for an open one."""
         ...
 
     @property
@@ -86,9 +87,9 @@ class KeptComparison(msgspec.Struct, frozen=True):
     notified_ms: int | None = msgspec.field(default=None, name="told_ms")
     """Event time of the latest pair when a verdict was notified last; None before any."""
     sent: int = 0
-    """Notifications of this pair so far."""
+    """Number of notifications of this pair so far."""
     newest: Notification | None = None
-    """Notification of the verdict that is open; None if none is."""
+    """Latest notification of the verdict that was notified and still holds; None without one."""
     waits: bool = False
     """Whether a verdict was counted as suppressed, and waits for the end of the cooldown."""
 
@@ -111,7 +112,7 @@ class OpenComparisons:
         self.waiting = False
         """Whether verdicts were found in a backlog that are to be notified once it has been read."""
         self.silenced = 0
-        """Times that the state was dropped as nobody wanted it: ids of later notifications differ."""
+        """Number of times that the state was dropped; makes the ids of later notifications different."""
 
     def review(
         self,
@@ -126,7 +127,7 @@ class OpenComparisons:
         Parameters
         ----------
         verdicts
-            Verdicts on all challengers as they are now; None if nobody wants to know.
+            Verdicts on all challengers as they are now; None if no receiver wants comparisons.
         now_ms
             Host time.
         suppressed
@@ -150,7 +151,7 @@ class OpenComparisons:
         return notified
 
     def open_notifications(self) -> list[Notification]:
-        """Return the notification of each verdict that is open, by pair."""
+        """Return the latest notification of each notified verdict that still holds, by pair."""
         return [kept.newest for _, kept in sorted(self._kept.items()) if kept.newest is not None]
 
     def state(self) -> list[KeptComparison]:
@@ -234,7 +235,7 @@ class OpenComparisons:
         )
 
     def _silence(self, now_ms: int) -> list[Notification]:
-        """End all open verdicts, and forget everything, as comparisons are not notified any more."""
+        """Resolve all notified verdicts, and drop all state, as no receiver wants comparisons any more."""
         ended = [self._end(pair, "no_longer_compared", now_ms) for pair in self._open()]
         self.silenced += bool(self._kept)
         self._kept.clear()
@@ -243,7 +244,7 @@ class OpenComparisons:
 
 
 def notified_comparison(verdict: JudgedPair) -> NotifiedComparison:
-    """Write a verdict that is not open as notifications have it."""
+    """Convert a verdict, better or worse, to its form in notifications."""
     since_ms = verdict.last_ms if verdict.since_ms is None else verdict.since_ms
     by_cohorts = verdict.basis == "cohorts"
     return NotifiedComparison(

@@ -1,13 +1,13 @@
 """`FleetDigest`: when receivers are sent the list of models that are worse by the fleet's rule.
 
-The rule (`core.estimators.registers.fleet`) promises something of a list that is made at a time fixed in
+The rule (`core.estimators.registers.fleet`) limits the false entries of a list made at a time fixed in
 advance. So lists are made on a grid of times, the multiples of `every` since 1970 by the host's clock, and
-not when something happens. What was off, or read a backlog, at such a time makes the list as soon as it can,
-one for all times that have passed: when that is follows from outages and volumes, and not from evidence.
+not when something happens. A process that was stopped or reading a backlog at such times makes one list for
+all of them as soon as it can: that moment depends on outages and volumes, not on evidence.
 
-Each digest states what was added to the list of the digest before, and what has left it. If the list is empty
-and nothing has left, nothing is sent unless settings ask. The first time is the one after digests were turned
-on. Turned off, all state is dropped.
+Each digest states which pairs were added since the previous list, and which were removed. If the list is
+empty and nothing was removed, nothing is sent unless settings ask for it. The first list is made at the first
+grid time after digests were turned on. When they are turned off, all state is dropped.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ class FleetDigest:
         self._kept = KeptFleet()
 
     def due(self, now_ms: int, *, behind: bool) -> bool:
-        """Tell whether a list is to be made, or digests begin; never while a backlog is read."""
+        """Tell whether `review` must make a list or start the grid; false while a backlog is read."""
         if self._spec is None or behind:
             return False
         made_ms = self._kept.made_ms

@@ -37,7 +37,7 @@ class KeptHint(msgspec.Struct, frozen=True):
 
 
 class OpenHints:
-    """Notified hints that are open, and the latest decisions on each model's hints.
+    """Notified hints that are open, and the latest hint of each model.
 
     Parameters
     ----------
@@ -54,7 +54,7 @@ class OpenHints:
         self.waiting = False
         """Whether hints were found in a backlog that are to be notified once it has been read."""
         self.silenced = 0
-        """Number of times that hints were turned off: ids of later notifications differ."""
+        """Number of times that hints were turned off; makes the ids of later notifications different."""
 
     def review(
         self,
@@ -119,7 +119,7 @@ class OpenHints:
         return issued
 
     def open(self) -> dict[str, Notification]:
-        """The notification of each open hint, by model."""
+        """Return the notification of each open hint, by model."""
         return {name: kept.newest for name, kept in sorted(self._kept.items()) if kept.newest is not None}
 
     def state(self) -> list[KeptHint]:

@@ -1,15 +1,14 @@
 """Incidents: alarms of several detectors, and the verdict, on one change of one model.
 
 The position of an alarm is its outcome; that of a change of verdict is the outcome since which the verdict
-holds, as its evidence begins there, however late it suffices. An incident spans the positions of its alarms.
-An alarm belongs to the open incident of its model whose span is nearest, if it lies within `reach` outcomes
-of it; else it begins one. Distance is counted in outcomes, not in time, because detectors wait for outcomes.
-A detector that alarms again while its alarm is open stays in its incident, and widens the span.
+holds, where its evidence begins. An incident spans the positions of its alarms. An alarm belongs to the open
+incident of its model whose span is nearest, if it lies within `reach` outcomes of the span; else it begins a
+new incident. Distance is counted in outcomes, not in time, because detectors wait for outcomes. A detector
+that alarms again while its alarm is open stays in its incident, and widens the span.
 
-An incident leads to a sequence of notifications: firing, updated whenever an alarm of it begins or ends, and
-resolved when none is open any more. A verdict or an alarm that is confirmed while it is open updates it,
-too. All changes of one batch of alarms or one review go into one notification, except that the beginning of
-an alarm is notified before its end.
+An incident leads to a sequence of notifications: firing, updated whenever an alarm of the incident begins,
+ends or is confirmed, and resolved when none is open any more. All changes of one batch of alarms or one
+review go into one notification, except that the beginning of an alarm is notified before its end.
 """
 
 from __future__ import annotations
@@ -45,17 +44,17 @@ class Incident(msgspec.Struct, frozen=True):
 
     id: Name
     first: int
-    """Least position of its alarms, an outcome of the model."""
+    """Least position of its alarms: number of an outcome of the model."""
     last: int
-    """Greatest."""
+    """Greatest position of its alarms."""
     parts: tuple[IncidentAlarm, ...] = ()
-    """One a detector, in the order in which they began; of one that began again the newest."""
+    """Newest alarm of each detector, in the order in which they began."""
     shift: ClassShift | None = None
     """Whether the classes or the model seemed to have changed when an alarm last began; None if unknown."""
     sent: int = 0
-    """Notifications so far."""
+    """Number of notifications so far."""
     newest: Notification | None = None
-    """The last of them."""
+    """Latest notification."""
     segment: SegmentChange | None = None
     """Segment value with most of the extra errors when a detector's alarm last began; None without one."""
 
@@ -74,12 +73,12 @@ class Incident(msgspec.Struct, frozen=True):
         return max(0, position - self.last, self.first - position)
 
     def begun(self, part: IncidentAlarm, position: int) -> Incident:
-        """Return the incident with another alarm, `part`, which begins."""
+        """Return the incident with `part` added, an alarm that begins at `position`."""
         others = tuple(each for each in self.parts if each.alarm.detector != part.alarm.detector)
         return self._spanning(position, (*others, part))
 
     def changed(self, part: IncidentAlarm, position: int) -> Incident:
-        """Return the incident with one of its alarms replaced, in the same position."""
+        """Return the incident with `part` in place of its detector's alarm, spanning `position` as well."""
         parts = (part if each.alarm.detector == part.alarm.detector else each for each in self.parts)
         return self._spanning(position, tuple(parts))
 
@@ -95,7 +94,7 @@ class _News:
 
     detectors: list[str] = field(default_factory=list[str])
     ends: bool = False
-    """Alarms that ended, or else alarms that began."""
+    """Whether alarms of these detectors ended; otherwise they began or changed."""
 
 
 class Beginning(NamedTuple):
@@ -107,13 +106,13 @@ class Beginning(NamedTuple):
     before: float
     """Mean loss before the change; of a verdict, the verdict before."""
     shift: ClassShift | None
-    """Whether the classes or the model seem to have changed; None where unknown."""
+    """Whether the classes or the model seem to have changed; None if unknown."""
     segment: SegmentChange | None
-    """Segment value with most of the extra errors; None where unknown."""
+    """Segment value with most of the extra errors; None without one."""
     misleads: bool = False
     """Whether the alarm is of a verdict by accuracy although accuracy misleads."""
     expected_ms: int | None = None
-    """Event time from which on cohorts may confirm the alarm; None if they need not, or cannot."""
+    """Event time from which cohorts may confirm the alarm; None if they need not, or cannot."""
     false_monthly: float | None = None
     """False alarms that the detector is expected to raise in 30 days at this model; None where unknown."""
     delays_moved: tuple[DelayKind, ...] = ()
@@ -152,7 +151,7 @@ class Incidents:
         """What `open_notifications` made, behind the number of changes at which it did."""
 
     def begin(self, alarm: Alarm, as_found: Beginning, now_ms: int) -> None:
-        """Open an alarm of a model and detector; they must have no open one."""
+        """Open an alarm of a model and detector that have no open one."""
         position = position_of(alarm)
         found = self._nearest(alarm.model, position)
         if found is None:
@@ -196,7 +195,7 @@ class Incidents:
     def restate(self, alarm: Alarm, now_ms: int, delays_moved: tuple[DelayKind, ...] = ()) -> None:
         """Replace an open verdict whose basis, status or opponent has changed, but not its side.
 
-        That is news, unless it alternates.
+        The change is notified, unless the verdict alternates.
         """
         incident, part = self._open(alarm.model, alarm.detector)
         if part.alternation is None:
@@ -205,20 +204,20 @@ class Incidents:
         self._put(self._incidents[incident.id].changed(part, incident.first))
 
     def confirm(self, key: Key, found: Confirmation, now_ms: int) -> None:
-        """Add to an open alarm that predictions err more, as cohorts of them show; that is news."""
+        """Add the confirmation by cohorts of predictions to an open alarm, and notify it."""
         incident, part = self._open(*key)
         self._note(incident.id, key[1], ends=False, now_ms=now_ms)
         part = msgspec.structs.replace(part, confirmation=found, touched_ms=now_ms)
         self._put(self._incidents[incident.id].changed(part, incident.first))
 
     def mark_alternating(self, key: Key, alternation: Alternation) -> None:
-        """Set how a verdict alternates whose alarm has just been opened."""
+        """Set the alternation of a verdict whose alarm has just been opened."""
         incident, part = self._open(*key)
         part = msgspec.structs.replace(part, alternation=alternation)
         self._put(incident.changed(part, incident.first))
 
     def alternate(self, alarm: Alarm, alternation: Alternation, now_ms: int) -> None:
-        """Add a change of side to an open verdict that alternates; only the first such change is news."""
+        """Add a change of side to an open verdict that alternates; only the first such change is notified."""
         incident, part = self._open(alarm.model, alarm.detector)
         if part.alternation is None:
             self._note(incident.id, alarm.detector, ends=False, now_ms=now_ms)
@@ -229,7 +228,7 @@ class Incidents:
         self._put(incident.changed(part, position_of(alarm)))
 
     def settle(self, key: Key, now_ms: int) -> None:
-        """Note that an open verdict alternates no longer, and is worse."""
+        """End the alternation of an open verdict that is worse, and notify it."""
         incident, part = self._open(*key)
         self._note(incident.id, key[1], ends=False, now_ms=now_ms)
         part = msgspec.structs.replace(part, alternation=None)
@@ -251,7 +250,7 @@ class Incidents:
         )
 
     def end(self, key: Key, reason: Reason, now_ms: int, alarm: Alarm | None = None) -> None:
-        """End an open alarm; `alarm` is the change of verdict that ends it."""
+        """End an open alarm; `alarm` is the change of verdict that ends it, if one does."""
         incident, part = self._open(*key)
         self._note(incident.id, key[1], ends=True, now_ms=now_ms)
         ended_ms = max(now_ms, part.started_at_ms)
@@ -287,7 +286,7 @@ class Incidents:
         return self._open(*key)[1] if key[1] in self._of.get(key[0], ()) else None
 
     def open_notifications(self) -> list[Notification]:
-        """The last notification of each open incident, with its alarms as they are now; by model."""
+        """Return the last notification of each open incident, with its alarms as they are now, by model."""
         if self._open_ones[0] != self.changes:
             incidents = (
                 self._incidents[name]
@@ -307,7 +306,7 @@ class Incidents:
         return self._open_ones[1]
 
     def state(self) -> list[msgspec.Raw]:
-        """State that `restore` continues from, in canonical order; to be read right after `issue`.
+        """Encode what `restore` continues from, in canonical order; to be called right after `issue`.
 
         Each incident is encoded once for each change of it: with thousands that are open, few change between
         two commits.
@@ -361,7 +360,7 @@ class Incidents:
         return self._incidents[name] if distance <= self._reach else None
 
     def _note(self, name: str, detector: str, *, ends: bool, now_ms: int) -> None:
-        """Note a change to notify, after issuing the changes noted of the other kind."""
+        """Queue a change to notify; changes of the other kind that are queued are issued first."""
         if (news := self._news.get(name)) is not None and news.ends is not ends:
             self._issue(name, now_ms)
         news = self._news.setdefault(name, _News(ends=ends))
@@ -398,7 +397,7 @@ def position_of(alarm: Alarm) -> int:
 
 
 LEAST_OUTCOMES: Final = 1_000
-"""Number of outcomes between two drifts from which on their errors give the level before the second."""
+"""Least number of outcomes between two drifts from which the level before the second is computed."""
 
 
 class Count(NamedTuple):
@@ -411,17 +410,17 @@ class Count(NamedTuple):
 def level_before(alarm: Alarm, earlier: Count) -> float:
     """Estimate the mean loss before the drift that a detector's alarm begins.
 
-    It is the mean between the drift before it and this one. A detector's own mean before a change is the
-    lowest that it has seen, for some detectors, and a model that is as good as it ever was on average may
-    not come back to it. That mean is used only where there are too few outcomes between the drifts, or no
-    count of errors.
+    It is the mean loss since the previous drift. The detector's own mean before the change (`Alarm.before`)
+    is for some detectors the lowest mean that they have seen, to which even a model that is as good as before
+    need not come back. It is used only if there are fewer than `LEAST_OUTCOMES` outcomes since the previous
+    drift, or no count of errors.
 
     Parameters
     ----------
     alarm
         First alarm of the drift.
     earlier
-        Count at the end of the model's drift before; zeros if there was none.
+        Count at the end of the model's previous drift; zeros if there was none.
     """
     outcomes = alarm.outcome - earlier.outcomes
     if alarm.errors is None or outcomes < LEAST_OUTCOMES:
@@ -432,8 +431,8 @@ def level_before(alarm: Alarm, earlier: Count) -> float:
 def is_back(part: IncidentAlarm, level: Level | None) -> bool:
     """Tell whether the recent error is within its bound of the level before the alarm.
 
-    To be asked only after as many outcomes as the level remembers: right after an alarm the faded error still
-    reflects the time before it, so every alarm would end at once.
+    False without a level, and until the model has had `level.n_eff` outcomes since the alarm: before, the
+    faded error still reflects the time before the alarm, so that every alarm would end at once.
     """
     alarm = part.alarm
     if level is None or level.outcomes - alarm.outcome < level.n_eff:

@@ -16,7 +16,7 @@ from streamwatch.core.metrics.layered import Layered
 from streamwatch.core.metrics.series import Family
 
 INFO: Final = "model_info"
-"""Metric whose labels are those of a model; its value is 1."""
+"""Metric that has the labels of a model; its value is 1."""
 _MOST_REMEMBERED: Final = 10_000
 
 
@@ -32,7 +32,7 @@ class ModelRule:
 
 
 class OfModel(NamedTuple):
-    """Labels of one model, and what its rules set beside them."""
+    """Labels, severity and runbook of one model."""
 
     labels: Mapping[str, str]
     severity: Severity | None = None
@@ -42,8 +42,8 @@ class OfModel(NamedTuple):
 class ModelLabels:
     """Finds the labels of models.
 
-    Of several rules that match a model, the first that gives a label gives its value; so it is with the
-    severity and the runbook.
+    If several rules match a model, the first that sets a label decides its value; likewise for the severity
+    and the runbook.
 
     Parameters
     ----------
@@ -78,21 +78,21 @@ class ModelLabels:
         return OfModel(dict(sorted(labels.items())), severity, runbook)
 
     def stamped(self, notification: Notification) -> Notification:
-        """Add the labels and the runbook of its model to a notification; one of no model stays as it is."""
+        """Add the labels and the runbook of its model to a notification; a digest stays as it is."""
         found = self.of(notification.model) if notification.model else OfModel({})
         if not found.labels and found.runbook_url is None:
             return notification
         return msgspec.structs.replace(notification, labels=found.labels, runbook_url=found.runbook_url)
 
     def family(self, models: Mapping[str, ModelActivity], topics: TopicsOfRun) -> Family:
-        """Make the metric that other series of a model are joined with.
+        """Build the metric `model_info`, with which queries join other series of a model.
 
         Parameters
         ----------
         models
             Activity of every model that is watched.
         topics
-            Topics of predictions and labels, for models of which they are not known.
+            Topics of predictions and labels for models whose own are unknown.
         """
         samples: list[tuple[Mapping[str, str], float]] = []
         for name, activity in sorted(models.items()):
@@ -122,7 +122,7 @@ class ModelLabels:
 
 
 class TopicsOfRun(NamedTuple):
-    """The topic of predictions and that of labels, where there is one each; else empty."""
+    """Topic of predictions and topic of labels; each is empty unless there is exactly one."""
 
     predictions: str = ""
     labels: str = ""

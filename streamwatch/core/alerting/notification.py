@@ -1,7 +1,7 @@
-"""Notifications: an incident, a hint or a verdict on a challenger began, has news or ended; or a digest.
+"""Notifications: messages that an incident, a hint or a verdict on a challenger began, changed or ended.
 
-A digest is of alarms found in a backlog (`digest`), of notifications that were too many (`gathered`), or of
-the models that are worse (`fleet`).
+A notification may also be a digest: of alarms found in a backlog (`digest`), of notifications beyond a
+receiver's limit (`gathered`), or of the models that are worse (`fleet`).
 """
 
 from __future__ import annotations
@@ -35,9 +35,9 @@ ComparisonReason: TypeAlias = Literal["verdict_changed", "retracted", "no_longer
 ComparisonStatus: TypeAlias = Literal["early", "confirmed", ""]
 
 KINDS: tuple[Kind, ...] = ("firing", "updated", "retraining", "resolved", "digest")
-"""Kinds in the order in which those of one incident come."""
+"""Kinds, in the order in which the notifications of one incident are issued."""
 SEVERITIES: tuple[Severity, ...] = ("info", "warning", "error", "critical")
-"""From the least to the most severe."""
+"""Severities, from the least to the most severe."""
 
 
 def worst(severities: Iterable[Severity]) -> Severity:
@@ -57,61 +57,61 @@ class Digest(msgspec.Struct, frozen=True):
     """Alarms of a backlog that are too old to be notified one by one."""
 
     alarms: int
-    """All of them."""
+    """Number of alarms."""
     series: int
-    """Pairs of (model, detector) they came from."""
+    """Number of pairs of model and detector with alarms."""
     first_at_ms: int
     last_at_ms: int
     tallies: tuple[AlarmCount, ...]
-    """The pairs with most alarms, most first."""
+    """Pairs with most alarms, most first; at most as many as a digest lists."""
     earliest: tuple[Alarm, ...]
-    """The first of them in full, as they were found."""
+    """First alarms found, in full; at most as many as a digest lists."""
 
 
 class IncidentAlarm(msgspec.Struct, frozen=True):
     """Alarm of one detector, or of the verdict, in an incident."""
 
     alarm: Alarm
-    """The newest one, or the change of verdict that ended it."""
+    """Newest alarm, or the change of verdict that ended it."""
     severity: Severity
     started_at_ms: int
-    """Event time of the alarm that began it; of a verdict, since when it holds."""
+    """Event time of the first alarm; of a verdict, the time since which it holds."""
     before: float
-    """Mean loss before the alarm that began it."""
+    """Mean loss before the first alarm; of a verdict, the previous verdict."""
     touched_ms: int
     """Host time of the newest alarm."""
     alarms: int = 1
-    """Alarms of the detector since it began, that one included."""
+    """Number of alarms of the detector, the first one included."""
     ended_at_ms: int | None = None
-    """Host time."""
+    """Host time of its end; None while it is open."""
     reason: Reason | None = None
-    """Reason for its end."""
+    """Reason for its end; None while it is open."""
     retraining_ms: int | None = None
-    """Host time at which the model's retraining was announced, as it had been worse for long; None before."""
+    """Host time at which retraining was announced, as the model had been worse for long; None before."""
     accuracy_misleads: bool = False
     """Whether it is a verdict by accuracy although accuracy misled, as classes of the model are rare."""
     alternation: Alternation | None = None
     """Pattern in which the verdict alternates between worse and not worse; None if it does not."""
     expected_ms: int | None = None
-    """Event time from which on cohorts may confirm an alarm at a rise of the error.
+    """Event time from which cohorts may confirm an alarm at a rise of the error.
 
-    None if it needs no confirmation, or if there is none to be had.
+    None if it needs no confirmation, or cannot get one.
     """
     confirmation: Confirmation | None = None
-    """Findings of cohorts of predictions on the alarm; None until there are any."""
+    """Confirmation of the alarm by cohorts of predictions; None without one."""
     false_monthly: float | None = None
-    """False alarms that the detector is expected to raise in 30 days at this model; None where unknown."""
+    """False alarms that the detector is expected to raise in 30 days at this model; None if unknown."""
     delays_moved: tuple[DelayKind, ...] = ()
     """Kinds of labels whose settled delays had changed when an early verdict was notified."""
 
     @property
     def is_open(self) -> bool:
-        """Tell whether it has not ended."""
+        """Tell whether the alarm has not ended."""
         return self.reason is None
 
     @property
     def is_unconfirmed(self) -> bool:
-        """Tell whether cohorts of predictions are still to show if predictions err more."""
+        """Tell whether the alarm is open and waits for its confirmation by cohorts of predictions."""
         return self.is_open and self.expected_ms is not None and self.confirmation is None
 
 
@@ -122,9 +122,9 @@ class NotifiedHint(msgspec.Struct, frozen=True):
     as_notified: ActiveHint = msgspec.field(name="standing")
     """The hint as it was when it was notified first."""
     ended_at_ms: int | None = None
-    """Host time."""
+    """Host time of its end; None while it is open."""
     reason: HintReason | None = None
-    """Reason for its end."""
+    """Reason for its end; None while it is open."""
 
 
 class NotifiedComparison(msgspec.Struct, frozen=True):
@@ -135,17 +135,17 @@ class NotifiedComparison(msgspec.Struct, frozen=True):
     verdict: int
     """1: the challenger is better than the champion; −1: worse."""
     since_ms: int
-    """Event time since which it holds; by cohorts, prediction time."""
+    """Event time since which the verdict holds; of one by cohorts, prediction time."""
     as_of_ms: int = msgspec.field(name="said_ms")
     """Event time of the latest pair of outcomes when it was notified, or confirmed."""
     basis: Literal["cohorts", "labels"]
-    """Whether it is by cohorts of prediction time, or in the order of labels."""
+    """Basis of the verdict: cohorts of prediction time, or outcomes in the order of labels."""
     status: ComparisonStatus
-    """Whether all labels of its predictions are in, of a verdict by cohorts; empty of another."""
+    """`confirmed` if all labels of its predictions are in, else `early`; empty unless it is by cohorts."""
     ended_at_ms: int | None = None
-    """Host time."""
+    """Host time of its end; None while it is open."""
     reason: ComparisonReason | None = None
-    """Reason for its end."""
+    """Reason for its end; None while it is open."""
     utility: UtilityKind = "accuracy"
     """Utility by which the champion is judged."""
 
@@ -161,39 +161,39 @@ class NotifiedFleet(msgspec.Struct, frozen=True):
     """List of the models that are worse by the fleet's rule (`registers.fleet`), at a time of the grid."""
 
     at_ms: int
-    """That time, by the host's clock."""
+    """Time of the grid, by the host's clock."""
     before_ms: int | None
-    """Time of the list before; None for the first."""
+    """Time of the previous list; None for the first."""
     share: float
     """Largest expected share of pairs listed falsely, in this list taken alone."""
     pairs: int
-    """Pairs of a model and an opponent that are judged, listed or not."""
+    """Number of pairs of a model and an opponent that are judged, listed or not."""
     models: int
-    """Models that are listed."""
+    """Number of models that are listed."""
     number: int
-    """Pairs that are listed."""
+    """Number of pairs that are listed."""
     listed: tuple[WorsePair, ...]
-    """The first of them, the largest e-value first, as many as a digest lists; so are the others below."""
+    """Listed pairs, the largest e-value first; at most as many as a digest lists, as `added` and `left`."""
     number_added: int
     added: tuple[RivalPair, ...]
-    """Listed now, and not in the list before."""
+    """Pairs that are in this list and not in the previous one."""
     number_left: int
     left: tuple[RivalPair, ...]
-    """Listed before, and not now."""
+    """Pairs that are in the previous list and not in this one."""
 
 
 class Gathered(msgspec.Struct, frozen=True):
-    """Notifications of several models that were too many to be sent to a receiver one by one."""
+    """Notifications beyond the limit of a receiver, sent as one digest."""
 
     notifications: int
-    """All of them."""
+    """Number of notifications."""
     models: int
-    """Models that they are about."""
+    """Number of models that they are about."""
     firing: int
+    """Number of them of kind `firing`; `resolved` likewise."""
     resolved: int
-    """Incidents and hints that began, and that are over; the others are news of open ones."""
     listed: tuple[Notification, ...]
-    """The newest one of each incident, the most severe first, as many as a digest lists."""
+    """Newest notification of each incident, the most severe first; at most as many as a digest lists."""
 
 
 class Notification(msgspec.Struct, frozen=True):
@@ -205,39 +205,38 @@ class Notification(msgspec.Struct, frozen=True):
     id: Name
     kind: Kind
     severity: Severity
-    """The worst among its parts."""
+    """Worst severity among its parts."""
     issued_ms: int
-    """Host time at which it was decided; the time after which it is given up is counted from here."""
+    """Host time at which it was decided; the time after which its delivery is given up counts from here."""
     incident: Name
-    """Id of the incident, the same in all its notifications; a digest's own."""
+    """Id of the incident, the same in all its notifications; of a digest, its own `id`."""
     parts: tuple[IncidentAlarm, ...] = ()
     """Alarms of the incident, open or ended, in the order in which they began; none in a digest or a hint."""
     news: tuple[Name, ...] = ()
-    """Detectors whose part began, ended or was confirmed since the notification before, or was restated."""
+    """Detectors whose part began, ended or changed since the previous notification of the incident."""
     shift: ClassShift | None = None
     """Whether the classes or the model seemed to have changed when an alarm last began; None if unknown."""
     digest: Digest | None = None
     test: bool = False
-    """Sent by hand, to see whether it arrives."""
+    """Whether it was sent by hand to test the receiver."""
     segment: SegmentChange | None = None
-    """Value of a segment in which most of the extra errors sit; None where none stands out."""
+    """Segment value with most of the extra errors; None without one."""
     hint: NotifiedHint | None = None
-    """The early hint that it is about, and then it has no parts; None: it is about something else."""
+    """Early hint that it is about (it has no parts then); None if it is about something else."""
     comparison: NotifiedComparison | None = None
-    """The verdict on a challenger that it is about, and then it has no parts; None: it is about something
-    else."""
+    """Verdict on a challenger that it is about (no parts then); None if it is about something else."""
     gathered: Gathered | None = None
-    """Notifications that it stands for, and then it is a digest of them; else None."""
+    """Notifications that it is a digest of; None if it is no such digest."""
     fleet: NotifiedFleet | None = None
-    """List of the models that are worse that it brings, and then it is a digest; else None."""
+    """List of the models that are worse that it is a digest of; None if it is no such digest."""
     labels: Mapping[Name, Name] = {}
     """Labels that settings give to the model."""
     runbook_url: Name | None = None
-    """Page with what to do about the model; None where settings name none."""
+    """Page with instructions for alarms of the model; None if settings name none."""
 
     @property
     def model(self) -> str:
-        """The model it is about, of a comparison the challenger; empty for a digest."""
+        """Name of the model that it is about, of a comparison the challenger; empty for a digest."""
         if self.hint is not None:
             return self.hint.model
         if self.comparison is not None:
@@ -251,21 +250,24 @@ class Notification(msgspec.Struct, frozen=True):
 
     @property
     def series(self) -> str:
-        """Key of the notifications that reach a receiver in order: the model."""
+        """Key whose notifications are delivered to a receiver in order: the model."""
         return self.model
 
     @property
     def severities(self) -> frozenset[Severity]:
-        """Severities of its parts: whoever was notified of one of them is notified how it goes on."""
+        """Severities of its parts; a receiver gets the notification if it wants any of them.
+
+        So a receiver that was notified of a part is also notified of its end.
+        """
         if self.gathered is not None:
             return frozenset(one for each in self.gathered.listed for one in each.severities)
         return frozenset(part.severity for part in self.parts) or frozenset((self.severity,))
 
     @property
     def started_at_ms(self) -> int:
-        """Event time at which the earliest part, a hint, or the first alarm of a digest, began.
+        """Event time at which the earliest part, the hint, the verdict or the digest's first alarm began.
 
-        Of a list of worse models, the time that it was made for.
+        Of a list of worse models, its time of the grid.
         """
         if self.fleet is not None:
             return self.fleet.at_ms
@@ -293,26 +295,12 @@ class Notification(msgspec.Struct, frozen=True):
 
     @property
     def outcome(self) -> int:
-        """Outcome of its newest alarm; 0 if it is about no alarm."""
+        """Number of the outcome of its newest alarm; 0 if it is about no alarm."""
         return max((part.alarm.outcome for part in self.parts), default=0)
 
 
-_ENCODER = msgspec.msgpack.Encoder(order="deterministic")
-_DECODER = msgspec.msgpack.Decoder(Notification)
-
-
-def encode(notification: Notification) -> bytes:
-    """Encode a notification; equal ones give equal bytes. It is msgpack, as JSON has no NaN."""
-    return _ENCODER.encode(notification)
-
-
-def decode(notification: bytes) -> Notification:
-    """Decode what `encode` gave; raises ValueError for anything else."""
-    return _DECODER.decode(notification)
-
-
 def identify(kind: Kind | Literal["incident"], *parts: object) -> str:
-    """Build a 128-bit id from all that distinguishes a notification from others."""
+    """Build a 128-bit id from the kind and the parts that distinguish a notification or incident."""
     written = msgspec.json.encode([kind, *map(str, parts)])
     return f"{kind}_{hashlib.sha256(written).hexdigest()[:32]}"
 
@@ -321,7 +309,7 @@ def identify(kind: Kind | Literal["incident"], *parts: object) -> str:
 
 
 class DigestState(msgspec.Struct, frozen=True):
-    """State of a digest: alarms gathered, and how many digests went before."""
+    """State of a digest: alarms gathered, and the number of digests issued before."""
 
     counts: list[AlarmCount] = []
     earliest: list[Alarm] = []
@@ -334,9 +322,9 @@ class DigestState(msgspec.Struct, frozen=True):
 
 
 class BacklogDigest:
-    """Counts old alarms by (model, detector) and keeps the first `size` of them.
+    """Counts old alarms by model and detector, and keeps the first `size` of them.
 
-    It is due once the backlog has been read, or `interval` after its first alarm.
+    The digest is due once the backlog has been read, or `interval_ms` after its first alarm.
     """
 
     def __init__(self, size: int) -> None:
@@ -346,7 +334,7 @@ class BacklogDigest:
         self._severity: Severity = SEVERITIES[0]
         self._first_at_ms = self._last_at_ms = self._since_ms = self._sent = 0
         self.taken = 0
-        """Alarms ever gathered."""
+        """Number of alarms ever gathered."""
 
     def add(self, alarm: Alarm, severity: Severity, now_ms: int) -> None:
         """Add one alarm to the digest."""
@@ -368,7 +356,7 @@ class BacklogDigest:
         """Tell whether the digest is due."""
         return bool(self._counts) and (not behind or now_ms - self._since_ms >= interval_ms)
 
-    def leave(self, identity: str, now_ms: int) -> Notification:
+    def close(self, identity: str, now_ms: int) -> Notification:
         """Return the digest as a notification, and begin an empty one."""
         most = sorted(self._counts.items(), key=lambda item: (-item[1], item[0]))[: self._size]
         digest = Digest(
@@ -392,7 +380,7 @@ class BacklogDigest:
         )
 
     def gathered(self) -> DigestState:
-        """State of the digest, canonical: equal digests give equal states."""
+        """State that `restore` continues from; equal digests give equal states."""
         return DigestState(
             counts=[AlarmCount(model, detector, n) for (model, detector), n in sorted(self._counts.items())],
             earliest=self._earliest,

@@ -1,7 +1,7 @@
 """`Outbox`: notifications still to be delivered, in order, and their changes since the last commit.
 
-Within a receiver notifications of one series (a model) keep their order, so that no "resolved" overtakes its
-alarm and no incident the one before. After a failed attempt a series goes behind the others, so that no
+Each receiver gets the notifications of one series (a model) in order, so that no "resolved" overtakes its
+"firing", and no incident an earlier one. After a failed attempt a series moves behind the others, so that no
 notification blocks the rest.
 """
 
@@ -20,13 +20,13 @@ from streamwatch.core.join.durable.packed import reading
 
 
 class Entry(msgspec.Struct):
-    """Notification with the receivers it is pending for; removed once all have it or it was dropped."""
+    """Notification with the receivers it is pending for; removed once there are none."""
 
     notification: Notification
     attempts: dict[Name, int]
-    """Failed attempts so far, by receiver that still has to be notified."""
+    """Number of failed attempts so far, by receiver that the notification is pending for."""
     number: int = 0
-    """Ordinal of the notification: the host's clock, once set back, does not give the order."""
+    """Ordinal of the notification; gives the order even if the host's clock was set back."""
 
 
 _ENCODER = msgspec.msgpack.Encoder(order="deterministic")
@@ -39,13 +39,13 @@ def _entry(name: str, entry: bytes) -> Entry:
 
 
 def check_entries(kept: Mapping[str, bytes]) -> None:
-    """Decode committed entries, which `Outbox.restore` does later; raises PackedError if one is none."""
+    """Check that committed entries can be decoded, before `Outbox.restore`; raises PackedError if not."""
     for name, entry in kept.items():
         _entry(name, entry)
 
 
 def _age(entry: Entry) -> tuple[int, int, int, int, str]:
-    """Order in which notifications were decided; without a number by time, then by alarm, its end last."""
+    """Sort key in the order of decision; entries without a number sort by time, outcome and kind."""
     notification = entry.notification
     kind = KINDS.index(notification.kind)
     return entry.number, notification.issued_ms, notification.outcome, kind, notification.id
@@ -62,16 +62,16 @@ class Outbox:
     def __init__(self, receivers: Sequence[str]) -> None:
         self._entries: dict[str, Entry] = {}
         self._queues: dict[str, OrderedDict[str, deque[str]]] = {name: OrderedDict() for name in receivers}
-        """Ids by series of each receiver, oldest first; the first series is next."""
+        """For each receiver, ids by series, oldest first; the first series is delivered next."""
         self._changed: set[str] = set()
         self._newest = 0
         self._drafts: dict[str, int] = {}
-        """Numbers of notifications that are yet to be added."""
+        """Numbers of the notifications that were drafted and are not added yet, by id."""
 
     def draft(self, notification: Notification, receivers: Sequence[str]) -> bytes:
-        """Encode a notification for the next commit: a new one, newer than all others, or for more receivers.
+        """Encode an entry for the next commit: of a new notification, or of a known one for more receivers.
 
-        `add` follows once it is durable.
+        Call `add` once the commit is durable.
         """
         entry = self._entries.get(notification.id)
         if entry is not None:
@@ -84,7 +84,7 @@ class Outbox:
         return new_entry(notification, receivers, self._newest)
 
     def add(self, notification: Notification, receivers: Sequence[str]) -> None:
-        """Queue a notification for receivers, whose `draft` is durable."""
+        """Queue a notification for receivers, once its `draft` is durable."""
         number = self._drafts.pop(notification.id, self._newest)
         entry = self._entries.get(notification.id)
         if entry is None:
@@ -97,9 +97,9 @@ class Outbox:
                 self._queue(receiver, entry)
 
     def restore(self, kept: Mapping[str, bytes]) -> list[tuple[str, Notification]]:
-        """Replace the contents by committed entries.
+        """Replace the contents by committed entries; raises PackedError if one cannot be decoded.
 
-        Those for receivers that no longer exist are dropped and returned. Raises PackedError for other bytes.
+        Drops and returns (receiver, notification) for receivers that no longer exist.
         """
         self._entries.clear()
         self._changed.clear()
@@ -142,12 +142,12 @@ class Outbox:
         return entry is not None and receiver in entry.attempts
 
     def attempts(self, receiver: str, notification: Notification) -> int:
-        """Return the number of failed attempts so far."""
+        """Return the number of failed attempts to deliver a notification; 0 if it is not pending."""
         entry = self._entries.get(notification.id)
         return entry.attempts.get(receiver, 0) if entry else 0
 
     def settle(self, receiver: str, notification: Notification) -> bool:
-        """Remove a notification of a receiver; returns whether it was pending."""
+        """Remove a notification that is delivered or given up; returns whether it was pending."""
         entry = self._entries.get(notification.id)
         if entry is None or receiver not in entry.attempts:
             return False
@@ -259,11 +259,11 @@ class Receiver(Protocol):
         ...
 
     async def deliver(self, notification: Notification, now_ms: int) -> DeliveryResult:
-        """Deliver in bounded time; never raises for what the other side does."""
+        """Deliver in bounded time; failures of the receiver are results, never exceptions."""
         ...
 
     async def remind(self, open_incidents: Sequence[Notification], now_ms: int) -> DeliveryResult:
-        """Notify it again of the incidents that are open."""
+        """Notify the receiver again of the incidents that are open."""
         ...
 
     async def close(self) -> None:

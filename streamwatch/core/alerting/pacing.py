@@ -1,15 +1,15 @@
-"""`Pacing`: how many notifications a receiver gets; what is more than that becomes one digest.
+"""`Pacing`: limits how many notifications a receiver gets; those beyond the limit become one digest.
 
-Notifications wait for `group_wait` for others to come. If they are then at most as many as the receiver may
-still get within a minute, each is issued as it is; else one digest is issued that stands for all of them.
-While the minute is used up, what comes is gathered on.
+The first notification waits for others for `group_wait`. If all that wait then are within the limit of the
+last minute, each is issued as it is; otherwise one digest is issued in their place, as soon as the limit
+allows one more. Until then, further notifications join it.
 
-No notification overtakes another about its model: a digest waits until what was issued before it is
-delivered or given up, and everything waits for a digest. So of an outage of a receiver, too, one digest is
-left.
+No notification overtakes another about its model: a digest waits until all notifications issued before it are
+delivered or given up, and later ones wait until the digest is. So the outage of a receiver, too, ends in one
+digest.
 
-All is in `state`, which is committed with the notifications it leads to: a restart neither forgets what was
-gathered nor issues it twice. Times are the host's.
+The state is committed together with the notifications that are issued: a restart neither loses a waiting
+notification nor issues it twice. Times are the host's.
 """
 
 from __future__ import annotations
@@ -40,11 +40,11 @@ class PacingSpec:
     """Limits on the notifications of one receiver."""
 
     group_wait_ms: int = 10_000
-    """Host time for which a notification waits for others; 0: none waits."""
+    """Host time for which a notification waits for others; 0: it does not wait."""
     max_per_minute: int = 5
-    """Notifications within a minute, at least 1; a digest counts as one."""
+    """Most notifications within a minute, at least 1; a digest counts as one."""
     listed: int = 20
-    """Notifications listed in a digest; all are counted."""
+    """Most notifications listed in a digest; all are counted."""
 
 
 class PacedReceiver(msgspec.Struct, frozen=True):
@@ -52,21 +52,21 @@ class PacedReceiver(msgspec.Struct, frozen=True):
 
     receiver: Name
     issued_ms: list[int]
-    """Times of what was issued within the last minute."""
+    """Host times of the notifications issued within the last minute."""
     since_ms: int
-    """Time of the first that waits."""
+    """Host time at which the first waiting notification was taken."""
     waiting: list[Notification]
-    """Notifications that wait, in their order; as many as can be issued or listed."""
+    """Waiting notifications in order; at most as many as can be issued or listed."""
     more: int
-    """Further ones that wait, of which only these counts are kept."""
+    """Number of further waiting notifications, of which only counts are kept."""
     more_firing: int
     more_resolved: int
     models: list[Name]
-    """Models of all that wait."""
+    """Models that the waiting notifications are about."""
     digests: int
-    """Digests issued so far."""
+    """Number of digests issued so far."""
     gathered: int
-    """Notifications that digests stood for so far."""
+    """Number of notifications in the digests issued so far."""
 
 
 class _State(msgspec.Struct, frozen=True):
@@ -93,7 +93,7 @@ class _Queue:
     gathered: int = 0
 
     def empty(self) -> None:
-        """Let nothing wait any more."""
+        """Remove all waiting notifications."""
         self.waiting, self.models = [], set()
         self.more = self.more_firing = self.more_resolved = 0
 
@@ -106,7 +106,7 @@ class Pacing:
     spec
         Limits.
     receivers
-        Names of the receivers that they are for; others are issued everything at once.
+        Names of the receivers with limits; all others get every notification at once.
     identity
         Unique name of the state, so that ids of digests of two states differ.
     """
@@ -119,11 +119,11 @@ class Pacing:
         self._most = max(spec.listed, spec.max_per_minute)
 
     def paces(self, receiver: str) -> bool:
-        """Tell whether the limits are for a receiver."""
+        """Tell whether a receiver has limits."""
         return receiver in self._queues
 
     def take(self, receiver: str, notification: Notification, now_ms: int) -> None:
-        """Let a notification wait for a receiver."""
+        """Add a notification to those waiting for a receiver."""
         queue = self._queues[receiver]
         if not queue.waiting:
             queue.since_ms = now_ms
@@ -152,7 +152,7 @@ class Pacing:
         now_ms
             Host time.
         pending
-            Notifications that were issued to it and are not delivered yet.
+            Notifications that were issued to it and are neither delivered nor given up.
         """
         queue = self._queues[receiver]
         if not self._is_due(queue, now_ms, pending):
@@ -231,7 +231,7 @@ class Pacing:
         )
 
     def restore(self, state: bytes) -> None:
-        """Continue from a `state`; raises PackedError for other bytes."""
+        """Continue from a `state`; raises PackedError, or ValueError for one of another version."""
         with reading("the section 'pacing'"):
             read = _DECODER.decode(state)
         if read.version != VERSION:
@@ -253,12 +253,12 @@ class Pacing:
             )
 
     def take_orphans(self) -> list[tuple[str, Notification]]:
-        """Hand over the notifications that wait for receivers that no longer exist, by receiver."""
+        """Remove and return (receiver, notification) waiting for receivers that no longer exist."""
         orphans, self._orphans = self._orphans, []
         return orphans
 
     def families(self) -> list[Family]:
-        """Count the notifications that wait for receivers, and those gathered in digests."""
+        """Series of the notifications that wait, and of those gathered in digests, by receiver."""
         queues = sorted(self._queues.items())
         return [
             family(
@@ -272,5 +272,5 @@ class Pacing:
 
 
 def _recent(queue: _Queue, now_ms: int) -> list[int]:
-    """Times within the last minute; one from a clock that was set back since is not believed."""
+    """Times of issue within the last minute; times in the future (the clock was set back) are ignored."""
     return [at_ms for at_ms in queue.issued_ms if 0 <= now_ms - at_ms < _MINUTE_MS]

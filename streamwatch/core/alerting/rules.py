@@ -10,9 +10,9 @@ from streamwatch.core.alerting.notification import Severity
 from streamwatch.core.specs import DAY_MS
 
 EARLY_HINT: Final = "early_hint"
-"""Name under which rules are about hints from predictions, as they are about a detector's alarms."""
+"""Name of the detector by which rules apply to early hints."""
 COMPARISON: Final = "comparison"
-"""Name under which rules are about verdicts on challengers."""
+"""Name of the detector by which rules apply to verdicts on challengers."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,11 +25,11 @@ class AlarmRule:
     """Name, or a pattern."""
     severity: Severity = "warning"
     cooldown_ms: int = 600_000
-    """Event time around an announced alarm in which no other of its (model, detector) is announced."""
+    """Event time around an announced alarm in which no other of its model and detector is announced."""
     min_outcomes: int = 100
-    """Outcomes a model must have had before its alarms are announced."""
+    """Number of outcomes that a model must have had before its alarms are announced."""
     severity_given: bool = False
-    """Whether somebody chose the severity for these models; then it holds whatever the classes are."""
+    """Whether settings choose the severity; then it also holds where accuracy misleads."""
 
     def severity_of(self, *, judged: bool, misleads: bool) -> Severity:
         """Severity of an alarm.
@@ -37,7 +37,7 @@ class AlarmRule:
         Parameters
         ----------
         judged
-            Whether it is of a verdict.
+            Whether the alarm is of a verdict.
         misleads
             Whether the model is judged by accuracy although accuracy misleads; a verdict is then notified as
             information, unless a severity was chosen for the model.
@@ -45,7 +45,7 @@ class AlarmRule:
         return "info" if judged and misleads and not self.severity_given else self.severity
 
     def matches(self, model: str, detector: str) -> bool:
-        """Tell whether a rule is about a model and detector; patterns distinguish upper and lower case."""
+        """Tell whether the rule applies to a model and detector; upper and lower case of patterns differ."""
         return fnmatchcase(model, self.model) and fnmatchcase(detector, self.detector)
 
 
@@ -54,39 +54,37 @@ class FleetDigestSpec:
     """Digests of the models that are worse by the fleet's rule."""
 
     every_ms: int = DAY_MS
-    """Host time between two; they are at its multiples since 1970."""
+    """Host time between two digests, which are made at its multiples since 1970."""
     size: int = 20
-    """Pairs listed, added and left that are named; all are counted."""
+    """Most pairs named of those listed, of those added and of those that left; all are counted."""
     send_empty: bool = False
     """Whether a digest is sent if nothing is listed and nothing has left."""
 
 
 @dataclass(frozen=True, slots=True)
 class AlarmsSpec:
-    """The life of an alarm. Durations in milliseconds."""
+    """Rules for alarms, and durations in milliseconds after which they change state."""
 
     rules: tuple[AlarmRule, ...] = ()
-    """The first that matches holds."""
+    """Rules; the first that matches applies."""
     otherwise: AlarmRule = AlarmRule()
     """Rule where none matches."""
     resolve_timeout_ms: int = DAY_MS
-    """Host time after the newest alarm when what it found is taken for the new level."""
+    """Host time after the newest alarm, after which it is resolved and its error taken for the new level."""
     stale_after_ms: int = 3_600_000
-    """Alarms found while catching up are notified one by one if they are not older than this."""
+    """Greatest age of an alarm found in a backlog at which it is notified by itself, not in a digest."""
     digest_interval_ms: int = 600_000
-    """While catching up goes on, a digest leaves this long after the first alarm in it."""
+    """Host time from the first alarm in a digest until it is issued, if the backlog is still being read."""
     incident_outcomes: int = 2_500
-    """Outcomes within which alarms of one model are of one change; chosen by `docs/evidence/incidents.md`."""
+    """Distance in outcomes up to which alarms of a model are of one change (`docs/evidence/incidents.md`)."""
     digest_size: int = 20
-    """Alarms, and pairs of model and detector, listed in a digest; all are counted."""
+    """Most alarms, and most pairs of model and detector, listed in a digest; all are counted."""
     retraining_after_ms: int | None = None
-    """Host time since a verdict that a model is worse, after which its retraining is announced as due; None:
-    never."""
+    """Host time for which a model must have been worse until its retraining is announced; None: never."""
     fleet_digest: FleetDigestSpec | None = None
-    """Digests of the models that are worse; None: nobody wants them."""
+    """Digests of the models that are worse; None if no receiver wants them."""
     model_severities: tuple[tuple[str, Severity], ...] = ()
-    """Patterns of models, and the severity of their alarms where no rule chooses one; the first that matches
-    holds."""
+    """Patterns of models, and the severity of their alarms if no rule chooses one; the first that matches."""
 
     def rule(self, model: str, detector: str) -> AlarmRule:
         """Find the rule for alarms of a model's detector."""

@@ -105,7 +105,7 @@ class Bucket(Protocol):
         Raises
         ------
         ValueError
-            If `delta` is neither, or of another bucket or version.
+            If `delta` is neither a feed's delta nor a part of a base, or is of another bucket or version.
         """
         ...
 
@@ -120,7 +120,7 @@ class Reader(Protocol):
     def split(self, partition: Partition, arrivals: Arrivals, host_ms: int) -> list[tuple[int, bytes]]:
         """Divide the records of one range of offsets.
 
-        Every bucket gets a piece, even without records, as the piece has the newest time of the
+        Every bucket gets a piece, even without records, because the piece has the newest time of the
         partition. Time within a piece is the running maximum from its first record on; an id bucket continues
         from the maximum of earlier pieces.
 
@@ -160,8 +160,7 @@ class BucketsSpec:
     Raises
     ------
     ValueError
-        If the last of conflicting predictions counts, as what buckets send has no field for the label known
-        at a revision.
+        If `join.conflicts` is `last`: parts have no field for the label known when a prediction is revised.
     """
 
     sides: Mapping[str, Side]
@@ -179,9 +178,12 @@ class BucketsSpec:
     model_buckets: int = 3
     """Number of model buckets, at least 1; fixed for the life of a state."""
     max_future_ms: int = 300_000
-    """As in `MergeSpec`."""
+    """Largest plausible advance of a timestamp over the host's clock, in milliseconds (`time.max_future`)."""
     start_ms: int | None = None
-    """As in `Pipeline.start_ms`."""
+    """Record time at which reading begins, in milliseconds; None at the beginning of the topics.
+
+    Labels whose prediction may be older are not counted as orphaned.
+    """
 
     def __post_init__(self) -> None:
         if self.join.conflicts == "last":
@@ -248,8 +250,9 @@ class ModelRoutes:
 # A position begins with a time and a kind. At each time, expirations come first, then the clock reaches the
 # time, then its records follow.
 #
-# (deadline, DUE, position of the prediction …) it expires (time, TICK) time passes: a record of this time is
-# the first one (time, RECORD, rank, offset, event, …) an event; `rank` is that of topic and partition
+# - (deadline, DUE, position of the prediction …): the prediction expires.
+# - (time, TICK): time passes, because the first record of this time is next.
+# - (time, RECORD, rank, offset, event, …): an event; `rank` is that of topic and partition.
 
 
 SequencePosition: TypeAlias = tuple[int, ...]
@@ -262,12 +265,12 @@ _PARTITION_BITS: Final = 32
 
 
 def ranks_of(sides: Mapping[str, Side]) -> dict[str, int]:
-    """Rank of each topic: predictions only, mixed, labels only, then as in the settings."""
+    """Rank topics: those of predictions, then mixed ones, then those of labels; ties as in the settings."""
     return {topic: rank for rank, topic in enumerate(sorted(sides, key=lambda topic: RANKS[sides[topic]]))}
 
 
 def rank_of(ranks: Mapping[str, int], partition: Partition) -> int:
-    """Rank of a partition among all.
+    """Rank of a partition among those of all topics.
 
     Raises
     ------
@@ -283,10 +286,10 @@ def rank_of(ranks: Mapping[str, int], partition: Partition) -> int:
 
 
 class Activity(msgspec.Struct, array_like=True, frozen=True, gc=False):
-    """Activity of a model in one id bucket during one batch, without being idle there in between.
+    """Activity of a model in one id bucket during a part of a batch in which it was not idle there.
 
-    A model is idle if no prediction was accepted for `2 * horizon`. If it was idle in between, there is one
-    such record for each period before, between and after.
+    A model is idle if no prediction was accepted for `2 * horizon`. A model that was idle during the batch
+    has one record for each period between.
     """
 
     model: Name
@@ -297,10 +300,11 @@ class Activity(msgspec.Struct, array_like=True, frozen=True, gc=False):
     accepted: int
     joined: int
     left: int
+    """Predictions that expired, or were evicted or withdrawn."""
     last_ms: int
     """Latest record time of an accepted prediction so far."""
     last_event_ms: int
-    """Latest event time of one, limited to its record time; -1 without one."""
+    """Latest event time of an accepted prediction, at most its record time; -1 without one."""
 
 
 class InvalidOfModel(msgspec.Struct, array_like=True, frozen=True, gc=False):

@@ -36,12 +36,12 @@ def is_before(history: Any, n: int, accepted: Any, k: int) -> Any:
 
 @entry
 def look_up(history: Any, count: int, accepted: Any, resolved: Any, labels: Any, known: Any) -> int:
-    """Find the label known at each prediction, and add the labels that resolve them to the history, in order.
+    """Find the label known at each prediction, and add each label that resolved one to the history, in order.
 
     Parameters
     ----------
     history
-        int64 (room, 6): positions and labels of changes, oldest first; with room for one more per outcome.
+        int64 (capacity, 6): positions and labels of changes, oldest first; space for one more per outcome.
     count
         Number of changes.
     accepted
@@ -71,7 +71,7 @@ def look_up(history: Any, count: int, accepted: Any, resolved: Any, labels: Any,
             low = high + 1
             high = min(count, high + step)
             step *= 2
-        while low < high:  # how many stand before it
+        while low < high:  # number of changes before the prediction
             middle = (low + high) // 2
             if is_before(history, middle, accepted, k):
                 low = middle + 1
@@ -161,7 +161,7 @@ class ColumnHistories:
         return known
 
     def release_names(self) -> None:
-        """Remove labels that are in no history, if there are many; numbers given before are invalid then."""
+        """Remove the names of labels in no history, once there are many; earlier numbers become invalid."""
         if len(self._names) <= self._crowded:
             return
         used = [history[: self._counts[model], -1] for model, history in self._by_model.items()]
@@ -178,7 +178,7 @@ class ColumnHistories:
         self._counts.pop(model, None)
 
     def forget_before(self, time_ms: int) -> None:
-        """Drop what predictions accepted at this time or later do not need, if it is more than half."""
+        """Drop changes that no prediction accepted at `time_ms` or later needs, if they are the majority."""
         for model, history in self._by_model.items():
             count = self._counts[model]
             unneeded = self._unneeded(history[:count], time_ms)
@@ -290,9 +290,9 @@ class ColumnFoldStreams:
 
 
 def owners_of_folds(names: Sequence[str], models: NDArray[np.int32]) -> dict[str, NDArray[np.intp]]:
-    """Positions of the outcomes of each model's folds, ascending, by name of the model.
+    """Map each model that has folds to the indices of its folds' outcomes, ascending.
 
-    `models` are numbers in `names`, negative ones for none.
+    `models` are indices in `names`, one for each outcome; negative for an outcome without a model.
     """
     numbers = np.flatnonzero(np.bincount(models + 1, minlength=1)[1:]).tolist()
     folds: dict[str, list[int]] = {}
@@ -308,11 +308,11 @@ def _id_of(record: np.void) -> str:
     return b"".join(halves).decode(_LATIN)
 
 
-# Compilation of the functions that only buckets use, or their loading.
+# Compilation of the functions that only buckets use, or loading them from the cache.
 
 
 def warm_up_buckets() -> None:
-    """Look up a label; join, commits and estimators have warm-ups of their own."""
+    """Compile or load the functions that only buckets use, by calling each on small inputs."""
     accepted, resolved = (
         np.zeros((1, len(POSITION_COLUMNS)), np.int64),
         np.zeros((1, len(RESOLUTION)), np.int64),

@@ -46,7 +46,7 @@ from streamwatch.core.join.durable.totals import JoinTotals
 
 @dataclass(frozen=True, slots=True)
 class DueRecords:
-    """Records due in a batch by partition, ordered by rank, each in the order of its log."""
+    """Records due in a batch: partitions ordered by rank, the records of each in the order of its log."""
 
     chunks: Sequence[tuple[Partition, Chunk]]
     moments: Sequence[tuple[Partition, Moments]]
@@ -82,7 +82,7 @@ class ColumnInbox:
         return sum(len(chunk.rows) for several in self._chunks.values() for chunk in several)
 
     def rank(self, partition: Partition) -> int:
-        """Rank of a partition among all."""
+        """Rank of a partition among those of all topics."""
         return rank_of(self._ranks, partition)
 
     def take(self, pieces: Sequence[ColumnPiece], end_ms: int | None) -> DueRecords:
@@ -207,7 +207,8 @@ def state_of(bucket: ColumnIdBucket) -> list[bytes]:
         [(topic, number) for topic, number in own.partition_numbers],
         own.reported_activity.state(),
     )
-    entries["label_at_prediction"][pending] = -1  # the number of a prediction is not a class
+    # These are numbers of predictions, which `all_entries` would take for classes.
+    entries["label_at_prediction"][pending] = -1
     changes = join.all_entries()
     entries["label_at_prediction"][pending] = numbers
     bodies = [_ENCODER.encode(state)]
@@ -419,14 +420,14 @@ class ColumnIdBucket:
 
 
 def _ticks(moments_of_partitions: Sequence[tuple[Partition, Moments]], before_ms: int) -> list[int]:
-    """Times to process in model buckets: those of the first record in each second."""
+    """Times at which model buckets let time pass: that of the first record in each second."""
     times = _clocks(moments_of_partitions, before_ms)
     _, first = np.unique(times // _SECOND_MS, return_index=True)
     return times[first].tolist()
 
 
 def _clocks(moments_of_partitions: Sequence[tuple[Partition, Moments]], before_ms: int) -> NDArray[np.int64]:
-    """Times of records after the batch before, ascending."""
+    """Distinct record times later than `before_ms`, the time reached by the previous batch, ascending."""
     found = [moments.times_ms for _, moments in moments_of_partitions]
     times = np.unique(np.concatenate([np.zeros(0, np.int64), *found]))
     return times[np.searchsorted(times, max(before_ms, -1), "right") :]

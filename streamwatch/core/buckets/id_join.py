@@ -1,4 +1,4 @@
-"""Compiled join of one id bucket; it notes the position in the sequence of each event of a model."""
+"""Compiled join of one id bucket, which records positions of accepted predictions and of outcomes."""
 
 from __future__ import annotations
 
@@ -46,11 +46,14 @@ class PositionedOutcomes:
     accepted: NDArray[np.int64]
     """Columns `POSITION_COLUMNS`, shape (n, 4)."""
     own_ms: NDArray[np.int64]
-    """Times of the predictions, shape (n,); 0 where outcomes are not put into their order."""
+    """Times of the predictions, shape (n,); 0 unless outcomes are evaluated in the order of predictions."""
 
 
 def share_of(spec: JoinSpec, id_buckets: int) -> JoinSpec:
-    """Derive the specification for one id bucket: its share of the limits, and only rules it can follow."""
+    """Derive the specification of one id bucket: its share of each limit, and no stream shared by folds.
+
+    Only model buckets see all folds of a model.
+    """
 
     def share(limit: int) -> int:
         return -(-limit // id_buckets)
@@ -72,7 +75,7 @@ class ColumnJoin:
     spec
         Result of `share_of`.
     start_ms
-        As in `Pipeline.start_ms`.
+        Record time at which reading begins; None at the beginning of the topics.
     rank
         Function from a partition to its rank among all.
     """
@@ -128,7 +131,7 @@ class ColumnJoin:
     def _in_order(
         self, chunks: Sequence[tuple[Partition, Chunk]], before_ms: int, reached_ms: int
     ) -> tuple[Records, NDArray[np.int64]]:
-        """Build the join's rows in sequence, the last for the end of the batch, and their positions."""
+        """Build the join's rows in order of the sequence, and their positions; a last row ends the batch."""
         count = sum(len(chunk.rows) for _, chunk in chunks)
         rows, positions = np.zeros(count + 1, ROW), np.zeros((count + 1, len(POSITION_COLUMNS)), np.int64)
         rows["side"][count], rows["record_ms"][count] = NOTHING, reached_ms
@@ -201,7 +204,7 @@ class ColumnJoin:
                 self.invalid.append(
                     InvalidOfModel((record_ms, RECORD, rank, row.offset, row.event), row.model)
                 )
-                row = msgspec.structs.replace(row, model=None)  # counted with the model
+                row = msgspec.structs.replace(row, model=None)  # `self.invalid` counts it by model
             events.append(row.event_at(partition, record_ms))
         return events
 
@@ -220,7 +223,7 @@ class ColumnJoin:
                 self.reported_activity.retire(int(rows[at]["record_ms"]))
 
     def _accept(self, models: NDArray[np.int32], positions: NDArray[np.int64]) -> None:
-        """Record the positions of accepted predictions, and the models that start with one of them."""
+        """Record the positions of accepted predictions, and begin the activity of new or idle models."""
         self.prediction_positions.add(positions)
         names = self.join.models.names
         self.accepted.add(models, names, positions)

@@ -46,7 +46,7 @@ def decode_entry(delta: bytes, bucket: str) -> Entry:
     Raises
     ------
     ValueError
-        If it is of another bucket; as msgspec.DecodeError, if it is not an entry.
+        If the entry is of another bucket; as msgspec.DecodeError, if the bytes are not an entry.
     """
     entry = _ENTRIES.decode(delta)
     if entry.bucket != bucket:

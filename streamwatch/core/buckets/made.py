@@ -1,8 +1,7 @@
-"""Counts of the predictions that models made, at every outcome (`Outcome.made`).
+"""Counts of the predictions that each model had made at every outcome (`Outcome.made`).
 
 Predictions of a model are accepted in all id buckets, and its outcomes are evaluated in a model bucket. So id
-buckets send the positions of accepted predictions, and the model bucket passes them in order, beside
-outcomes.
+buckets send the positions of accepted predictions, and the model bucket counts those up to each outcome.
 """
 
 from __future__ import annotations
@@ -120,13 +119,14 @@ _NOWHERE: Final = np.zeros((0, len(POSITION_COLUMNS)), np.int64)
 class PackedPredictions(msgspec.Struct, array_like=True, frozen=True):
     """Accepted predictions of one batch as bytes, in the order of their positions.
 
-    Times are differences from the one before, and offsets from the one before of the partition.
+    Each time is stored as the difference from the previous one, each offset as that from the previous one of
+    its partition.
     """
 
     columns: bytes = b""
     models: Sequence[Name] = ()
     ranks: Sequence[int] = ()
-    """Ranks of partitions, which are numbers in the columns."""
+    """Rank of each partition, by its number in the columns."""
     first_offsets: Sequence[int] = ()
     """First offset of each partition."""
     first_ms: int = 0
@@ -179,7 +179,7 @@ class AcceptedPredictions:
     def of(self, chosen: NDArray[np.bool_], ranks: Sequence[int]) -> PackedPredictions:
         """Pack the predictions of some models; the mask is by index in `models`.
 
-        `ranks` are those of partitions by number, as they stand in positions.
+        `ranks` has the rank of each partition, by its number in positions.
         """
         if not self._models:
             return PackedPredictions()
@@ -204,7 +204,7 @@ class AcceptedPredictions:
 
 
 class MadeCounts:
-    """Numbers of predictions that each model made, in a model bucket, up to a position that only advances."""
+    """Counts of the predictions of each model of a model bucket, up to a position that only advances."""
 
     def __init__(self) -> None:
         self.by_model: dict[str, int] = {}
@@ -251,7 +251,7 @@ class MadeCounts:
         return made
 
     def retire(self, models: Sequence[str], clock_ms: int) -> None:
-        """Begin anew with these models, none of which has predicted since long before the clock."""
+        """Reset the counts of models that are idle at `clock_ms`."""
         stop = int(np.searchsorted(self._accepted[:, 0], clock_ms, "left"))
         self._pass(max(stop, self._at))
         for model in models:
@@ -268,14 +268,14 @@ class MadeCounts:
                 self.by_model[name] = count % _WRAP
 
     def _pass(self, stop: int) -> None:
-        """Count the predictions before this one."""
+        """Count the predictions before index `stop`."""
         np.add.at(self._counts, self._accepted[self._at : stop, -1], 1)
         self._at = stop
 
 
 @hot
 def is_up_to(accepted: Any, at: Any, resolved: Any, kinds: Any, k: Any) -> Any:
-    """Return whether a prediction stands before a resolution, or is the event that resolves."""
+    """Return whether a prediction's position is before that of a resolution, or the same."""
     if accepted[at, 0] != resolved[k, 0]:
         return accepted[at, 0] < resolved[k, 0]
     if kinds[k] == DUE:
@@ -299,7 +299,7 @@ def count_up_to(
     accepted
         int64 (n, 5): positions of accepted predictions, ascending, and numbers of their models.
     at
-        Number of those counted already.
+        Number of accepted predictions counted already.
     models, resolved, kinds
         int32 (m,), int64 (m, 5), int64 (m,): outcomes in order, see `MadeCounts.of`.
     made
@@ -315,7 +315,7 @@ def count_up_to(
 
 
 def counts_of(state: Mapping[str, int]) -> MadeCounts:
-    """Continue from the counts of a state, by model."""
+    """Restore the counts of a state, by model."""
     counts = MadeCounts()
     counts.by_model = dict(state)
     return counts

@@ -1,4 +1,4 @@
-"""Model bucket: brings the parts sent by id buckets into one sequence, and evaluates it."""
+"""Model bucket: merges the parts sent by id buckets into one sequence of outcomes, and evaluates it."""
 
 from __future__ import annotations
 
@@ -52,8 +52,8 @@ from streamwatch.core.scores import ScoreLists, joined_lists
 
 # Order of predictions in one model bucket: outcomes held, and the windows of outcomes of all buckets.
 #
-# An outcome is released when the window of any outcome, of any model, with a prediction at least as new is
-# over. So every id bucket sends, for every time, the newest of the predictions that were resolved then.
+# An outcome is released when a window ends that was opened by an outcome of any model whose prediction is at
+# least as new. So every id bucket sends, for every time, the newest of the predictions resolved then.
 
 
 _CLASSES: Final = ("true_class", "predicted_class", "label_at_prediction")
@@ -92,9 +92,9 @@ class ModelOrder:
         return self._order.totals().clock_ms
 
     def put(self, outcomes: OutcomeBatch, timing: Records, clock_ms: int) -> Iterator[Leaving]:
-        """Hold outcomes, and release those whose turn it is, as `PredictionOrder.put` does.
+        """Hold outcomes, and release those that are due, as `PredictionOrder.put` does.
 
-        What is released has names of its own, by which it can be evaluated until `release_names`.
+        Numbers of names in released outcomes are valid until `release_names`.
         """
         yield from self._order.put(self._renamed(outcomes), timing, clock_ms)
 
@@ -103,7 +103,10 @@ class ModelOrder:
         yield from self._order.release_all(self._renamed(OutcomeBatch(np.zeros(0, OUTCOME), (), ())))
 
     def release_names(self) -> None:
-        """Forget names that nothing held has, if there are many; nothing released may be left to evaluate."""
+        """Remove names that no held outcome has, once there are many.
+
+        All released outcomes must have been evaluated, as numbers of names change.
+        """
         names, records, pairs = self._names, self._order.records(), self._order.pairs()
         if names.models.crowded:
             names.models.release_all_but((records["model"], pairs[:, 1]))
@@ -115,7 +118,7 @@ class ModelOrder:
             names.segments.release_all_but((segments,))
 
     def _renamed(self, outcomes: OutcomeBatch) -> OutcomeBatch:
-        """Outcomes with the numbers of names here."""
+        """Copy outcomes, with the numbers of names translated to those of `self._names`."""
         names, records, pairs = self._names, copied(outcomes.records), outcomes.pairs
         records["model"] = _renumbered(records["model"], outcomes.models, names.models)
         for name in _CLASSES:
@@ -183,7 +186,7 @@ def _by_number(names: NumberedNames) -> dict[int, str]:
 def _renumbered(
     column: NDArray[np.int32], names: Sequence[str], numbered: NumberedNames
 ) -> NDArray[np.int32]:
-    """Translate numbers in `names` into those of the same names here; negative ones stay -1."""
+    """Translate indices in `names` into numbers of the same names in `numbered`; negative ones become -1."""
     here = np.full(len(names) + 1, -1, np.int32)
     for number in np.flatnonzero(np.bincount(column + 1, minlength=1)[1:]).tolist():
         here[number] = numbered[names[number]]
@@ -194,7 +197,7 @@ def _renumbered(
 
 
 _ANY: Final = 2**62
-"""Limit of models that is never reached, as id buckets limit them."""
+"""Limit of models that is never reached: id buckets apply `max_models`."""
 _SECOND_MS: Final = 1_000
 _NOTHING: Final = OutcomeBatch(np.zeros(0, OUTCOME), (), ())
 
@@ -229,7 +232,7 @@ class ColumnSequence:
         self.labels = ColumnHistories()
         """Histories of the models' labels."""
         self._names = NumberedNames()
-        """Numbers of models in all batches: while they stay, estimators find rows and classes by number."""
+        """Numbers of models; the same in all batches, so that estimators can look up rows by number."""
         self.made = MadeCounts()
         """Numbers of predictions that the models made."""
         self.streams = ColumnFoldStreams()
@@ -278,7 +281,7 @@ class ColumnSequence:
         if self._ordered:
             outcomes, positions = _with_windows(outcomes, positions, windows)
             accepted = np.concatenate([accepted, np.zeros((len(windows), accepted.shape[1]), np.int64)])
-        # A window stands behind the outcome that opens it, if that is here, and changes nothing then.
+        # A window sorts behind the outcome that opens it; if that is in this bucket, the window is redundant.
         order = np.lexsort((outcomes.records["model"] < 0, *positions.T[::-1]))
         positions = positions.take(order, axis=0)
         if len(windows):
@@ -292,7 +295,10 @@ class ColumnSequence:
             self._set_clocks(parts, made_ms[order])
 
     def _set_clocks(self, parts: Sequence[ColumnPart], made_ms: NDArray[np.int64]) -> None:
-        """Note the times of the predictions, and the clock at each resolution: what is due precedes it."""
+        """Set the time of each prediction, and the clock before its resolution.
+
+        An expiry comes before the clock reaches its deadline, a record after the clock has reached its time.
+        """
         clocks = np.unique(np.concatenate([part.unpacked_clocks() for part in parts]))
         clocks = np.concatenate([[self.order.clock_ms], clocks])
         behind = np.searchsorted(clocks, self._times, "right")
@@ -303,7 +309,7 @@ class ColumnSequence:
         self._clock_ms = int(clocks[-1])
 
     def _together(self, parts: Sequence[PositionedOutcomes]) -> OutcomeBatch:
-        """Join all outcomes under common numbers; classes get those of the histories."""
+        """Concatenate the outcomes of all parts under common numbers; classes have those of `self.labels`."""
         models = self._names
         segments: dict[str, int] = {}
         scores: list[ScoreLists] = []
@@ -335,7 +341,7 @@ class ColumnSequence:
         return OutcomeBatch(records, *named, joined_lists(scores), list(segments), pairs)
 
     def continue_activity(self, activity: Activity) -> None:
-        """Add activity of a model that was not idle in the id bucket since the batch before."""
+        """Add activity of a model that has not been idle in the id bucket since the previous batch."""
         self._add(activity, activity.last_ms)
 
     def start_activity(self, activity: Activity) -> None:
@@ -353,7 +359,7 @@ class ColumnSequence:
         total.last_event_ms = max(total.last_event_ms, activity.last_event_ms)
 
     def count_invalid(self, record: InvalidOfModel) -> None:
-        """Count an invalid record by model, for as many models as may be admitted."""
+        """Count an invalid record by model: for active models, and for others up to `max_models` in all."""
         counts, model = self.counters.model_records_invalid, record.model
         has_room = len(counts) < self._spec.join.max_models
         if model in counts or has_room or any(model_of(name) == model for name in self.models.models):
@@ -382,13 +388,16 @@ class ColumnSequence:
         self.labels.forget_before(reached_ms - self.kept_ms)
 
     def _resolve_before(self, clock_ms: int) -> None:
-        """Take the outcomes resolved before the clock reached this time: what was due by then is, too."""
+        """Resolve the outcomes before the clock reaches this time, and expiries at exactly this time."""
         first = int(np.searchsorted(self._times, clock_ms, "left"))
         stop = int(np.searchsorted(self._times, clock_ms, "right"))
         self._resolve(first + int(np.count_nonzero(self._kinds[first:stop] == DUE)), clock_ms)
 
     def _resolve(self, stop: int, clock_ms: int) -> None:
-        """Look up the labels known at the predictions of the next outcomes, and evaluate or hold these."""
+        """Resolve the outcomes up to index `stop`: queue them for evaluation, or hold them for their order.
+
+        Each gets the count of predictions made and the label known at its prediction.
+        """
         start, self._at = self._at, stop
         outcomes = self._outcomes[start:stop]
         self._count_made(outcomes, self._resolved[start:stop], self._kinds[start:stop])
@@ -403,7 +412,7 @@ class ColumnSequence:
     def _count_made(
         self, outcomes: OutcomeBatch, resolved: NDArray[np.int64], kinds: NDArray[np.int64]
     ) -> None:
-        """Write how many predictions the model of each outcome had made, and its partners in pairs."""
+        """Set how many predictions the model of each outcome, and each partner in its pairs, had made."""
         models, pairs = outcomes.records["model"], outcomes.pairs
         if pairs is None:
             outcomes.records["made"] = self.made.of(models, resolved, kinds)
@@ -502,7 +511,7 @@ class ColumnSequence:
 def _with_windows(
     outcomes: OutcomeBatch, positions: NDArray[np.int64], windows: NDArray[np.int64]
 ) -> tuple[OutcomeBatch, NDArray[np.int64]]:
-    """Append windows as outcomes without a model, which are held elsewhere."""
+    """Append windows as outcomes without a model: these outcomes themselves are in other buckets."""
     records = np.zeros(len(windows), OUTCOME)
     for name in ("model", "true_class", "predicted_class", "label_at_prediction", "scores"):
         records[name] = -1
@@ -513,7 +522,7 @@ def _with_windows(
 
 
 def _counts(models: NDArray[np.int32], chosen: NDArray[np.bool_]) -> dict[int, tuple[int, int]]:
-    """Number of the outcomes of each model that has some, and of the chosen ones among them."""
+    """Count the outcomes of each model with any, and the chosen ones among them, by number of the model."""
     everything = np.bincount(models + 1, minlength=1)[1:]
     some = np.bincount(models[chosen] + 1, minlength=len(everything) + 1)[1:]
     numbers = np.flatnonzero(everything)

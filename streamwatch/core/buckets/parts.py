@@ -1,4 +1,4 @@
-"""Parts that id buckets send to model buckets: outcomes and positions packed as one value."""
+"""Parts that id buckets send to model buckets: outcomes and their positions, packed as bytes."""
 
 from __future__ import annotations
 
@@ -44,14 +44,14 @@ _COUNT: Final = _LAST_CLASS + 1 + len(CARRIED)
 """Columns: `_OF_OUTCOMES`, segments, positions, time of the prediction, halves of the digest, last class and
 the numbers of `core.events.CARRIED`.
 
-The last ones, from `_MORE` on, are left out where settings need none of them.
+Columns from `_MORE` on are left out if no setting needs them.
 """
 WINDOW: Final = ("time_ms", "kind", *POSITION_COLUMNS, "own_ms")
 """Columns of windows: time and kind of the resolution, the rest of its position, time of the prediction."""
 
 
 class PackedOutcomes(msgspec.Struct, array_like=True, frozen=True):
-    """Outcomes as bytes; segments are a separate column, and so are the positions of scores."""
+    """Outcomes as bytes; segments have a column of their own, and scores are packed separately."""
 
     columns: bytes
     models: Sequence[Name]
@@ -136,7 +136,7 @@ class ColumnPart(msgspec.Struct, array_like=True, frozen=True, tag="columns"):
     reached_ms: int
     """Time that the batch has reached; -1 if no record has a time yet."""
     ended: bool
-    """Whether the log ends here."""
+    """Whether the log ends with this batch (the end of a replay)."""
     ticks: Sequence[int]
     """Times of the first record in each second, among those of this id bucket."""
     outcomes: PackedOutcomes
@@ -223,7 +223,7 @@ class OutcomeParts:
         return PackedOutcomes(pack_rows(chosen), *names, scores, pairs)
 
     def windows(self) -> bytes:
-        """Pack the newest prediction of all those resolved at one time, for each time and kind."""
+        """Pack columns `WINDOW`: the newest prediction resolved at each time by each kind of resolution."""
         columns = self._columns_of_all
         assumed = columns[:, 6] != 0
         resolved = columns[:, _POSITIONS : _POSITIONS + len(RESOLUTION)]
@@ -235,7 +235,7 @@ class OutcomeParts:
         return pack_rows(rows[is_last])
 
     def _all_pairs(self, parts: Sequence[OutcomeBatch]) -> Pairs | None:
-        """Pairs of all outcomes, with the numbers here."""
+        """Pairs of all outcomes, with numbers of models and classes translated to those of this object."""
         pairs = joined_pairs(parts)
         if pairs is None:
             return None

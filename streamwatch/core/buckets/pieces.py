@@ -125,8 +125,8 @@ ARRIVED: Final = np.dtype(
 """Event of a record; -1 stands for none.
 
 `time_ms`: running maximum in its partition. `event`: number of the event within its record. `model`, `class`,
-`segments`: indices in the lists of the chunk. `side`: as in `records`; for an `OBJECT`, `object` is the index
-in the chunk's objects, and of the rest only time, offset and event are used.
+`segments`: indices in the lists of the chunk. `side`: as in `records`. If it is `OBJECT`, `object` is the
+index in the chunk's objects, and of the other fields only `time_ms`, `offset` and `event` are used.
 """
 
 _NAMED: Final = ("model", "class", "segments")
@@ -164,9 +164,10 @@ class Chunk:
     rows: Records
     """Dtype `ARRIVED`, shape (n,)."""
     models: Sequence[str]
+    """Names of models by number; `classes` and `segments` likewise."""
     classes: Sequence[str]
     segments: Sequence[str]
-    """Names by number; here texts of segment values."""
+    """Texts of segment values (`core.events.segments_text`)."""
     objects: Sequence[Row]
 
     def part(self, start: int, stop: int) -> Chunk:
@@ -248,11 +249,11 @@ ENCODER: Final = msgspec.msgpack.Encoder()
 PIECES: Final = msgspec.msgpack.Decoder(ColumnPiece)
 
 
-# Numbers of the names that occur in one piece or part, given in the order in which they occur.
+# Numbers of the names in one piece or part, in order of first occurrence.
 
 
 class NameNumbers:
-    """Numbers names from 0 on, as they are first asked for."""
+    """Assigns numbers to names, from 0 on, in order of first use."""
 
     def __init__(self) -> None:
         self.by_name: dict[str, int] = {}
@@ -261,7 +262,7 @@ class NameNumbers:
         return self.by_name.setdefault(name, len(self.by_name))
 
     def of(self, column: NDArray[np.int32], names: Sequence[str]) -> NDArray[np.int32]:
-        """Translate a column of numbers in `names` into numbers here; -1 stays what it is."""
+        """Translate a column of indices in `names` into numbers of this object; -1 stays -1."""
         here = np.full(len(names) + 1, -1, np.int32)
         for number in np.flatnonzero(np.bincount(column + 1, minlength=1)[1:]).tolist():
             here[number] = self[names[number]]

@@ -120,7 +120,7 @@ class ColumnReader:
 
 
 def _with_scored_objects(records: RecordBatch) -> RecordBatch:
-    """Make events of the predictions that have scores, of which pieces have no columns."""
+    """Turn predictions with scores into event objects, as pieces have no columns for scores."""
     at = records.scored_rows()
     if not len(at):
         return records
@@ -132,7 +132,7 @@ def _with_scored_objects(records: RecordBatch) -> RecordBatch:
 
 
 class _Others:
-    """Events given as objects; those that fit into columns become rows without an object."""
+    """Converts event objects to rows; an event that does not fit into columns is kept as an object."""
 
     def __init__(self, models: NameNumbers, classes: NameNumbers, segments: NameNumbers) -> None:
         self.objects: list[Row] = []
@@ -142,7 +142,7 @@ class _Others:
         self._identified: list[bool] = []
 
     def add(self, event: Event, time_ms: int, offset: int, number: int) -> None:
-        """Add an event, which has this number within its record."""
+        """Add an event; `number` is its number within its record."""
         row = row_of(event, time_ms, offset, number)
         if row is None:
             return

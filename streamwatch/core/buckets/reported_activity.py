@@ -13,7 +13,7 @@ from streamwatch.core.records import Records, copied
 
 
 class ColumnReportedModel(msgspec.Struct, array_like=True):
-    """Totals reported of a model that is not idle."""
+    """Totals reported so far of a model that is not idle."""
 
     model: Name
     was_active: bool
@@ -22,11 +22,11 @@ class ColumnReportedModel(msgspec.Struct, array_like=True):
     joined: int = 0
     left: int = 0
     last: tuple[int, int] = (-1, -1)
-    """Latest times, as in `Activity`; a prediction that is revised moves them."""
+    """Latest record time and event time, as in `Activity`; revisions of a prediction count, too."""
 
 
 class ColumnReportedActivity:
-    """Tracks what was reported of each model, and returns what is new.
+    """Tracks the totals reported of each model, and returns the activity since.
 
     Parameters
     ----------
@@ -64,7 +64,7 @@ class ColumnReportedActivity:
             del self._by_name[name]
 
     def _add_new(self, names: Iterable[str], activity: Records) -> None:
-        """Record new activity of models from `activity`."""
+        """Compare the join's totals of these models with those reported, and record the differences."""
         for name in names:
             reported, row = self._by_name[name], activity[self._join.models[name]]
             joined, left = int(row["joined"]), int(row["left"])

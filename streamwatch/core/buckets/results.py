@@ -1,8 +1,8 @@
 """Records of the results topic: models and counters of a distributed run, one value for each key.
 
-The topic is compacted and has one partition. All records of a batch are written in one transaction, the
-last of which is its mark. A batch that is written again has the number and the contents it had; whoever
-reads takes a batch once. So what is shown never goes back, and a batch is seen whole or not at all.
+The topic is compacted and has one partition. All records of a batch are written in one transaction; the
+last of them is the mark of the batch. A repeated batch has the same number and contents, and readers use each
+batch once. So results never go back, and a batch is seen whole or not at all.
 """
 
 from __future__ import annotations
@@ -18,16 +18,16 @@ from streamwatch.core.events import Name, Partition
 
 VERSION: Final = 1
 MARK: Final = "batch"
-"""Kind of the record that ends a batch; its name is empty."""
+"""Kind of result: mark that ends a batch (`BatchMark`); its name is empty."""
 LOSS: Final = "loss"
-"""Kind of what was missing of the topics, by the range that lacked it."""
+"""Kind of result: records missing from topics (`DataLoss`), named by the range of the loss."""
 WATERMARK: Final = "watermark"
-"""Kind of the newest record time of a partition among what was read, by topic and partition."""
+"""Kind of result: newest record time read of a partition, named by topic and partition."""
 SEPARATOR: Final = "/"
 
 
 class ResultsFormatError(ValueError):
-    """A record of the results topic is none of this version."""
+    """Record of the results topic that cannot be read, or is of another version."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,13 +35,13 @@ class ResultRecord:
     """One record of the topic."""
 
     life: str
-    """Name of the state of the job that wrote it: batches of another one are counted anew."""
+    """Identity of the state of the job that wrote the record; batches of another state count from 0 again."""
     batch: int
     kind: str
     name: str
-    """What it is of; kind and name together are the key."""
+    """Name of the result within its kind; both together are the record's key."""
     body: bytes
-    """Empty for what is no longer there."""
+    """Encoded result; empty if the result was removed."""
 
     @property
     def key(self) -> bytes:
@@ -56,7 +56,7 @@ class ResultRecord:
 def result_of(key: bytes, value: bytes | None) -> ResultRecord:
     """Read a record of the topic; raises ResultsFormatError.
 
-    One without a value deletes that of its key; it does not have its job and batch.
+    A record without a value deletes the result of its key; its `life` is empty and its `batch` 0.
     """
     try:
         kind, _, name = key.decode().partition(SEPARATOR)
@@ -75,7 +75,7 @@ class BatchMark(msgspec.Struct, frozen=True, array_like=True):
 
     life: str
     end_ms: int
-    """Record time up to which the batch goes."""
+    """Record time up to which the batch is complete."""
     positions: dict[Name, dict[Name, int]] = {}
     """Offset after the last record by topic and partition."""
     waiting: dict[Name, int] = {}
@@ -101,17 +101,17 @@ class DataLoss(msgspec.Struct, frozen=True, array_like=True):
 
 
 def encode_mark(mark: BatchMark) -> bytes:
-    """The body of a mark."""
+    """Encode the body of a mark."""
     return msgspec.msgpack.encode(mark)
 
 
 def encode_data_loss(lost: DataLoss) -> bytes:
-    """The body of a loss."""
+    """Encode the body of a data loss."""
     return msgspec.msgpack.encode(lost)
 
 
 def encode_watermark(partition: Partition, record_ms: int) -> tuple[str, bytes]:
-    """The name and the body of a watermark."""
+    """Encode a watermark as the name and the body of its result."""
     topic, number = partition
     return f"{topic}{SEPARATOR}{number}", msgspec.msgpack.encode((topic, number, record_ms))
 
@@ -126,7 +126,7 @@ def watermark_of(body: bytes) -> tuple[Partition, int]:
 
 
 def total_data_loss(several: Iterable[DataLoss]) -> DataLoss:
-    """Add losses up."""
+    """Sum data losses, by cause."""
     times, records = Counter[str](), Counter[str]()
     for each in several:
         times.update(each.times)
@@ -135,7 +135,7 @@ def total_data_loss(several: Iterable[DataLoss]) -> DataLoss:
 
 
 def data_loss_of(body: bytes) -> DataLoss:
-    """Read the body of a loss; raises ResultsFormatError."""
+    """Read the body of a data loss; raises ResultsFormatError."""
     try:
         decoded: Any = msgspec.msgpack.decode(body, type=DataLoss)
     except msgspec.MsgspecError as error:

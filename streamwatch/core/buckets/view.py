@@ -73,7 +73,7 @@ class Totals:
     """Number of outcomes held for the order of predictions."""
     held_assumed: int = 0
     held_records: int = 0
-    """Number of events held, as they are beyond the time of the batch."""
+    """Number of events held because they are later than the end of the batch."""
     oldest_ms: int | None = None
     """Record time of the oldest pending prediction."""
     models: dict[Name, ModelActivity] = field(default_factory=dict[str, ModelActivity])
@@ -180,7 +180,7 @@ _ALARMS: Final = msgspec.msgpack.Decoder(Alarm)
 
 
 class ResultsView:
-    """Collects results; those of one name must be in order, and any may be repeated.
+    """Collects results. Those of one name must come in order; each may be repeated.
 
     Parameters
     ----------
@@ -212,7 +212,7 @@ class ResultsView:
             elif name in self.monitors.models():
                 self.monitors.retire(name)
         elif kind == PAIRS:
-            comparisons = ComparisonSet(self._spec.monitors)  # new, as it lacks ended comparisons
+            comparisons = ComparisonSet(self._spec.monitors)  # a new set, so that ended comparisons disappear
             comparisons.restore(body)
             self.monitors.comparisons = comparisons
         elif kind == ALARM:
@@ -235,7 +235,7 @@ class ResultsView:
         return _mismatches(self._spec, self.totals)
 
     def caveats(self) -> dict[str, Caveats]:
-        """Caveats beside verdicts, by model."""
+        """Caveats to show beside verdicts, by model."""
         totals = self.totals
         return caveats(joined_folds(totals.models), self._spec.join, totals.clock_ms)
 

@@ -319,7 +319,7 @@ class CompiledJoin:
 
     @property
     def start_ms(self) -> int | None:
-        """Time at which reading began; see `Pipeline.start_ms`."""
+        """Record time at which reading began, in milliseconds; None at the beginning of the topics."""
         start_ms = int(self._arrays.limits["start_ms"][0])
         return None if start_ms == NO_TIME else start_ms
 

@@ -1,16 +1,17 @@
-"""The one table of metrics: name, type, labels and help of every series there is.
+"""Table of all metrics: name, type, labels and help of every series.
 
-A file here is what one part of the program counts. To add a metric:
+To add a metric:
 
-- to a part: a line in the section of that part (`join.py`, `merge.py`, …). The part makes its series by
-  `family(name, samples)` or `single(name, value)`, which take everything but samples from that line;
-- to every model: a measure in the catalogue of estimators, whose line becomes a metric in `of_models.py`.
-  What a rule or a dashboard of `deploy/` reads is listed in `needed.py`, too;
+- to a part of the program: a line in its section (`JOIN`, `MERGE`, … in `of_the_daemon.py`, `COMPARISONS` and
+  `ALARMS` in `of_models.py`). The part builds its series with `family(name, samples)` or
+  `single(name, value)`, which take the rest from that line;
+- to every model: a measure in the catalogue of estimators, which `of_models.metrics_of` turns into a metric;
 - to a register of models: in the `metrics` of its `RegisterKind`;
-- a new part: a file here with its section, and that section in `SECTIONS` of `table.py`.
+- to a new part: a new section, listed in `SECTIONS` of `table.py`.
 
-`tests/contracts/test_metrics_table.py` finds a name that is exported and not here, or here and not exported;
-`make generated` writes the reference page.
+Metrics of models that a rule or a dashboard of `deploy/` reads are listed in `NEEDED` of `table.py`, too.
+`tests/contracts/test_metrics_table.py` compares the table with the series that are exported, in both
+directions; `make generated` writes the reference page.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Details of models to which more is added when the details of a model are read."""
+"""Details of models, to which each layer adds when the details of a model are read."""
 
 from __future__ import annotations
 
@@ -9,16 +9,16 @@ Document: TypeAlias = Mapping[str, object]
 
 
 class Layered(Mapping[str, Document]):
-    """Details by model, changed when they are asked for.
+    """Mapping of details by model that applies a function to them on each read.
 
     Parameters
     ----------
     details
-        Details before.
+        Details by model that the function is applied to.
     further
-        Models that have details afterwards, even if they had none before.
+        Further models to include; the function gets empty details for those that are not in `details`.
     change
-        Returns the details of a model, given its name and what they were; it must not change those.
+        Function from a model's name and details to its new details; it must not modify its argument.
     """
 
     def __init__(

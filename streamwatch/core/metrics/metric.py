@@ -1,4 +1,4 @@
-"""A metric: what a family of series is called, counts and is labelled by."""
+"""Definition of a metric: its name, type, help text and label names."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ DECAY: Final = "decay is per outcome, not per second"
 
 @dataclass(frozen=True, slots=True)
 class Metric:
-    """A family of series as every sink names it: without prefix, label names in alphabetical order."""
+    """Definition of a metric: name without the prefix, label names in alphabetical order."""
 
     name: str
     kind: Literal["counter", "gauge", "histogram"]

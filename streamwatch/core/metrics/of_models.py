@@ -13,7 +13,7 @@ _PER_OPPONENT: Final = ("model", "opponent")
 
 
 class Line(Protocol):
-    """A line of the catalogue, as far as a series is named by it."""
+    """Entry of the catalogue of estimators: the attributes that name and describe its series."""
 
     @property
     def name(self) -> str:

@@ -1,9 +1,9 @@
 """Choice of the series that a scrape shows, before any limit: those that most people need, or all.
 
-`standard` shows what rules and dashboards read (`table.NEEDED`), and what is looked at beside: verdicts and
-leads over the two main opponents, drifts, segments, sampled labels, comparisons, and of each class its
-share and its recall. It leaves out what can be derived from that or is of use for research: measures under
-further forgettings, further opponents, and histograms of past drifts. The API always has everything.
+`standard` shows what rules and dashboards read (`table.NEEDED`), and other series of common use: verdicts and
+leads over the two main opponents, drifts, segments, sampled labels, comparisons, and the share and recall of
+each class. It leaves out series that follow from these or serve research only: measures under other
+forgettings, other opponents, and histograms of past drifts. The API always has everything.
 """
 
 from __future__ import annotations
@@ -45,9 +45,9 @@ STANDARD: Final[Mapping[str, Mapping[str, Label]]] = {
     "recall_ratio": {},
     "class_truth_ratio": {},
 }
-"""Series of models that are shown beside the needed ones, and for which values of a label."""
+"""Series of models that are shown besides the needed ones, by name: as `table.NEEDED`."""
 _WHOLE: Final = ("segment_", "sampled_", "comparison_", "prediction_clock_")
-"""Beginnings of names of metrics of which all series are shown: they exist only where they are asked for."""
+"""Prefixes of metrics of which all series are shown, as they exist only where settings ask for them."""
 
 Mask = NDArray[np.bool_]
 
@@ -63,19 +63,20 @@ def is_standard(name: str, labels: Mapping[str, str], main: str) -> bool:
 
 
 class _Known(NamedTuple):
-    """Choice of the series of a column that are shown."""
+    """Decision which series of a column are shown."""
 
     keys: Sequence[tuple[str, ...]]
-    """Label values of all, which are kept so that their identity stays unique."""
+    """Label values of all series; the reference keeps their `id()` from being reused."""
     chosen: Sequence[tuple[str, ...]]
-    """Label values of those that are shown."""
+    """Label values of the series that are shown."""
     mask: Mask
 
 
 class StandardSeries:
     """Chooses the standard series of reports.
 
-    What is chosen of a column of series is decided once, as long as the column is of the same series.
+    The decision for a column is reused in later reports as long as its list of label values is the same
+    object.
 
     Parameters
     ----------
@@ -88,7 +89,7 @@ class StandardSeries:
         self._known: dict[tuple[str, int], _Known] = {}
 
     def chosen(self, families: Sequence[Family]) -> list[Family]:
-        """Return the families with their standard series; families of no model are left as they are."""
+        """Return the families with their standard series; families without models are left as they are."""
         known, self._known = self._known, {}
         shown: list[Family] = []
         for family in families:
@@ -106,7 +107,7 @@ class StandardSeries:
         return shown
 
     def _wanted(self, family: Family) -> Callable[[tuple[str, ...]], bool]:
-        """Make a function from label values to whether their series is shown."""
+        """Return a function that tells, from label values, whether their series is shown."""
         at = [
             (position, label)
             for position, label in enumerate(family.labels)

@@ -45,24 +45,24 @@ class Column(NamedTuple):
     """Values of some series of a metric."""
 
     keys: Sequence[tuple[str, ...]]
-    """Label values; the same object stands for the same ones in report after report."""
+    """Label values of each series; the same object in all reports with the same series."""
     values: NDArray[np.float64]
-    """Value of each, NaN where undefined."""
+    """Value of each series, shape (m,); NaN where undefined."""
 
 
 class HistogramColumn(NamedTuple):
     """Histograms of some series of a metric."""
 
     keys: Sequence[tuple[str, ...]]
-    """Label values, as of `Column`."""
+    """Label values, as in `Column`."""
     counts: NDArray[np.int64]
-    """Cumulative counts of each, (m, buckets)."""
+    """Cumulative counts of each series, shape (m, buckets)."""
     totals: NDArray[np.float64]
-    """Sum of observations of each, (m,)."""
+    """Sum of observations of each series, shape (m,)."""
 
 
 class MadeSamples(Sequence[Made]):
-    """Samples that are made while they are iterated over; `_count` is their number."""
+    """Sequence of samples that are built during iteration; `_count` is their number."""
 
     _count = 0
 
@@ -81,14 +81,14 @@ class MadeSamples(Sequence[Made]):
 
     @abstractmethod
     def __iter__(self) -> Iterator[Made]:
-        """Make the samples."""
+        """Build the samples."""
 
     @overload
     def __getitem__(self, index: int) -> Made: ...
     @overload
     def __getitem__(self, index: slice) -> list[Made]: ...
     def __getitem__(self, index: int | slice) -> Made | list[Made]:
-        """Make samples by position; linear in the position, of a slice in their number."""
+        """Build samples by position; takes time linear in the position, for a slice in the number of all."""
         if isinstance(index, slice):
             return list(self)[index]
         at = index + self._count if index < 0 else index
@@ -100,36 +100,36 @@ class MadeSamples(Sequence[Made]):
 
 
 class Columns(MadeSamples[Sample]):
-    """Samples of a metric in columns, and lists of those that are in none; in the order of addition.
+    """Samples of a metric, as columns and as lists of single samples, in the order of addition.
 
-    Undefined values (NaN) give no sample. Samples are made while they are iterated over: a report of hundreds
-    of thousands takes some arrays.
+    Undefined values (NaN) give no sample. Samples are built during iteration, so that a report of hundreds of
+    thousands of samples consists of a few arrays.
     """
 
     def __init__(self) -> None:
         self.parts: list[Column | HistogramColumn | list[Sample]] = []
-        """Columns, and samples that are in none; nobody changes them."""
+        """Columns, and lists of single samples; never modified once added."""
         self._count = 0
 
     def add(self, keys: Sequence[tuple[str, ...]], values: NDArray[Any]) -> None:
-        """Add a value for each of these label values."""
+        """Add a column: one value for each key."""
         numbers = np.asarray(values, np.float64)
         self.parts.append(Column(keys, numbers))
         self._count += len(numbers) - int(np.count_nonzero(np.isnan(numbers)))
 
     def add_histograms(self, histograms: HistogramColumn) -> None:
-        """Add a histogram for each of these label values."""
+        """Add a column of histograms."""
         self.parts.append(histograms)
         self._count += len(histograms.keys)
 
     def extend(self, samples: Sequence[Sample]) -> None:
-        """Add samples."""
+        """Add single samples."""
         if samples:
             self.parts.append(list(samples))
             self._count += len(samples)
 
     def __iter__(self) -> Iterator[Sample]:
-        """Make the samples."""
+        """Build the samples."""
         for part in self.parts:
             if isinstance(part, Column):
                 made = zip(part.keys, part.values.tolist(), strict=True)
@@ -164,10 +164,10 @@ class Family:
 class Report:
     """Report of one durable commit; every sink renders the same value.
 
-    `published_ms` is the host's time in milliseconds since the epoch. `details` has, for the API, what is no
-    series of a model (class names, when it was first seen). `alarms` are the latest of all models, oldest
-    first. `pasts` has the past of each model over at most `history_days` days: one view, or one for each of
-    its folds (`EstimatorSet.pasts`).
+    `published_ms` is the host's time in milliseconds since the epoch. `details` has, for the API, values of a
+    model that are no series (class names, when it was first seen). `alarms` are the latest of all models,
+    oldest first. `pasts` has the past of each model over at most `history_days` days: one view, or one for
+    each of its folds (`EstimatorSet.pasts`).
     """
 
     families: Sequence[Family]
@@ -178,18 +178,18 @@ class Report:
     history_days: int = 0
 
 
-def detail_at(details: object, *path: str) -> object:
-    """Look up the value at a path of a model's nested details; None without one."""
+def detail_at(details: Any, *path: str) -> Any:
+    """Look up the value at a path of names in nested details or documents; None without one."""
     for name in path:
         if not isinstance(details, Mapping):
             return None
-        details = cast("Mapping[str, object]", details).get(name)
+        details = cast("Mapping[str, Any]", details).get(name)
     return details
 
 
 # Per-class series of a metric, kept as arrays: a report of a million classes takes some megabytes.
 #
-# Samples are made while they are iterated over, of all models or only of those that somebody wants.
+# Samples are built during iteration, for all models or only for those asked for.
 
 
 ClassSample: TypeAlias = tuple[tuple[str, str, str], float]
@@ -202,9 +202,9 @@ class ClassNames:
     Parameters
     ----------
     names
-        As of the report.
+        Names at the time of the report.
     indices
-        Index of each name that has one; further names, which may have come since, do not matter.
+        Index by name; may also have names that were added after the report. By default that of `names`.
     """
 
     def __init__(self, names: Sequence[str], indices: Mapping[str, int] | None = None) -> None:
@@ -212,9 +212,9 @@ class ClassNames:
         self._indices = {name: at for at, name in enumerate(names)} if indices is None else indices
 
     def index_of(self, name: str) -> int | None:
-        """Index of a class; None of an unknown one."""
+        """Index of a class; None for an unknown one."""
         at = self._indices.get(name)
-        if at is None and self.names and self.names[-1] == name:  # of all classes beyond the limit
+        if at is None and self.names and self.names[-1] == name:  # `__other__`, which has no index
             return len(self.names) - 1
         return at
 
@@ -243,7 +243,7 @@ class ClassSamples(MadeSamples[ClassSample]):
     def add_all(
         self, models: Sequence[str], names: Sequence[ClassNames], values: NDArray[np.float64]
     ) -> None:
-        """Add some models: float64 (m, k); a row counts up to the number of the model's names."""
+        """Add models: float64 (m, k), a row for each; values beyond the number of its names are ignored."""
         self._values.update(zip(models, zip(names, values, strict=True), strict=True))
         sizes = np.array(list(map(len, [each.names for each in names])))
         defined = ~np.isnan(values) & (np.arange(values.shape[1]) < sizes[:, None])
@@ -277,7 +277,7 @@ class ClassSamples(MadeSamples[ClassSample]):
         return self._values.keys()
 
     def columns(self) -> Iterator[tuple[str, Sequence[str], NDArray[np.float64]]]:
-        """Names and values of every model's classes, in their order; values may be more, or fewer."""
+        """Yield model, class names and values in the order of names; more or fewer values than names."""
         for model, (names, values) in self._values.items():
             yield model, names.names, values
 
@@ -291,7 +291,7 @@ class ClassSamples(MadeSamples[ClassSample]):
                 yield (name, self.forgetting, model), value
 
     def of_classes(self, model: str, classes: Iterable[str]) -> Iterator[ClassSample]:
-        """Samples of some classes of a model, in the order in which they are asked for."""
+        """Samples of these classes of a model, in this order; unknown and undefined ones are left out."""
         if model not in self._values:
             return
         names, values = self._values[model]
@@ -305,6 +305,6 @@ class ClassSamples(MadeSamples[ClassSample]):
                 yield (name, self.forgetting, model), value
 
     def __iter__(self) -> Iterator[ClassSample]:
-        """Make the samples of all models."""
+        """Build the samples of all models."""
         for model in self._values:
             yield from self.of_model(model)

@@ -1,19 +1,21 @@
 """Budget of series in a scrape: a hard limit that leaves out the least needed series of each model.
 
-What rules and dashboards read (`core.metrics.needed`) stays. The other series of a model are in an order:
-first those without a forgetting or under the main one, then other forgettings, then values of segments and
-folds, the most frequent first, then classes, the most frequent first. Every model may keep the same number of
-them; who has fewer leaves the rest to the others. So a model of 1,000 classes takes nothing from one of two.
+Series that rules and dashboards read (`core.metrics.table.NEEDED`) are always kept. The other series of a
+model are kept in this order: those without a forgetting or under the main one, then those under other
+forgettings, then values of segments and folds, the most frequent first, then classes, the most frequent
+first. Every model may keep the same number of them, its *quota*; models with fewer leave the rest to the
+others. So a model with 1,000 classes takes nothing from a model with two.
 
-What is left out changes rarely, as a series that comes and goes is worse than one that is absent:
+The choice changes rarely, as a series that comes and goes is worse than one that is absent:
 
-- the number per model goes down when the limit is exceeded, to what takes `RESERVE` less than the limit, and
-  up if a quarter more fits, or everything, and once a day;
+- the quota falls when the limit is exceeded, so far that `RESERVE` of the limit is free; it rises if it can
+  grow by a quarter (`RISE`), if all series fit, or else once a day;
 - classes and values of a segment keep their order for a day, or until the model has had twice as many
   outcomes; then one replaces another only if it is twice as frequent;
-- a series counts with its model once it has been there: one that is undefined now and then moves no other.
+- a series that was there once counts from then on, so that one that is sometimes undefined moves no other.
 
-Series are counted anew once a minute where there are others, and at once where the limit is exceeded.
+Series are counted again at most once a minute if their numbers have changed, and at once if the limit is
+exceeded.
 """
 
 from __future__ import annotations
@@ -28,15 +30,15 @@ from streamwatch.core.metrics.table import is_needed, main_forgetting
 from streamwatch.core.specs import MonitorsSpec
 
 Part: TypeAlias = Literal["class", "segment", "forgetting", "other", "needed"]
-"""Kind of a series that was left out, in the order in which they go; `needed` only as a last resort."""
+"""Kind of series that is left out, the first to be left out first; `needed` only as a last resort."""
 PARTS: Final[tuple[Part, ...]] = get_args(Part)
 
 RESERVE: Final = 0.05
-"""Share of the limit that is left free when something is left out, for what comes next."""
+"""Share of the limit that is left free for new series whenever series are left out."""
 RISE: Final = 1.25
-"""Ratio in which the number of series per model must be able to rise before it does."""
+"""Ratio by which the quota must be able to grow to be raised within a day of the last change."""
 ADVANTAGE: Final = 2.0
-"""Ratio in which a class must be more frequent than a shown one to replace it."""
+"""Ratio by which a class must be more frequent than a shown one to replace it."""
 _MINUTE_MS: Final = 60_000
 _HOUR_MS: Final = 3_600_000
 _DAY_MS: Final = 24 * _HOUR_MS
@@ -65,7 +67,7 @@ def _width(family: Family) -> int:
 
 
 def _owner(family: Family) -> int | None:
-    """Position of the label that names the model to which series count; None of a family of no model."""
+    """Position of the label whose model the series count for; None for a family without models."""
     for label in ("model", "challenger"):
         if label in family.labels:
             return family.labels.index(label)
@@ -73,7 +75,7 @@ def _owner(family: Family) -> int | None:
 
 
 def _owner_of(family: Family) -> int:
-    """Position of the label that names the model, of a family that has one."""
+    """As `_owner`; raises ValueError for a family without models."""
     at = _owner(family)
     if at is None:
         raise ValueError(f"{family.name}: expected a label model or challenger, got {family.labels}")
@@ -88,9 +90,9 @@ class Cut:
     lines: int
     """Lines of these families."""
     dropped: Mapping[Part, int] = field(default_factory=dict[Part, int])
-    """Series that were left out; no entry for what nothing was left out of."""
+    """Number of series left out, by kind; only kinds with any."""
     models: int = 0
-    """Number of models of which something was left out."""
+    """Number of models with series left out."""
 
 
 @dataclass(slots=True)
@@ -113,11 +115,11 @@ class _Model:
 
 
 class _Kept(NamedTuple):
-    """Number of lines of a model that are kept beside the needed ones."""
+    """Quota: number of lines of each model that are kept besides the needed ones."""
 
     lines: int
     name: str
-    """Name of the last model that keeps so many; those after it keep fewer."""
+    """Last model, by name, that may keep `lines`; later ones keep fewer."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -130,7 +132,7 @@ class _Items:
 
     @classmethod
     def of(cls, family: Family) -> _Items | None:
-        """Find them; None where there are none."""
+        """Find these labels in a family; None if it has none."""
         for kind, names in ((_CLASS, ("class",)), (_SEGMENT, ("segment", "value")), (_SEGMENT, ("fold",))):
             if set(names) <= set(family.labels):
                 return cls(kind, _owner_of(family), tuple(map(family.labels.index, names)))
@@ -166,7 +168,7 @@ class SeriesBudget:
         self._counted_ms = self._changed_ms = 0
         self._sizes: tuple[tuple[str, int], ...] = ()
         self._hidden: dict[str, frozenset[tuple[str, ...]]] = {}
-        """Label values of what is left out, by metric; what comes is shown until it is counted."""
+        """Label values of series left out, by metric; new series are shown until the next count."""
         self._classes: dict[str, Sequence[str]] = {}
         """Classes that are shown, by model."""
 
@@ -183,7 +185,7 @@ class SeriesBudget:
         families
             Families of the report.
         fixed
-            Lines that are shown beside them whatever they are.
+            Lines of the exposition besides these families, which are always shown.
         now_ms
             The host's time at which the report was published, in milliseconds since the epoch.
         """
@@ -198,13 +200,13 @@ class SeriesBudget:
         if self._kept is None or is_due:
             self._count(families, room, now_ms)
         cut = self._applied(families, lines)
-        if cut.lines > room:  # by series that have come since they were counted
+        if cut.lines > room:  # because of series that appeared since the last count
             self._count(families, room, now_ms)
             cut = self._applied(families, lines)
         return cut if cut.lines <= room else _beyond_measure(cut, room)
 
     def _count(self, families: Sequence[Family], room: int, now_ms: int) -> None:
-        """Take in which series there are, and choose those that are shown in as many lines."""
+        """Count the series of each model, and choose those shown, in at most `room` lines."""
         self._sizes, self._counted_ms = tuple((f.name, len(f.samples)) for f in families), now_ms
         of_models = [family for family in families if _owner(family) is not None]
         room -= sum(lines_of(family) for family in families if _owner(family) is None)
@@ -216,7 +218,7 @@ class SeriesBudget:
         self._choose(of_models)
 
     def _take_in(self, families: Sequence[Family], now_ms: int) -> None:
-        """Take in which series every model has, in which order."""
+        """Update the models, and the sizes and order of their series."""
         present = set[str]()
         for family in families:
             present |= _models_of(family)
@@ -248,7 +250,7 @@ class SeriesBudget:
                     model.sizes[key] = model.sizes.get(key, 0) + per_class
 
     def _rank(self, families: Sequence[Family], now_ms: int) -> None:
-        """Bring up to date the order of classes and of values of segments."""
+        """Update the order of each model's classes, and of its values of segments and folds."""
         outcomes: dict[str, float] = {}
         weights: dict[tuple[str, int], dict[_Item, float]] = {}
         for family in families:
@@ -258,7 +260,7 @@ class SeriesBudget:
             items = _Items.of(family)
             is_weight = family.name in _WEIGHTS
             if items is None or (isinstance(family.samples, ClassSamples) and not is_weight):
-                continue  # its classes are those of the weight
+                continue  # its classes are those of `class_truth_ratio`
             for values, value in family.samples:
                 weighed = weights.setdefault((values[items.owner], items.kind), {})
                 item = items.item(values)
@@ -291,7 +293,7 @@ class SeriesBudget:
             del model.sizes[key]
 
     def _sort_keys(self, family: Family, metric: int) -> Callable[[tuple[str, ...]], _SortKey | None]:
-        """Make a function from label values to the sort key of a series, None if it is needed."""
+        """Return a function from label values to the sort key of their series, None if it is needed."""
         at, items = _owner_of(family), _Items.of(family)
         if items is not None:
 
@@ -321,7 +323,7 @@ class SeriesBudget:
         return (_FORGETTING, self._forgettings.get(values[of_forgetting], len(self._forgettings)), metric)
 
     def _decide(self, room: int, lines: int, now_ms: int) -> None:
-        """Choose how many series every model may keep."""
+        """Set the quota, and the last series that each model keeps."""
         spare, before = self._spare, self._kept
         if before is None or self._planned > room:
             self._kept = self._fitting(room - spare)
@@ -345,7 +347,7 @@ class SeriesBudget:
                 last = key
 
     def _fitting(self, room: int) -> _Kept:
-        """Most lines per model that fit into the room beside the needed ones."""
+        """Largest quota with which all series, the needed ones included, fit into `room` lines."""
         ends = sorted(
             (end, name, size) for name, model in self._models.items() for _, end, size in _ladder(model)
         )
@@ -358,7 +360,7 @@ class SeriesBudget:
         return kept
 
     def _choose(self, families: Sequence[Family]) -> None:
-        """Note the series that are left out, and the classes that are not."""
+        """Record the series that are left out, and the classes that are shown."""
         self._hidden.clear()
         self._classes.clear()
         if self._kept is None:
@@ -380,7 +382,7 @@ class SeriesBudget:
                 self._classes[name] = [name for (name,) in shown]
 
     def _applied(self, families: Sequence[Family], lines: int) -> Cut:
-        """Leave out the series that are not shown."""
+        """Return the families without the series that are left out."""
         cut: list[Family] = []
         dropped: Counter[Part] = Counter()
         for family in families:
@@ -415,7 +417,7 @@ class SeriesBudget:
 
 
 def _ladder(model: _Model) -> Iterator[tuple[_SortKey, int, int]]:
-    """(key, lines up to it, lines of it) in the order of a model's series."""
+    """Yield (key, lines up to and including it, lines of it) in the order of a model's series."""
     end = 0
     for key, size in sorted(model.sizes.items()):
         end += size
@@ -431,7 +433,10 @@ def _models_of(family: Family) -> set[str]:
 
 
 def _beyond_measure(cut: Cut, room: int) -> Cut:
-    """Leave out models, the last by name first, as the needed series do not fit; then series of no model."""
+    """Leave out whole models, the last by name first, as even the needed series do not fit.
+
+    If the families without models do not fit either, leave these out, the largest first.
+    """
     of_none = within([family for family in cut.families if _owner(family) is None], room)
     left = room - sum(map(lines_of, of_none))
     sizes: Counter[str] = Counter()
@@ -461,7 +466,7 @@ def _beyond_measure(cut: Cut, room: int) -> Cut:
 
 
 def within(families: Sequence[Family], room: int) -> Sequence[Family]:
-    """Leave out whole families of no model, the largest first, until the others fit."""
+    """Leave out whole families, the largest first, until the rest fits into `room` lines."""
     left = sum(map(lines_of, families)) - room
     gone = set[str]()
     for family in sorted(families, key=lambda each: (-lines_of(each), each.name)):

@@ -14,7 +14,7 @@ _BY_NAME: Final = {metric.name: metric for section in SECTIONS for metric in sec
 
 
 def family(name: str, samples: Sequence[tuple[tuple[str, ...], float | Histogram]]) -> Family:
-    """Make samples the series of a metric of the table; raises KeyError for any other."""
+    """Build the family of a metric of the table from its samples; raises KeyError for an unknown name."""
     metric = _BY_NAME[name]
     return Family(metric.name, metric.kind, metric.help, metric.labels, samples, metric.bounds)
 
@@ -22,7 +22,7 @@ def family(name: str, samples: Sequence[tuple[tuple[str, ...], float | Histogram
 def with_labels(
     name: str, added: Sequence[str], samples: Sequence[tuple[Mapping[str, str], float]]
 ) -> Family:
-    """Make samples the series of a metric to which settings add labels; a label without a value is empty."""
+    """Build the family of a metric with the labels `added` by settings; missing label values are empty."""
     metric = _BY_NAME[name]
     labels = tuple(sorted((*metric.labels, *added)))
     return Family(
@@ -35,23 +35,22 @@ def with_labels(
 
 
 def single(name: str, value: float | None) -> Family:
-    """Make a value the one series of a metric without labels; None is undefined and gives no sample."""
+    """Build the family of a metric without labels from its value; None (undefined) gives no sample."""
     return family(name, [] if value is None else [((), value)])
 
 
 # Series that the shipped rules and dashboards read: no limit of `/metrics` ever leaves them out.
 #
-# `tests/deploy/test_needed_series.py` derives them from the queries in `deploy/` and finds them here. What
-# the dashboards show per class, and per value of a segment, is not among them: the stream decides on its
-# size.
+# `tests/deploy/test_needed_series.py` compares them with the queries in `deploy/`. Series per class and per
+# value of a segment are not among them, although dashboards show them: their number depends on the stream.
 
 
 Label: TypeAlias = Callable[[str, str], bool]
-"""Whether a series with this value of a label is needed; the second argument is the main forgetting."""
+"""Function from a label's value and the main forgetting to whether series with this value are needed."""
 
 
 def main_forgetting(names: Sequence[str]) -> str | None:
-    """The fading one if there is one, else the first: what page and dashboards show if nothing is chosen."""
+    """Name of the forgetting shown by default: the first fading one, else the first; None without any."""
     return next((name for name in names if name.startswith("fading:")), names[0] if names else None)
 
 
@@ -131,7 +130,7 @@ NEEDED: Final[Mapping[str, Mapping[str, Label]]] = {
     "prediction_clock_settled_until_timestamp_seconds": {},
     "prediction_clock_disordered_total": {},
 }
-"""Series of models by name: which values of a label are needed; of a label that is not named, all are."""
+"""Needed values of labels, by metric of models; of labels that are not listed, all values are needed."""
 
 
 def is_needed(name: str, labels: Mapping[str, str], main: str) -> bool:

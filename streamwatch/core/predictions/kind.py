@@ -15,7 +15,8 @@ from numpy.typing import NDArray
 from streamwatch.core.events import CARRIED, Name, Outcome, Prediction, carried_by_all
 from streamwatch.core.jit import entry
 from streamwatch.core.metrics.series import Family
-from streamwatch.core.scores import ScoreLists
+from streamwatch.core.outcomes import OUTCOME, OutcomeBatch
+from streamwatch.core.scores import ScoreLists, lists_of
 
 # Predictions as columns, in the order in which the join accepted them.
 
@@ -31,10 +32,11 @@ PREDICTED: Final = np.dtype(
     ],
     align=True,
 )
-"""Prediction: record time, own time, score, model, class, numbers that go with it.
+"""Accepted prediction.
 
-`event_ms`: its own time, or that of the record if it has none. `score`: score of the predicted class, NaN
-without one. `model`, `class`: numbers of the names. `carried`: numbers of `core.events.CARRIED`.
+`record_ms`: time of the record. `event_ms`: the prediction's own time, else that of the record. `score`: that
+of the predicted class (`score_of`), NaN without one. `model`, `class`: numbers of the names. `carried`: as
+`core.events.CARRIED`.
 """
 
 
@@ -43,11 +45,11 @@ class PredictionBatch:
     """Accepted predictions in order: no duplicates, no conflicts, none over a limit."""
 
     records: NDArray[np.void]
-    """Of `PREDICTED`, shape (n,)."""
+    """Dtype `PREDICTED`, shape (n,)."""
     models: Sequence[str]
-    """Names of models by number; another list as soon as a number stands for another name."""
+    """Names of models by number; a new list object whenever a number gets another name."""
     classes: Sequence[str]
-    """Names of classes by number; another list as soon as a number stands for another name."""
+    """Names of classes by number; a new list object whenever a number gets another name."""
 
     def __len__(self) -> int:
         return len(self.records)
@@ -69,6 +71,35 @@ def batch_of(events: Sequence[Prediction]) -> PredictionBatch:
     return PredictionBatch(records, list(models), list(classes))
 
 
+def outcomes_in_columns(outcomes: Sequence[Outcome]) -> OutcomeBatch:
+    """Convert outcomes to a batch, with all that registers read: without segments and pairs.
+
+    A batch is returned as it is. Names are numbered in order of occurrence.
+    """
+    if isinstance(outcomes, OutcomeBatch):
+        return outcomes
+    models: dict[str, int] = {}
+    classes: dict[str, int] = {}
+    records = np.zeros(len(outcomes), OUTCOME)
+    records["model"] = [models.setdefault(each.model, len(models)) for each in outcomes]
+    for name in ("true_class", "predicted_class"):
+        records[name] = [classes.setdefault(getattr(each, name), len(classes)) for each in outcomes]
+    records["label_at_prediction"] = [
+        -1 if each.label_at_prediction is None else classes.setdefault(each.label_at_prediction, len(classes))
+        for each in outcomes
+    ]
+    for name in ("event_ms", "delay_ms", "resolved_ms", "waited_ms", "assumed"):
+        records[name] = [getattr(each, name) for each in outcomes]
+    records["carried"] = carried_by_all(outcomes)
+    scored = [index for index, each in enumerate(outcomes) if each.scores]
+    given = [outcomes[index].scores or {} for index in scored]
+    numbered = [{classes.setdefault(name, len(classes)): each[name] for name in each} for each in given]
+    records["scores"] = -1
+    records["scores"][scored] = np.arange(len(scored))
+    lists = lists_of(numbered, [-1] * len(numbered))
+    return OutcomeBatch(records, list(models), list(classes), lists)
+
+
 def score_of(name: str, scores: Mapping[str, float] | None) -> float:
     """Score of a class divided by the sum of all; NaN without one, or if a score is invalid.
 
@@ -88,7 +119,7 @@ def score_of(name: str, scores: Mapping[str, float] | None) -> float:
 def scores_of_classes(
     lists: ScoreLists, numbers: NDArray[np.integer], classes: NDArray[np.integer]
 ) -> NDArray[np.float64]:
-    """Score of one class of each of the predictions with these numbers, as `score_of` gives it."""
+    """Compute the score of one class of each of the predictions with these numbers, as `score_of` does."""
     found = np.empty(len(numbers))
     if not len(numbers):
         return found
@@ -99,14 +130,14 @@ def scores_of_classes(
 
 @entry
 def shares_of(ends: Any, classes: Any, values: Any, numbers: Any, wanted: Any, found: Any) -> None:
-    """Write the score of a class of each prediction, as `score_of` gives it.
+    """Write the score of one class of each prediction, as `score_of` computes it.
 
     Parameters
     ----------
     ends, classes, values
         Attributes of `ScoreLists`.
     numbers, wanted
-        int64 (n,): numbers of predictions, and of a class each.
+        int64 (n,): numbers of predictions, and for each the number of a class.
     found
         float64 (n,), output.
     """
@@ -123,7 +154,7 @@ def shares_of(ends: Any, classes: Any, values: Any, numbers: Any, wanted: Any, f
             found[i] = min(1.0, score / total)
 
 
-# Active hint: what changed among a model's predictions, as notifications report it.
+# Active hint: the change among a model's predictions that notifications report.
 
 
 class ActiveHint(msgspec.Struct, frozen=True):
@@ -149,9 +180,9 @@ class ActiveHint(msgspec.Struct, frozen=True):
 class PredictionRegister(Protocol):
     """State of models from their predictions as the join accepts them, and from their outcomes.
 
-    It must depend only on the predictions of a model in their order, on its outcomes in theirs, and on which
-    of both came before it retired. It must not depend on how the two are cut into batches or interleaved
-    otherwise, as outcomes arrive in batches of their own.
+    It must depend only on the order of a model's predictions, on the order of its outcomes, and on which of
+    them came before the model retired. It must not depend on how predictions and outcomes are cut into
+    batches, or on how they are interleaved.
     """
 
     @property
@@ -171,7 +202,7 @@ class PredictionRegister(Protocol):
         ...
 
     def forget(self, model: str) -> None:
-        """Remove a model that has retired; it may never have been seen here."""
+        """Remove a model that has retired; does nothing for a model without state."""
         ...
 
     def snapshot(self) -> bytes:
@@ -195,7 +226,7 @@ class PredictionRegister(Protocol):
         ...
 
     def unrepresentative(self) -> AbstractSet[str]:
-        """Models whose outcomes are no fair sample of their predictions, as far as the register knows."""
+        """Models known to have outcomes that are no fair sample of their predictions."""
         ...
 
 

@@ -16,6 +16,7 @@ from streamwatch.core.predictions.kind import (
     PredictionBatch,
     PredictionRegister,
     batch_of,
+    outcomes_in_columns,
     scores_of_classes,
 )
 from streamwatch.core.scores import lists_of
@@ -59,8 +60,10 @@ class PredictionRegisters:
 
     def learn(self, outcomes: Sequence[Outcome]) -> None:
         """Process outcomes, in order."""
-        for register in self._registers:
-            register.learn(outcomes)
+        if self._registers:
+            batch = outcomes_in_columns(outcomes)
+            for register in self._registers:
+                register.learn(batch)
 
     def forget(self, model: str) -> None:
         """Remove a model that has retired."""
@@ -68,7 +71,7 @@ class PredictionRegisters:
             register.forget(model)
 
     def snapshot(self) -> dict[str, bytes]:
-        """State by section, of the registers that have any."""
+        """Return the state of each register by section, without empty ones."""
         states = {register.section: register.snapshot() for register in self._registers}
         return {section: state for section, state in states.items() if state}
 
@@ -108,15 +111,15 @@ class PredictionRegisters:
 def details_with_predictions(
     details: Mapping[str, Mapping[str, object]], found: Mapping[str, Mapping[str, object]]
 ) -> Mapping[str, Mapping[str, object]]:
-    """Add the details from predictions to models' details, also for models without outcomes."""
+    """Add the registers' details `found` to the details of models, also for models without outcomes."""
     return Layered(details, found, lambda model, shown: {**shown, **found.get(model, {})})
 
 
-# Compilation of the prediction registers' functions before they are needed, or their loading.
+# Compilation of the prediction registers' functions, or loading them from the cache.
 
 
 def warm_up_predictions(specs: Sequence[RegisterSpec]) -> None:
-    """Process a prediction and its outcome in registers of these specifications, to call every function."""
+    """Compile or load the functions of these registers, by processing a prediction and its outcome."""
     registers = PredictionRegisters(specs)
     scores = {"a": 0.9, "b": 0.1}
     registers.observe_events([Prediction("0", "warm-up", "a", 0, scores=scores)])

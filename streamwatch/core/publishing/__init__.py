@@ -1,1 +1,1 @@
-"""Outcomes and events for topics of their own: as JSON, numbered, and kept until they are there."""
+"""Outcomes and events for Kafka topics: written as JSON, numbered, and kept in the state until sent."""

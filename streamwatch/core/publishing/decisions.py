@@ -1,8 +1,8 @@
-"""Decisions about notifications as one replica leaves them to the next: through the ledger.
+"""Decisions about notifications, which one holder passes to the next through the ledger.
 
-What is announced depends on the host's clock and on where commits fall, so replicas do not decide each by
-itself. The holder decides, and writes with its outcomes what it has decided: the next one goes on from there,
-as a restart goes on from its state.
+Notifications depend on the host's clock and on when commits are made, so replicas cannot decide them
+independently. The holder decides, and writes its decisions to the ledger with its outcomes; the next holder
+continues from them, as a restart continues from its state.
 """
 
 from __future__ import annotations
@@ -17,28 +17,28 @@ import xxhash
 from streamwatch.core.events import Name
 
 PART_BYTES: Final = 262_144
-"""Bytes of a record of the ledger that is part of a decision: below `max.message.bytes` of any topic."""
+"""Most bytes of decisions in one record of the ledger: below `max.message.bytes` of any topic."""
 
 
 class DecisionsError(ValueError):
-    """Decisions in the ledger are not what a holder writes."""
+    """Decisions in the ledger that cannot be decoded."""
 
 
 class Decisions(msgspec.Struct, frozen=True, array_like=True):
-    """Everything that was decided up to a commit of the holder."""
+    """State of all decisions up to a commit of the holder."""
 
     event: int
     """Number of the last alarm that was considered."""
     retired: int
     """Number of the last retirement of a model that was considered."""
     alarms: bytes
-    """The book of alarms (`AlarmBook.state`)."""
+    """Book of alarms (`AlarmBook.state`)."""
     pacing: bytes
     """Notifications that wait to be issued (`Pacing.state`)."""
     outbox: dict[Name, bytes]
-    """Notifications that receivers do not have yet, as far as it is known, by id."""
+    """Entries of the outbox by id: notifications not known to be delivered yet."""
     comparisons: list[tuple[Name, Name, int]]
-    """Verdicts of comparisons last written."""
+    """Verdicts on comparisons last written, as (champion, challenger, verdict)."""
 
 
 _ENCODER = msgspec.msgpack.Encoder(order="deterministic")
@@ -46,13 +46,13 @@ _DECODER = msgspec.msgpack.Decoder(Decisions)
 
 
 def to_parts(decisions: Decisions) -> list[bytes]:
-    """Encode decisions as values of as many records as they take; equal decisions give equal bytes."""
+    """Encode decisions as values of records of `PART_BYTES` or less; equal decisions give equal bytes."""
     text = zlib.compress(_ENCODER.encode(decisions), 1)
     return [text[at : at + PART_BYTES] for at in range(0, len(text), PART_BYTES)]
 
 
 def parts_digest(parts: Sequence[bytes]) -> int:
-    """Digest of parts, XXH3 with 64 bits."""
+    """Compute the 64-bit XXH3 of all parts together."""
     return xxhash.xxh3_64_intdigest(b"".join(parts))
 
 
@@ -62,7 +62,7 @@ def from_parts(parts: Sequence[bytes]) -> Decisions:
     Raises
     ------
     DecisionsError
-        If it is none of this version, or a part is missing.
+        If the parts are not decisions of this version, or one is missing.
     """
     try:
         return _DECODER.decode(zlib.decompress(b"".join(parts)))

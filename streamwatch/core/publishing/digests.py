@@ -1,11 +1,12 @@
-"""Digests of outcomes and events up to a number, by which two replicas compare what they have evaluated.
+"""Digests of outcomes and events up to a number, by which two replicas compare their sequences.
 
-The digest up to number n is the sum of a hash of each of the first n, modulo 2⁶⁴. The hash has the number in
-it, so that order counts, while commits may end anywhere: they do so elsewhere in every replica. An outcome's
-hash is of what a commit keeps of it: names, classes, times and the digest of its id, not of scores.
+The digest up to number n is the sum of the hashes of the first n, modulo 2⁶⁴. Each hash includes the number,
+so that the order matters; as a sum, the digest does not depend on where commits end, which differs between
+replicas. An outcome's hash covers what a commit keeps: names, classes, times and the digest of the id, but
+not scores.
 
-Estimators and detectors are functions of the sequence of outcomes: where it is equal, so are they, under
-equal settings.
+Estimators and detectors are functions of the sequence of outcomes: under equal settings, replicas with equal
+sequences have equal estimators.
 """
 
 from __future__ import annotations
@@ -52,8 +53,8 @@ def outcome_terms(kept: KeptOutcomes, first: int) -> NDArray[np.uint64]:
 
     Returns
     -------
-    Hashes
-        Shape (n,); the digest grows by their sum.
+    numpy.ndarray
+        Hashes, shape (n,); the digest grows by their sum.
     """
     records = np.frombuffer(kept.records, OUTCOME)
     classes = _hashes(kept.classes)
@@ -75,16 +76,16 @@ def outcome_terms(kept: KeptOutcomes, first: int) -> NDArray[np.uint64]:
 
 
 def outcomes_sum(kept: KeptOutcomes, first: int, count: int | None = None) -> int:
-    """Sum the terms of the first `count` outcomes, or of all."""
+    """Sum the hashes of the first `count` outcomes, or of all; the first one has number `first`."""
     terms = outcome_terms(kept, first)[:count]
     return int(terms.sum(dtype=np.uint64)) if len(terms) else 0
 
 
 def event_term(value: bytes) -> int:
-    """Hash an event by its record, which has its number."""
+    """Hash an event: its record, which includes its number."""
     return xxhash.xxh3_64_intdigest(value)
 
 
 def _hashes(names: Sequence[str]) -> NDArray[np.uint64]:
-    """Hash each name; number -1, which stands for none, finds a zero at the end."""
+    """Hash each name; a final 0 stands for no name, number -1."""
     return np.array([*(xxhash.xxh3_64_intdigest(name.encode()) for name in names), 0], np.uint64)

@@ -18,7 +18,6 @@ Life: TypeAlias = Annotated[
         " publish. A new state, as of an empty directory, begins a new one. Replicas share one."
     ),
 ]
-Milliseconds: TypeAlias = Annotated[int, Meta(description="Milliseconds since 1970.")]
 
 
 class OutcomeDocument(msgspec.Struct, frozen=True):

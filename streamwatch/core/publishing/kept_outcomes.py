@@ -1,4 +1,4 @@
-"""Outcomes as a commit keeps them for their topic: columns with names and ids, a fifth of their JSON."""
+"""Outcomes that a commit keeps for their topic: as columns with names and ids, a fifth as large as JSON."""
 
 from __future__ import annotations
 
@@ -24,15 +24,15 @@ class KeptOutcomes(msgspec.Struct, frozen=True, array_like=True):
     segments: list[Name]
     """Values of segments, as `core.events.segments_text` writes them."""
     records: bytes
-    """Rows of dtype `OUTCOME`, whose numbers are of these names; `scores` are read for segments only."""
+    """Rows of dtype `OUTCOME` with numbers of these names; `scores` has numbers of segments only."""
     keys: bytes
-    """Keys of the outcomes that have one, each with one byte behind it."""
+    """Keys of the outcomes that have one, each followed by one byte."""
     key_sizes: bytes
-    """int32, for each outcome: bytes of its key; -1 without one."""
+    """int32 for each outcome: number of bytes of its key; -1 without a key."""
 
     @classmethod
     def of(cls, batch: OutcomeBatch, keys: Keys) -> Self:
-        """Keep outcomes, and the keys of their records."""
+        """Convert outcomes, and the keys of their records."""
         records = batch.records.copy()
         [model], models = _renumbered([records["model"]], batch.models)
         columns = [records[name] for name in _CLASSES]
@@ -57,11 +57,11 @@ class KeptOutcomes(msgspec.Struct, frozen=True, array_like=True):
 
     @property
     def size_bytes(self) -> int:
-        """Bytes of its columns."""
+        """Number of bytes of records and keys."""
         return len(self.records) + len(self.keys) + len(self.key_sizes)
 
     def after(self, count: int) -> KeptOutcomes:
-        """Leave out the first outcomes, so many."""
+        """Return the outcomes without the first `count`."""
         sizes = np.frombuffer(self.key_sizes, np.int32)
         cut = int(np.maximum(sizes[:count] + 1, 0).sum())
         return msgspec.structs.replace(
@@ -72,18 +72,18 @@ class KeptOutcomes(msgspec.Struct, frozen=True, array_like=True):
         )
 
     def batch(self) -> OutcomeBatch:
-        """Give the outcomes in columns."""
+        """Return the outcomes as a batch, without scores."""
         records = np.frombuffer(self.records, OUTCOME).copy()
         return OutcomeBatch(records, self.models, self.classes, segments=self.segments)
 
     def record_keys(self) -> Keys:
-        """Give the keys of their records."""
+        """Return the keys of the outcomes' records."""
         sizes = np.frombuffer(self.key_sizes, np.int32).astype(np.int64)
         taken = np.maximum(sizes + 1, 0)
         return Keys(np.frombuffer(self.keys, np.uint8).copy(), np.cumsum(taken) - taken, sizes)
 
     def topic_keys(self) -> tuple[list[str], NDArray[np.int32]]:
-        """Give the keys under which the outcomes are written: models without folds, and their numbers."""
+        """Return the keys in the topic (models without folds), and the index of each outcome's key."""
         models = [model_of(name) for name in self.models]
         different = {model: number for number, model in enumerate(dict.fromkeys(models))}
         of_each = np.array([different[model] for model in models], np.int32)
@@ -96,7 +96,7 @@ _CLASSES = ("true_class", "predicted_class", "label_at_prediction")
 def _renumbered(
     columns: Sequence[NDArray[Any]], names: Sequence[str]
 ) -> tuple[list[NDArray[np.int32]], list[str]]:
-    """Number the names that columns have from 0 on; negative numbers become -1."""
+    """Renumber columns so that only names in use are left; negative numbers become -1."""
     used = np.zeros(max([int(column.max(initial=-1)) for column in columns]) + 2, np.bool_)
     used[0] = True
     for column in columns:
@@ -109,7 +109,7 @@ def _renumbered(
 
 
 def _gathered(keys: Keys) -> tuple[bytes, bytes]:
-    """Texts of keys, and their sizes."""
+    """Concatenate the keys, each followed by a byte, and encode their sizes."""
     sizes = keys.sizes.astype(np.int32).tobytes()
     chosen = keys.sizes >= 0
     if not chosen.any():

@@ -1,9 +1,9 @@
-"""Invalid records as a state keeps them where several replicas read the same, of which one writes them.
+"""Invalid records that replicas keep in their state until the holder has written them to their topic.
 
-Each has a position in the sequence of evaluation that all replicas give it: the clock at which its turn
-came, and its number among the invalid records of that millisecond. The ledger records the position up to
+Each has a position in the sequence of evaluation, the same in all replicas: the clock at which it was
+evaluated, and its number among the invalid records of that millisecond. The ledger records the position up to
 which the holder has written. Unlike a count since the beginning, a position does not depend on when a replica
-began to keep any.
+began to keep records.
 """
 
 from __future__ import annotations
@@ -17,11 +17,11 @@ from streamwatch.core.events import Name
 from streamwatch.core.ports import Record
 
 RecordPosition: TypeAlias = tuple[int, int]
-"""(clock in ms, number among invalid records of that millisecond); larger ones come later."""
+"""(clock in ms, number among the invalid records of that millisecond, from 1); larger ones come later."""
 BEGINNING: Final[RecordPosition] = (-1, 0)
-"""Before the first record."""
+"""Position before the first record."""
 MOST_BYTES: Final = 8_388_608
-"""Bytes of invalid records that one commit has; a commit is made for them alone."""
+"""Number of bytes of invalid records from which a commit is made for them alone."""
 
 
 class KeptRecord(msgspec.Struct, frozen=True, array_like=True):
@@ -47,14 +47,14 @@ class KeptRecord(msgspec.Struct, frozen=True, array_like=True):
 
 
 class RecordKeeper:
-    """Gives invalid records their positions and keeps them until they are taken for a commit.
+    """Assigns positions to invalid records, and keeps them until they are taken for a commit.
 
     Parameters
     ----------
     reached
-        Position up to which the last commit came.
+        Position up to which the evaluation had come at the last commit.
     clock_ms
-        Returns the clock of the evaluation: at the last record evaluated.
+        Function that returns the clock of the evaluation at the last record evaluated.
     """
 
     def __init__(self, reached: RecordPosition, clock_ms: Callable[[], int]) -> None:
@@ -65,11 +65,11 @@ class RecordKeeper:
 
     @property
     def filled(self) -> float:
-        """Share of `MOST_BYTES` that is kept for the next commit; more than 1 where that is late."""
+        """Bytes kept for the next commit, as a share of `MOST_BYTES`; may exceed 1 until the commit."""
         return self._bytes / MOST_BYTES
 
     def keep(self, record: Record, reason: str, clock_ms: int) -> None:
-        """Keep a record whose turn has come, with the clock at it."""
+        """Keep a record when it is evaluated, at `clock_ms`."""
         self._reach(clock_ms)
         self._reached = (self._reached[0], self._reached[1] + 1)
         kept = KeptRecord(
@@ -89,7 +89,7 @@ class RecordKeeper:
         self._bytes += kept.size_bytes
 
     def take(self) -> list[KeptRecord]:
-        """Hand over the records since the last call; `reached` is the position after them."""
+        """Return the records kept since the last call, and set `reached` to the position after them."""
         self._reach(self._clock_ms())
         kept, self._kept, self._bytes = self._kept, [], 0
         return kept

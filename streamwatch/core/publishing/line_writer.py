@@ -1,4 +1,4 @@
-"""Lines of JSON of many outcomes, written by one compiled loop from columns and tables of texts."""
+"""JSON lines of many outcomes, written by one compiled loop from columns and tables of texts."""
 
 # pyright: reportMissingParameterType=false, reportUnknownParameterType=false
 from __future__ import annotations
@@ -26,7 +26,7 @@ class TextTable(NamedTuple):
     """Texts by number."""
 
     texts: NDArray[np.uint8]
-    """One behind the other."""
+    """Concatenated texts, as bytes."""
     ends: NDArray[np.int64]
     """Shape (n + 1,): text i begins at `ends[i]`, and ends at `ends[i + 1]`."""
 
@@ -39,12 +39,12 @@ class TextTable(NamedTuple):
 
     @property
     def longest(self) -> int:
-        """Bytes of the longest text."""
+        """Number of bytes of the longest text."""
         return int(np.diff(self.ends).max(initial=0))
 
 
 class NumberedTexts(NamedTuple):
-    """Text of each outcome."""
+    """One text for each outcome."""
 
     table: TextTable
     numbers: NDArray[np.int32]
@@ -67,15 +67,15 @@ class Keys(NamedTuple):
     texts: NDArray[np.uint8]
     starts: NDArray[np.int64]
     sizes: NDArray[np.int64]
-    """Bytes; -1 where the outcome has no id."""
+    """Number of bytes; -1 if the outcome has no id."""
 
 
 class Written(NamedTuple):
-    """Lines, each with a line feed behind it."""
+    """Lines, each followed by a line feed."""
 
     text: NDArray[np.uint8]
     ends: NDArray[np.int64]
-    """Shape (n,): where each line ends, behind its line feed."""
+    """Shape (n,): index after each line's line feed."""
 
 
 PIECES: Final = (
@@ -101,13 +101,13 @@ PIECES: Final = (
     "false",
     "true",
 )
-"""Texts between the values of a line, after its begin and its number; then three values."""
-_NULL_PIECE, _FALSE_PIECE = 19, 20  # after the begin of a line
+"""Fixed texts between the values of a line, from the one after its number on; then three literals."""
+_NULL_PIECE, _FALSE_PIECE = 19, 20  # indices in `pieces_of`, where 0 is the beginning of a line
 
 
 @hot
 def put(out, at, texts, start, stop):
-    """Copy a text; where it ends."""
+    """Copy `texts[start:stop]` to `out` from index `at` on; return the index after it."""
     for i in range(start, stop):
         out[at + i - start] = texts[i]
     return at + stop - start
@@ -115,13 +115,13 @@ def put(out, at, texts, start, stop):
 
 @hot
 def put_numbered(out, at, table, number):
-    """Copy a text of a table; where it ends."""
+    """Copy a text of a table; return the index after it."""
     return put(out, at, table.texts, table.ends[number], table.ends[number + 1])
 
 
 @inner
 def put_number(out, at, value):
-    """Write a number in decimal; return where it ends."""
+    """Write a number in decimal; return the index after it."""
     if value < 0:
         out[at] = 45
         at += 1
@@ -140,7 +140,7 @@ def put_number(out, at, value):
 
 @inner
 def put_hex(out, at, value):
-    """Write 16 hexadecimal digits; where they end."""
+    """Write a number as 16 hexadecimal digits; return the index after them."""
     for i in range(16):
         digit = (value >> np.uint64(60 - 4 * i)) & np.uint64(15)
         out[at + i] = 48 + digit if digit < 10 else 87 + digit
@@ -149,7 +149,7 @@ def put_hex(out, at, value):
 
 @inner
 def put_string(out, at, texts, start, stop):
-    """Write a JSON string of a text without control characters; where it ends."""
+    """Write a text without control characters as a JSON string; return the index after it."""
     out[at] = _QUOTE
     at += 1
     for i in range(start, stop):
@@ -165,7 +165,7 @@ def put_string(out, at, texts, start, stop):
 
 @inner
 def put_key(out, at, pieces, keys, i):
-    """Write namespace and id of an outcome; where they end."""
+    """Write namespace and id of an outcome; return the index after them."""
     start, size = keys.starts[i], keys.sizes[i]
     if size < 0:
         at = put_numbered(out, at, pieces, _NULL_PIECE)
@@ -191,9 +191,9 @@ def put_lines(parts, first, out, ends):
     first
         Number of the first outcome.
     out
-        uint8 with room for all lines; written to.
+        uint8, output: at least `LineParts.most_bytes` long.
     ends
-        int64, shape (n,): where each line ends; written to.
+        int64 (n,), output: index after each line.
     """
     models, classes, pieces = parts.models, parts.classes, parts.pieces
     at = 0
@@ -241,7 +241,7 @@ def put_lines(parts, first, out, ends):
 
 
 class LineParts(NamedTuple):
-    """Everything that lines of outcomes are written from."""
+    """Columns and tables from which lines of outcomes are written."""
 
     records: NDArray[np.void]
     """Outcomes, dtype `OUTCOME`, shape (n,)."""
@@ -251,25 +251,25 @@ class LineParts(NamedTuple):
     segments: NumberedTexts
     sampling: NumberedTexts
     pieces: TextTable
-    """Begin of a line, and `PIECES`."""
+    """Result of `pieces_of`."""
 
     @property
     def most_bytes(self) -> int:
-        """Bytes that the lines take at most."""
+        """Upper bound of the number of bytes of all lines."""
         texts = self.models.table.longest + self.segments.table.longest + self.sampling.table.longest
         texts += 4 * self.classes.table.longest + int(self.pieces.ends[-1])
         each = texts + _HEX + _QUOTES + 2 * _NULL + 2 * _FALSE + _NUMBERS * _DIGITS
         return len(self.records) * each + 2 * int(np.maximum(self.keys.sizes, 0).sum())
 
     def written(self, first: int) -> Written:
-        """Write the lines, the first with this number."""
+        """Write the lines; outcomes are numbered from `first` on."""
         out, ends = np.empty(self.most_bytes, np.uint8), np.empty(len(self.records), np.int64)
         put_lines(self, first, out, ends)
         return Written(out[: int(ends[-1]) if len(ends) else 0], ends)
 
 
 def pieces_of(begin: str) -> TextTable:
-    """Build the table of pieces of lines that begin so."""
+    """Build the table of fixed texts: the beginning of a line, then `PIECES`."""
     return TextTable.of([text.encode() for text in (begin, *PIECES)])
 
 

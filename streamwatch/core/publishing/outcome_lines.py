@@ -1,4 +1,4 @@
-"""Outcomes as lines of JSON: `OutcomeDocument` written column by column, with ids of the records at hand."""
+"""Outcomes as JSON lines (`OutcomeDocument`), with the ids of the records that resolved them."""
 
 from __future__ import annotations
 
@@ -35,11 +35,11 @@ from streamwatch.core.records import OBJECT, RecordBatch
 
 _json = msgspec.json.Encoder().encode
 
-# Ids of the records at hand by digest: the join keeps digests only.
+# Ids by digest, from records: the join keeps digests only.
 
 
 class IdTexts:
-    """Keys (namespace and id) of the records of one stretch of the sequence, by their digests.
+    """Finds the keys (namespace and id) of the records of one stretch of the sequence by their digests.
 
     Parameters
     ----------
@@ -93,7 +93,7 @@ class IdTexts:
         return Keys(np.concatenate([texts, np.frombuffer(b"".join(others), np.uint8)]), starts, sizes)
 
     def _other(self, high: int, low: int) -> bytes:
-        """Key of an event object, or of a row behind another one with the same lower half."""
+        """Find the key of an event object, or of a row whose lower half other rows have as well."""
         if (high, low) in self._of_objects:
             return self._of_objects[high, low].encode()
         same = np.flatnonzero((self._low == low) & (self._high == high))
@@ -112,7 +112,7 @@ class OutcomeLines:
     Parameters
     ----------
     life
-        Name of the sequence of numbers.
+        Name of the sequence in which outcomes are numbered (`OutcomeDocument.life`).
     """
 
     def __init__(self, life: str) -> None:
@@ -121,7 +121,7 @@ class OutcomeLines:
         )
 
     def of(self, batch: OutcomeBatch, keys: Keys, first: int) -> Written:
-        """Write outcomes, in order, the first with this number."""
+        """Write outcomes in order, numbered from `first` on."""
         records = batch.records
         [(model, models)] = _named([records["model"]], batch.models, _model)
         columns = [
@@ -147,16 +147,14 @@ class OutcomeLines:
 
 
 def keys_of(batch: OutcomeBatch, ids: Callable[[], IdTexts] | None) -> Keys:
-    """Find the keys of outcomes; assumed ones have none.
-
-    An assumed outcome is due whatever record comes next, even if that one bears its id.
+    """Find the keys of outcomes; assumed ones have none, as no record resolves them.
 
     Parameters
     ----------
     batch
         The outcomes.
     ids
-        Returns the ids of the records by which they were resolved; None leaves all without.
+        Function that returns the keys of the records that resolved them; None: no outcome gets a key.
     """
     records = batch.records
     starts, sizes = np.zeros(len(records), np.int64), np.full(len(records), -1, np.int64)
@@ -171,7 +169,7 @@ def keys_of(batch: OutcomeBatch, ids: Callable[[], IdTexts] | None) -> Keys:
 def _named(
     columns: Sequence[NDArray[Any]], names: Sequence[str], write: Callable[[str], bytes]
 ) -> list[tuple[NDArray[np.int32], TextTable]]:
-    """Numbers of texts for each column, and their table; a negative number is null."""
+    """Convert columns of numbers of names to numbers of texts, with their table; negative ones are null."""
     used = np.zeros(max([int(column.max(initial=-1)) for column in columns]) + 2, np.bool_)
     used[0] = True
     for column in columns:
@@ -196,7 +194,7 @@ def _segments(text: str) -> bytes:
 
 
 def _sampling(numbers: NDArray[Any]) -> NumberedTexts:
-    """Probability of each outcome's label, and whether it was asked for."""
+    """Texts of the probability of each outcome's label, and of whether it was asked for."""
     if not numbers.any():
         return NumberedTexts(TextTable.of([_sampled(0)]), np.zeros(len(numbers), np.int32))
     different, indices = np.unique(numbers, return_inverse=True)

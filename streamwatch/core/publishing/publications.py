@@ -1,8 +1,8 @@
 """Publications: the outcomes and events of one commit, kept in the state until they are in their topics.
 
-A commit holds its publication in the same atomic batch as the state that made it, so that each outcome and
-event is decided once. It is written to the topics after the commit, in one transaction with the `Ledger`,
-which records up to where the topics have everything. What the ledger has is removed with a later commit.
+A commit has its publication in the same atomic batch as the state, so that each outcome and event is decided
+once. The publication is written to the topics after the commit, in one transaction with the `Ledger`, which
+records the last numbers written. A later commit removes the publications that the ledger includes.
 """
 
 from __future__ import annotations
@@ -28,23 +28,23 @@ from streamwatch.core.publishing.outcome_lines import IdTexts, OutcomeLines, key
 from streamwatch.core.records import RecordBatch
 
 SECTION: Final = "publishing"
-"""Section of a commit with the numbers reached, and the verdicts of comparisons last written."""
+"""Section of a commit with the numbers reached, and the verdicts on comparisons last written."""
 _json = msgspec.json.Encoder().encode
 _pack = msgspec.msgpack.Encoder().encode
 
 
 class PublicationError(ValueError):
-    """A publication, or the section of the numbers, is not what commits write."""
+    """Publication, section or record of the ledger that cannot be decoded."""
 
 
 class Event(msgspec.Struct, frozen=True, array_like=True):
     """One record of the events topic."""
 
     key: Name
-    """Model, or the id of the event where it is about none."""
+    """Model, or the id of the event if it is about none."""
     value: bytes
     number: int | None
-    """None where it is decided at commits."""
+    """Number of an alarm or verdict; None for comparisons and notifications, which commits decide."""
 
 
 class OutcomeLinesPart(NamedTuple):
@@ -61,24 +61,24 @@ class Publication(msgspec.Struct, frozen=True, array_like=True):
 
     commit: int
     outcomes_before: int
-    """Number of the last outcome before."""
+    """Number of the last outcome before this publication."""
     events_before: int
-    """Number of the last numbered event before."""
+    """Number of the last numbered event before this publication."""
     outcomes: list[KeptOutcomes]
     """Outcomes in the order of evaluation."""
     events: list[Event]
     life: Name
-    """Name of the sequence of numbers."""
+    """Name of the sequence in which outcomes and events are numbered."""
     before: Digests | None = None
-    """Digests up to `outcomes_before` and `events_before`; None where nobody compares them."""
+    """Digests up to `outcomes_before` and `events_before`; None without replicas that compare them."""
     digests: Digests | None = None
-    """Digests up to its last outcome and event."""
+    """Digests up to its last outcome and event, likewise."""
     decisions: Decisions | None = None
-    """Decisions of the holder of several replicas up to it; None where it decided nothing new."""
+    """Decisions of the holder up to this commit; None if it decided nothing new, or without replicas."""
     invalid: list[KeptRecord] = []
-    """Invalid records of several replicas, which the holder writes."""
+    """Invalid records that the holder writes; empty without replicas."""
     reached: RecordPosition | None = None
-    """Position up to which it has all invalid records; None where replicas keep none."""
+    """Position up to which it has all invalid records; None if replicas keep none."""
 
     @property
     def count(self) -> int:
@@ -87,17 +87,17 @@ class Publication(msgspec.Struct, frozen=True, array_like=True):
 
     @property
     def last_outcome(self) -> int:
-        """Number of its last outcome, or of the last before."""
+        """Number of its last outcome; `outcomes_before` without any."""
         return self.outcomes_before + self.count
 
     @property
     def last_event(self) -> int:
-        """Number of its last numbered event, or of the last before."""
+        """Number of its last numbered event; `events_before` without any."""
         return self.events_before + sum(event.number is not None for event in self.events)
 
     @property
     def size_bytes(self) -> int:
-        """Bytes of its records."""
+        """Number of bytes of outcomes, events and invalid records."""
         outcomes = sum(kept.size_bytes for kept in self.outcomes)
         events = sum(len(event.value) for event in self.events)
         return outcomes + events + sum(each.size_bytes for each in self.invalid)
@@ -108,10 +108,10 @@ class Publication(msgspec.Struct, frozen=True, array_like=True):
         return self.count + len(self.events) + len(self.invalid)
 
     def is_written(self, ledger: Ledger) -> bool:
-        """Tell whether topics have its outcomes, numbered events and invalid records.
+        """Tell whether topics have its outcomes, numbered events and invalid records, by their ledger.
 
-        By a ledger of the same life. A holder that has no position of invalid records in it writes none, or
-        all of them before its commits.
+        If the ledger has no position of invalid records, these are ignored: its writer publishes none, or
+        all of them before each commit.
         """
         has_numbers = self.last_outcome <= ledger.outcome and self.last_event <= ledger.event
         position = ledger.invalid
@@ -119,16 +119,16 @@ class Publication(msgspec.Struct, frozen=True, array_like=True):
 
     @property
     def decides(self) -> bool:
-        """Tell whether it has decisions that only a holder makes."""
+        """Tell whether it has decisions, or events that only the holder decides."""
         return self.decisions is not None or any(event.number is None for event in self.events)
 
     def numbered(self) -> Publication:
-        """Leave out the decisions that only a holder makes: another one has made them since, or will."""
+        """Return the publication without what only a holder decides, for a replica that is not the holder."""
         events = [each for each in self.events if each.number is not None]
-        return replace_publication(self, events=events, decisions=None)
+        return msgspec.structs.replace(self, events=events, decisions=None)
 
     def outcome_digest(self, number: int) -> int | None:
-        """Digest up to an outcome; None where that is none of its own, nor the one before."""
+        """Digest up to an outcome from `outcomes_before` to `last_outcome`; None for others."""
         if self.before is None or not self.outcomes_before <= number <= self.last_outcome:
             return None
         digest, first = self.before.outcomes, self.outcomes_before + 1
@@ -138,7 +138,7 @@ class Publication(msgspec.Struct, frozen=True, array_like=True):
         return digest
 
     def event_digest(self, number: int) -> int | None:
-        """Digest up to a numbered event; None where that is none of its own, nor the one before."""
+        """Digest up to a numbered event from `events_before` to `last_event`; None for others."""
         if self.before is None or not self.events_before <= number <= self.last_event:
             return None
         digest = self.before.events
@@ -148,7 +148,7 @@ class Publication(msgspec.Struct, frozen=True, array_like=True):
         return digest
 
     def lines(self) -> Iterator[OutcomeLinesPart]:
-        """Write the outcomes as lines, a part after the other."""
+        """Write the outcomes as lines, in consecutive parts."""
         writer, first = OutcomeLines(self.life), self.outcomes_before + 1
         for kept in self.outcomes:
             keys, numbers = kept.topic_keys()
@@ -156,9 +156,9 @@ class Publication(msgspec.Struct, frozen=True, array_like=True):
             first += kept.count
 
     def after(self, ledger: Ledger) -> Publication:
-        """Leave out what the topics have by a ledger of the same life; events that commits decide stay.
+        """Return the publication without the numbered records that topics have by a ledger of the same life.
 
-        A state that was evaluated anew from an older copy gives outcomes and numbered events once more.
+        These occur when an older copy of the state was restored. Events without a number are kept.
         """
         known = min(max(ledger.outcome - self.outcomes_before, 0), self.count)
         kept = [each for each in self.events if each.number is None or each.number > ledger.event]
@@ -171,7 +171,7 @@ class Publication(msgspec.Struct, frozen=True, array_like=True):
             if left < each.count:
                 outcomes.append(each.after(left))
             left = max(0, left - each.count)
-        return replace_publication(
+        return msgspec.structs.replace(
             self,
             outcomes_before=self.outcomes_before + known,
             events_before=max(self.events_before, min(ledger.event, self.last_event)),
@@ -181,7 +181,6 @@ class Publication(msgspec.Struct, frozen=True, array_like=True):
         )
 
 
-replace_publication = msgspec.structs.replace
 _DECODER = msgspec.msgpack.Decoder(Publication)
 
 
@@ -196,7 +195,7 @@ def decoded(value: bytes) -> Publication:
     Raises
     ------
     PublicationError
-        If it is none of this version.
+        If `value` is not a publication of this version.
     """
     try:
         return _DECODER.decode(value)
@@ -205,11 +204,11 @@ def decoded(value: bytes) -> Publication:
 
 
 class Ledger(msgspec.Struct, frozen=True):
-    """Record of the ledger topic: up to where one deployment's topics have everything."""
+    """Record of the ledger topic: numbers up to which the topics of a deployment are complete."""
 
     schema_version: int
     life: str
-    """Identity of the state that wrote last."""
+    """Name of the sequence of numbers written last."""
     commit: int
     """Number of the last commit whose publication is written."""
     outcome: int
@@ -217,27 +216,27 @@ class Ledger(msgspec.Struct, frozen=True):
     event: int
     """Number of the last numbered event written."""
     writer: str
-    """Process that wrote last."""
+    """Name of the process that wrote last."""
     digests: Digests | None = None
-    """Digests up to these numbers, where several replicas write in turn; None where one process does."""
+    """Digests up to `outcome` and `event`; None without replicas."""
     decisions: int = 0
-    """Number of records beside this one in which their holder has left its decisions."""
+    """Number of further records with the holder's `Decisions`."""
     decisions_digest: int = 0
-    """Digest of these (`decisions.parts_digest`): without it, other decisions alone make no other record."""
+    """Digest of these records (`decisions.parts_digest`), so that new decisions alone change this record."""
     invalid: RecordPosition | None = None
-    """Position up to which invalid records are in their topic; None where that is not written down."""
+    """Position up to which invalid records are in their topic; None if it is not recorded."""
 
     @classmethod
     def begun(cls, life: str, writer: str) -> Ledger:
-        """A ledger of nothing written yet."""
+        """Build a ledger with nothing written yet."""
         return cls(SCHEMA_VERSION, life, 0, 0, 0, writer)
 
     def with_written(self, publications: Sequence[Publication], writer: str) -> Ledger:
-        """The ledger after these publications."""
+        """Return the ledger after these publications of a single process."""
         if not publications:
-            return replace_ledger(self, writer=writer)
+            return msgspec.structs.replace(self, writer=writer)
         last = publications[-1]
-        return replace_ledger(
+        return msgspec.structs.replace(
             self,
             commit=last.commit,
             outcome=max(self.outcome, last.last_outcome),
@@ -246,27 +245,27 @@ class Ledger(msgspec.Struct, frozen=True):
         )
 
     def with_shared(self, publications: Sequence[Publication], writer: str) -> Ledger:
-        """The ledger after these publications of the holder of several replicas.
+        """Return the ledger after these publications of the holder.
 
-        Commits of one replica mean nothing to another: it has their numbers only.
+        `commit` is 0, as numbers of commits differ between replicas.
         """
-        after = replace_ledger(self, commit=0, writer=writer)
+        after = msgspec.structs.replace(self, commit=0, writer=writer)
         for each in publications:
             digests, own = after.digests or Digests(), each.digests or Digests()
             if each.last_outcome >= after.outcome:
                 digests = Digests(own.outcomes, digests.events)
-                after = replace_ledger(after, outcome=each.last_outcome)
+                after = msgspec.structs.replace(after, outcome=each.last_outcome)
             if each.last_event >= after.event:
                 digests = Digests(digests.outcomes, own.events)
-                after = replace_ledger(after, event=each.last_event)
+                after = msgspec.structs.replace(after, event=each.last_event)
             position = (
                 after.invalid if each.reached is None else max(each.reached, after.invalid or BEGINNING)
             )
-            after = replace_ledger(after, digests=digests, invalid=position)
+            after = msgspec.structs.replace(after, digests=digests, invalid=position)
         return after
 
     def encode(self) -> bytes:
-        """As JSON."""
+        """Encode as JSON."""
         return _json(self)
 
     @classmethod
@@ -276,7 +275,7 @@ class Ledger(msgspec.Struct, frozen=True):
         Raises
         ------
         PublicationError
-            If it is none of this version.
+            If `value` is not a ledger of this version.
         """
         try:
             found = msgspec.json.decode(value, type=cls)
@@ -289,9 +288,7 @@ class Ledger(msgspec.Struct, frozen=True):
         return found
 
 
-replace_ledger = msgspec.structs.replace
-
-# Making publications, beside the evaluation.
+# Building the publications of commits.
 
 
 class _Numbers(msgspec.Struct, frozen=True, omit_defaults=True):
@@ -310,30 +307,29 @@ _NUMBERS = msgspec.msgpack.Decoder(_Numbers)
 
 
 class PublicationLog:
-    """Makes the publication of every commit of one life of a state.
+    """Numbers outcomes and events, and builds the publication of every commit.
 
     Parameters
     ----------
     identity, commits
-        Identity of the state, and the number of its last commit. Where nothing was published of it yet, both
-        make the name of its life.
+        Identity of the state, and the number of its last commit. They name the sequence of numbers if the
+        state has published nothing yet.
     outcomes, events
-        Whether there is a topic for them.
+        Whether settings name a topic for outcomes, and one for events.
     ids_at_hand
-        Whether outcomes are evaluated with the record that resolved them; not so if they are ordered by
-        prediction time.
+        Whether `take` gets outcomes with the records that resolved them; false in the order of predictions.
     comparisons
-        Returns the verdicts of all comparisons.
+        Function that returns the verdicts on all comparisons.
     section
         Section of the last commit, or None.
     deployment
-        Name that several replicas share, of which each makes the same outcomes and events: it is the name of
-        their life, and all are kept and numbered, whether or not there is a topic. None for one process.
+        Name that replicas share; None for a single process. It names their sequence of numbers, and all
+        outcomes and events are kept and numbered, with or without topics.
 
     Raises
     ------
     PublicationError
-        If `section` is none of this version.
+        If `section` is not of this version.
     """
 
     def __init__(
@@ -360,7 +356,7 @@ class PublicationLog:
         except msgspec.MsgspecError as error:
             raise PublicationError(f"the section {SECTION!r} cannot be read: {error}") from error
         self.life = numbers.life
-        """Name of what is numbered in one sequence: a state emptied on purpose begins another."""
+        """Name of the sequence of numbers; a state emptied on purpose begins another."""
         self._outcomes, self._events = numbers.outcomes, numbers.events
         self._verdicts = {(a, b): verdict for a, b, verdict in numbers.comparisons}
         self._retired, self._digests = numbers.retired, numbers.digests
@@ -378,9 +374,9 @@ class PublicationLog:
         self._noted: list[Event] = []
 
     def keep_invalid(self, clock_ms: Callable[[], int]) -> RecordKeeper:
-        """Have publications hold invalid records, which the keeper is given from now on.
+        """Return a keeper of invalid records, which go into publications from now on.
 
-        `clock_ms` returns the clock at the last record evaluated.
+        `clock_ms` returns the clock of the evaluation at the last record evaluated.
         """
         self._keeper = RecordKeeper(self._invalid, clock_ms)
         return self._keeper
@@ -402,32 +398,32 @@ class PublicationLog:
 
     @property
     def digests(self) -> Digests:
-        """Digests up to these numbers."""
+        """Digests up to the numbers `outcomes` and `events`."""
         return self._digests
 
     @property
     def verdicts(self) -> list[tuple[str, str, int]]:
-        """Verdicts of comparisons last written."""
+        """Verdicts on comparisons last written, as (champion, challenger, verdict)."""
         return sorted((a, b, verdict) for (a, b), verdict in self._verdicts.items())
 
-    def go_on_from(self, verdicts: Sequence[tuple[str, str, int]]) -> None:
-        """Compare with the verdicts that another replica has written last."""
+    def continue_from(self, verdicts: Sequence[tuple[str, str, int]]) -> None:
+        """Replace the verdicts last written by those of another replica."""
         self._verdicts = {(a, b): verdict for a, b, verdict in verdicts}
 
     def undecided(self, event: int, retired: int) -> tuple[list[Alarm], list[str]]:
-        """Alarms and retirements beyond these numbers: nobody has decided yet whether to announce them."""
+        """Return the alarms and retired models beyond these numbers, on which no holder has decided yet."""
         return (
             [alarm for number, alarm in self._alarms if number > event],
             [model for number, model in self._gone if number > retired],
         )
 
     def decided(self, event: int, retired: int) -> None:
-        """Forget alarms and retirements on which the ledger has decisions, up to these numbers."""
+        """Drop alarms and retired models up to these numbers, on which the ledger has decisions."""
         self._alarms = [each for each in self._alarms if each[0] > event]
         self._gone = [each for each in self._gone if each[0] > retired]
 
     def note(self, alarms: Sequence[Alarm], retired: Sequence[str] = ()) -> None:
-        """Number alarms and verdicts since the last commit, and retirements after them, in order."""
+        """Add alarms and changed verdicts to the next publication, in order, and then number retirements."""
         if not self._with_events:
             return
         for alarm in alarms:
@@ -443,7 +439,7 @@ class PublicationLog:
                 self._gone.append((self._retired, model))
 
     def take(self, outcomes: Sequence[Outcome], records: RecordBatch) -> None:
-        """Take outcomes that were resolved by some of these records, in the order of evaluation."""
+        """Add outcomes to the next publication, in the order of evaluation; `records` resolved them."""
         if not self._with_outcomes or not isinstance(outcomes, OutcomeBatch) or not len(outcomes):
             return
         if self._stretch is not records:
@@ -465,16 +461,16 @@ class PublicationLog:
     def close(
         self, commit: int, notifications: Sequence[Notification], *, decides: bool = True
     ) -> Publication | None:
-        """Make the publication of a commit from the outcomes and events since the last; None without any.
+        """Build the publication of a commit from the outcomes and events since the last; None without any.
 
         Parameters
         ----------
         commit
             Its number.
         notifications
-            Decided for this commit.
+            Notifications decided at this commit.
         decides
-            Whether what commits decide is decided by this process: not so if another replica is the holder.
+            Whether this process decides on notifications and comparisons; false if another is the holder.
         """
         self._stretch = self._ids = None
         events = self._noted
@@ -502,7 +498,7 @@ class PublicationLog:
         return publication
 
     def nothing(self, commit: int) -> Publication:
-        """Make a publication without outcomes and events, for decisions; after `close` gave none."""
+        """Build an empty publication, to add decisions to if `close` returned None."""
         return Publication(
             commit,
             self._outcomes,
@@ -551,7 +547,7 @@ _VERDICTS: Final[Mapping[int, str]] = {1: "better", -1: "worse", 0: "open"}
 
 
 def alarm_document(alarm: Alarm, life: str, number: int) -> EventDocument:
-    """Write an alarm of a detector, or a changed verdict on a model."""
+    """Convert an alarm of a detector, or a changed verdict on a model."""
     judgement = alarm.judgement
     document = EventDocument(
         SCHEMA_VERSION,
@@ -586,7 +582,7 @@ def alarm_document(alarm: Alarm, life: str, number: int) -> EventDocument:
 
 
 def comparison_document(verdict: ComparisonVerdict, life: str, mark: int) -> EventDocument:
-    """Write a changed verdict on a challenger; `mark` distinguishes changes."""
+    """Convert a changed verdict on a challenger; `mark` makes the id of the change unique."""
     return EventDocument(
         SCHEMA_VERSION,
         life,
@@ -604,7 +600,7 @@ def comparison_document(verdict: ComparisonVerdict, life: str, mark: int) -> Eve
 
 
 def notification_document(notification: Notification, life: str) -> EventDocument:
-    """Write a notification."""
+    """Convert a notification."""
     return EventDocument(
         SCHEMA_VERSION,
         life,

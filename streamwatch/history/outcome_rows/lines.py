@@ -1,4 +1,4 @@
-"""Lines of a file, whatever they are: rows of CSV, or JSON objects."""
+"""Lines of a file: rows of CSV, or JSON objects."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from streamwatch.history.recordings.lines import BadLine, LineRecord
 from streamwatch.history.recordings.recording import Recording
 
 Scanned: TypeAlias = tuple[int, int, int, bool]
-"""What `scan.scan_rows` returns."""
+"""Result of `scan.scan_rows`."""
 
 _VALUES = msgspec.json.Decoder(dict[str, msgspec.Raw])
 
@@ -29,17 +29,17 @@ class Stretch(NamedTuple):
     """Bytes of a file that lines are read from."""
 
     data: NDArray[np.uint8]
-    """With `PADDING` others behind."""
+    """Bytes, followed by `PADDING` others."""
     at: int
     end: int
     line: int
-    """Lines before `at`."""
+    """Number of lines before `at`."""
     whole: bool
-    """Whether the file ends with it."""
+    """Whether the file ends at `end`."""
 
 
 class Known(NamedTuple):
-    """Names met before."""
+    """Names with numbers so far."""
 
     tables: Tables
     model: int
@@ -54,15 +54,15 @@ class Lines(Protocol):
         ...
 
     def record(self, line: bytes, number: int) -> LineRecord | BadLine:
-        """Record of one line."""
+        """Convert one line to a record."""
         ...
 
     def tokens(self, line: bytes) -> Mapping[int, bytes]:
-        """Names of a line as they are written, by role."""
+        """Return the names in a line as they are written, by role."""
         ...
 
     def resume(self, first: bytes, number: int) -> None:
-        """Have the recording go on with these bytes, after so many lines."""
+        """Let the recording continue with the bytes `first`, after `number` lines."""
         ...
 
 
@@ -72,9 +72,9 @@ class CsvLines:
     Parameters
     ----------
     recording
-        Of which the header was read.
+        Recording of which only the header was read.
     plan
-        What its columns hold.
+        Roles of its columns.
     """
 
     def __init__(self, recording: Recording, plan: RowPlan) -> None:
@@ -88,30 +88,30 @@ class CsvLines:
         return scan_rows(*stretch, roles, *known, unit, most_odd, rows)
 
     def record(self, line: bytes, number: int) -> LineRecord | BadLine:
-        """Record of one line."""
+        """Convert one line to a record."""
         return self._recording.csv_row(self._plan.header, line, number)
 
     def tokens(self, line: bytes) -> Mapping[int, bytes]:
-        """Cells of a line, by role."""
+        """Return the cells of a line, by role."""
         cells = line.split(b",")
         return {role: cells[column] for role, column in self._columns.items()}
 
     def resume(self, first: bytes, number: int) -> None:
-        """Have the recording go on with these bytes, after so many lines."""
+        """Let the recording continue with the bytes `first`, after `number` lines."""
         self._recording.resume(self._plan.header, first, number)
 
 
 class JsonLines:
-    """JSON objects, a line each.
+    """JSON objects, one per line.
 
     Parameters
     ----------
     recording
-        Of which nothing was read, or what is given back.
+        Recording of which nothing was read.
     plan
-        What its fields hold.
+        Roles of its fields.
     fields
-        The same for the compiled reader.
+        Fields for the compiled reader, in the order of `plan`.
     """
 
     def __init__(self, recording: Recording, plan: RowPlan, fields: Fields) -> None:
@@ -132,35 +132,35 @@ class JsonLines:
         )
 
     def record(self, line: bytes, number: int) -> LineRecord | BadLine:
-        """Record of one line."""
+        """Convert one line to a record."""
         return self._recording.json_line(line, number)
 
     def tokens(self, line: bytes) -> Mapping[int, bytes]:
-        """Values of a line as they are written, by role."""
+        """Return the values in a line as they are written, by role."""
         values = _VALUES.decode(line.removeprefix(BYTE_ORDER_MARK))
         roles = zip(self._plan.header, self._plan.roles.tolist(), strict=True)
         return {role: bytes(values[name]) for name, role in roles if name in values}
 
     def resume(self, first: bytes, number: int) -> None:
-        """Have the recording go on with these bytes, after so many lines."""
+        """Let the recording continue with the bytes `first`, after `number` lines."""
         self._recording.resume(None, first, number)
 
 
-# Bytes of a recording from its first unread line on, read in large pieces.
+# Bytes of a recording that are not converted yet, read in large pieces.
 
 
 _READ_BYTES: Final = 1 << 22
 _SPARE_BYTES: Final = 1 << 18
-"""Of rows that are left when more are read, mostly less."""
+"""Extra size of the buffer for the unused bytes that are kept when more are read."""
 
 
 class LineBuffer:
-    """Holds lines that are yet to be read.
+    """Buffer of the lines that are not converted yet.
 
     Parameters
     ----------
     recording
-        Of which nothing but a header has been read.
+        Recording of which at most a header has been read.
     """
 
     def __init__(self, recording: Recording) -> None:
@@ -168,19 +168,19 @@ class LineBuffer:
         self._room = np.empty(0, np.uint8)
         self._data = padded(b"")
         self._at = 0
-        """Where in `_data` the rows begin that are yet to be read."""
+        """Index in `_data` of the first unused byte."""
         self.line = recording.number
-        """Lines of the file before that."""
+        """Number of lines of the file before the first unused byte."""
         self.at_end = False
-        """Whether the recording has no more."""
+        """Whether the recording has been read to its end."""
 
     @property
     def end(self) -> int:
-        """Position behind the last byte that was read."""
+        """Index after the last byte that was read."""
         return len(self._data) - PADDING
 
     def stretch(self) -> Stretch:
-        """Return all bytes that were read and not yet used."""
+        """Return all bytes that were read and are unused."""
         return Stretch(self._data, self._at, self.end, self.line, self.at_end)
 
     def bytes_of(self, start: int, stop: int) -> bytes:
@@ -188,7 +188,7 @@ class LineBuffer:
         return self._data[start:stop].tobytes()
 
     def left(self) -> bytes:
-        """Copy what is yet to be read."""
+        """Copy the unused bytes."""
         return self.bytes_of(self._at, self.end)
 
     def advance(self, at: int, line: int) -> None:
@@ -196,7 +196,7 @@ class LineBuffer:
         self._at, self.line = at, line
 
     def fill(self) -> bool:
-        """Have more at hand; whether there was more, and room for it."""
+        """Read more of the recording; False at its end, or while more than `_READ_BYTES` are unused."""
         left = self._data[self._at : self.end]
         if self.at_end or len(left) > _READ_BYTES:
             return False
@@ -207,7 +207,7 @@ class LineBuffer:
         return True
 
     def _hold(self, left: NDArray[np.uint8], more: bytes) -> None:
-        """Have these bytes at hand, in memory that is used again: new memory costs more than a copy."""
+        """Set the unused bytes, in memory that is reused: new memory costs more than a copy."""
         size = len(left) + len(more)
         if size + PADDING > len(self._room):
             self._room = np.empty(size + PADDING + _SPARE_BYTES, np.uint8)
@@ -219,5 +219,5 @@ class LineBuffer:
 
 
 def padded(data: bytes) -> NDArray[np.uint8]:
-    """Bytes with as many others behind as compiled readers need."""
+    """Append the `PADDING` bytes that compiled readers need."""
     return np.frombuffer(data + bytes(PADDING), np.uint8)

@@ -1,4 +1,4 @@
-"""Plan of reading the rows of a CSV file in columns, made of its header and the mappings."""
+"""Plan for reading the lines of a file in columns, derived from its header and the mappings."""
 
 from __future__ import annotations
 
@@ -35,22 +35,22 @@ from streamwatch.history.recordings.lines import RecordedTopic
 
 @dataclass(frozen=True, slots=True)
 class RowPlan:
-    """Roles of the columns of the rows."""
+    """Roles of the columns of a CSV file, or of the fields of JSON lines."""
 
     header: Sequence[str]
     roles: NDArray[np.int64]
-    """Role of each column, shape (columns,)."""
+    """Role of each name in `header`, shape (columns,)."""
     model: str | None
     """Model of all rows; None if a column has it."""
     unit: int
-    """Unit of times."""
+    """Unit of times, as in `UNITS`."""
 
 
 def plan_of(header: Sequence[str], topics: Mapping[str, RecordedTopic]) -> RowPlan | None:
-    """Plan of files with this header; None where some row could hold more than columns of numbers.
+    """Plan for CSV files with this header; None if rows may have more than the columns can represent.
 
-    Each row must be an outcome by the first mapping of predictions and the first of labels: both find id,
-    class and time in cells, of one id and one time, and nothing else that a cell could hold.
+    By the first mapping of predictions and the first one of labels, each row must be a prediction and its
+    label: with their classes, one id, at most one model and one time, each in a column, and nothing else.
     """
     found = _columns(topics)
     if found is None or _ambiguous(header):
@@ -70,7 +70,7 @@ def plan_of(header: Sequence[str], topics: Mapping[str, RecordedTopic]) -> RowPl
 
 
 def line_plan(topics: Mapping[str, RecordedTopic]) -> tuple[RowPlan, Fields] | None:
-    """Plan of files of JSON lines: `header` has the fields with a role, those that are refused included."""
+    """Plan for JSON lines, likewise; `header` has all fields with a role, including `REFUSED`."""
     found = _columns(topics)
     if found is None:
         return None
@@ -89,9 +89,9 @@ def line_plan(topics: Mapping[str, RecordedTopic]) -> tuple[RowPlan, Fields] | N
 def _columns(
     topics: Mapping[str, RecordedTopic],
 ) -> tuple[dict[int, str], list[str], str | None, int] | None:
-    """Columns by role, those that must not be there, the model of all rows, and the unit of times.
+    """Return columns by role, columns that must be absent, the model of all rows, and the unit of times.
 
-    None where lines could be no outcomes, or say more.
+    None if lines may not be outcomes, or may have more than these columns.
     """
     firsts = [_first(topics, ("prediction", "both")), _first(topics, ("label",))]
     made, known = (None if each is None else _plain_mapping(each) for each in firsts)
@@ -128,7 +128,7 @@ def _first(topics: Mapping[str, RecordedTopic], sides: Sequence[str]) -> Recorde
 
 
 def _plain_mapping(topic: RecordedTopic) -> TopicMapping | None:
-    """The one mapping of a topic that does no more than name paths."""
+    """Return the mapping of a topic if it is the only one and does nothing but name paths; else None."""
     spec = topic.spec
     if topic.spec.side == "both" or len(topic.mappings) != 1 or spec.folds is not None:
         return None
@@ -152,7 +152,7 @@ def _column(path: str) -> str | None:
 
 
 def _has_content(header: Sequence[str], column: str) -> bool:
-    """Whether a column, or several, could hold a content."""
+    """Tell whether columns of the header may have the value of `column`, or parts of it."""
     return any(
         name == column or name.startswith(column + ".") or column.startswith(name + ".")
         for name in header
@@ -161,24 +161,25 @@ def _has_content(header: Sequence[str], column: str) -> bool:
 
 
 def _ambiguous(header: Sequence[str]) -> bool:
-    """Whether two columns have one name, or one is within another."""
+    """Tell whether two columns have the same name, or one is nested in another."""
     names = [name for name in header if name]
     if max(Counter(names).values(), default=0) > 1:
         return True
     return any(one != other and other.startswith(one + ".") for one in names for other in names)
 
 
-# Times of a file's rows, as far as they are plainly believed.
+# Times of a file's rows, up to the first that needs the full check of `core.merge.timestamps`.
 
 
 class Dated(NamedTuple):
-    """Times of rows; columns of one length."""
+    """Times of rows, shape (n,) each."""
 
     believed: int
-    """How many of them, from the first on, have a time that is plainly believed."""
+    """Number of rows, from the first on, up to one whose time needs the full check."""
     stamps_ms: NDArray[np.int64]
+    """Timestamp of each row."""
     times_ms: NDArray[np.int64]
-    """Time of the partition at each of them."""
+    """Time of the partition at each row: the running maximum of timestamps."""
 
 
 class RowTimes:
@@ -187,17 +188,17 @@ class RowTimes:
     Parameters
     ----------
     max_future_ms
-        How far times may run ahead without being asked.
+        Largest advance of a timestamp over earlier ones that is believed without a check.
     """
 
     def __init__(self, max_future_ms: int) -> None:
         self._max_future_ms = max_future_ms
         self.last_ms = 0
-        """Time of the last row, by which one without a time is dated."""
+        """Timestamp of the last row; a row without a time comes a millisecond later."""
         self._running_ms = -1
 
     def dated(self, own_ms: NDArray[np.int64], timed: NDArray[np.bool_], host_ms: int) -> Dated:
-        """Date the rows that follow; those that are not `timed` move no time."""
+        """Date the next rows; those that are not `timed` do not advance the time."""
         stamps_ms, times_ms = np.empty_like(own_ms), np.empty_like(own_ms)
         believed = believed_times(
             own_ms,
@@ -213,6 +214,6 @@ class RowTimes:
         return Dated(believed, stamps_ms, times_ms)
 
     def take(self, stamps_ms: NDArray[np.int64], times_ms: NDArray[np.int64]) -> None:
-        """Go on behind rows with these times."""
+        """Continue after rows with these times."""
         if len(stamps_ms):
             self.last_ms, self._running_ms = int(stamps_ms[-1]), int(times_ms[-1])

@@ -1,4 +1,4 @@
-"""Rows of one file as outcomes in columns; rows that are no outcome become events between them."""
+"""Reads the rows of one file as outcomes in columns, and rows that are no outcome as events."""
 
 from __future__ import annotations
 
@@ -32,24 +32,24 @@ from streamwatch.history.recordings.lines import (
 from streamwatch.history.recordings.partitions import PartitionReader, own_time_ms, recorded_event
 from streamwatch.history.recordings.recording import Recording
 
-# Rows of a file that were read together: outcomes in columns, and the events of the other rows.
+# Rows of a file read together: outcomes in columns, and events of the other rows.
 
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """Rows in order; columns of one length."""
+    """Consecutive rows of a file; arrays have shape (n,)."""
 
     offsets: NDArray[np.int64]
     times_ms: NDArray[np.int64]
-    """Time of the partition at each of them."""
+    """Time of the partition at each row."""
     is_outcome: NDArray[np.bool_]
     outcomes: OutcomeBatch
-    """Of the rows that are outcomes."""
+    """Outcomes of the rows where `is_outcome`."""
     events: Sequence[Event]
-    """Of the others."""
+    """Events of the other rows, in order."""
 
     def released(self, partition: Partition) -> Released:
-        """The same as the stretch of the sequence that it is, without content."""
+        """Convert to a stretch of the sequence with offsets and times only, to count its progress."""
         count = len(self.offsets)
         return Released(
             RecordBatch(np.zeros(count, RECORD), None, (), Vocabulary()),
@@ -63,19 +63,19 @@ class Part:
         )
 
 
-# Numbers of models and classes in a file's rows, and how their names are written there.
+# Numbers of the models and classes in a file, and the bytes with which their names are written there.
 
 
 _NO_TOKENS: Final = Tokens()
 
 
 class OutcomeNames:
-    """Learns names as outcomes bring them.
+    """Numbers the names of models and classes in order of first occurrence.
 
     Parameters
     ----------
     model
-        The model of all rows; None where each row names its own.
+        Model of all rows; None if each row names its own.
     """
 
     def __init__(self, model: str | None) -> None:
@@ -84,7 +84,7 @@ class OutcomeNames:
         self._met = {role: set[bytes]() for role in (MODEL, PREDICTION, LABEL)}
         self._model = -1 if model is None else self._models.number(model)
         self.is_full = False
-        """Whether there were more names than numbers."""
+        """Whether a name got no number, as there are too many."""
 
     @property
     def models(self) -> Sequence[str]:
@@ -97,12 +97,12 @@ class OutcomeNames:
         return self._classes.names
 
     def known(self) -> Known:
-        """Names met so far, for a compiled reader."""
+        """Return the names so far, for a compiled reader."""
         models, predicted, true = (self._tokens[role].table for role in (MODEL, PREDICTION, LABEL))
         return Known(Tables(models, _NO_TOKENS.table, predicted, true, _NO_TOKENS.table), self._model)
 
     def note(self, row: np.void, both: Both, tokens: Mapping[int, bytes]) -> bool:
-        """Write the numbers of an outcome's names; whether one was not known as it is written."""
+        """Write the numbers of an outcome's names to its row; return whether a spelling of one was new."""
         prediction, label = both
         learned = False
         for role, column, names, name in (
@@ -122,32 +122,32 @@ class OutcomeNames:
 
 _ROWS: Final = 1 << 16
 _FIRST_ROWS: Final = 1 << 11
-"""Rows of the first part: until a model's classes have met they are looked at one by one."""
+"""Rows of the first part, which is small as most of its rows are read one by one until names are known."""
 _ODD: Final = 64
-"""Rows that are not ordinary after which the others wait: their names may be those of many that follow."""
+"""Number of rows that are not ordinary at which a scan stops, to learn their names for the rows behind."""
 _PATIENCE: Final = 16
-"""Times in a row that new names may stop a part; after that rows are read one by one."""
+"""Number of successive scans of a part that are repeated with newly learned names."""
 _HEAD: Final = 1_000
-"""Rows by which a file is recognised as one of outcomes."""
+"""Number of rows by which a file is recognised as one of outcomes."""
 
 
 class OutcomeRows:
-    """Reads a file of outcomes until its end, or until a row that only the reader of single rows can judge.
+    """Reads a file of outcomes up to its end, or up to a row that needs the reader of single rows.
 
     Parameters
     ----------
     recording
-        Of which nothing but a header has been read.
+        Recording of which at most a header has been read.
     lines
-        Its lines.
+        Lines of the recording.
     model
-        The model of all rows; None where each row names its own.
+        Model of all rows; None if each row names its own.
     reader
-        Reads the rows that are not ordinary.
+        Reader of single rows, for rows that are not ordinary.
     bad
-        Where lines are counted that could not be used.
+        Counter of unusable lines.
     max_future_ms
-        How far times may run ahead without being asked.
+        Largest advance of a timestamp over earlier ones that is believed without a check.
     """
 
     def __init__(
@@ -166,27 +166,27 @@ class OutcomeRows:
         self._names = OutcomeNames(model)
         self.times = RowTimes(max_future_ms)
         self.partition: Partition = reader.partition_of("both")
-        """Of which the rows are records."""
+        """Partition whose records the rows are."""
         self._buffer = LineBuffer(recording)
         self._before = recording.number
         self._rows = np.zeros(_ROWS, ROW)
 
     def parts(self, host_ms: Callable[[], int]) -> Iterator[Part]:
-        """Parts of the file in order; what is left of it is `rest`."""
+        """Yield parts of the file in order; then call `rest` for the lines that are left."""
         room, most_odd, tried, first = _FIRST_ROWS, _ODD, 0, True
         self._buffer.fill()
         while True:
             count, at, line, foreign = self._scanned(room, most_odd)
             rows = self._rows[:count]
             others, learned, scored = self._read_singly(rows)
-            if scored < count:  # from here on one by one
+            if scored < count:  # from this row on, the reader of single rows is needed
                 at, line, foreign = int(rows["start"][scored]), int(rows["line"][scored]) - 1, True
                 count, rows = scored, rows[:scored]
             if self._names.is_full:
                 return
             if learned and tried < _PATIENCE:
                 tried += 1
-                continue  # with names that are known now
+                continue  # scan again with the learned names
             ended = self._buffer.at_end and at == self._buffer.end and not foreign
             ready = count if ended else _followed(count, others)
             if ready == 0 and not ended:
@@ -209,14 +209,14 @@ class OutcomeRows:
             room, most_odd, tried, first = _ROWS, _ODD, 0, False
 
     def rest(self) -> bool:
-        """Give what was not read back to the recording; whether there is something."""
+        """Return unread lines to the recording, which continues with them; tell whether there are any."""
         left = self._buffer.left()
         self._lines.resume(left, self._buffer.line)
         return bool(left) or not self._buffer.at_end
 
     @property
     def untouched(self) -> bool:
-        """Tell whether no row was taken: `rest` gives all of them."""
+        """Tell whether no row was read, so that `rest` returns all of them."""
         return self._buffer.line == self._before
 
     def _scanned(self, room: int, most_odd: int) -> Scanned:
@@ -228,9 +228,9 @@ class OutcomeRows:
         Returns
         -------
         others, learned, scored
-            Rows that are no outcome, by index; whether names are new; the index of the first outcome with
-            scores or segments, for which there are no columns, or the number of rows. Other outcomes are
-            written to `rows`.
+            Rows that are no outcome, by index; whether spellings of names were new; the index of the first
+            outcome with scores or segments, which columns cannot represent, or else the number of rows.
+            Outcomes before it are written to `rows`.
         """
         others: dict[int, Fitted | BadLine] = {}
         learned = False
@@ -257,7 +257,10 @@ class OutcomeRows:
     def _part(
         self, rows: NDArray[np.void], others: Mapping[int, Fitted | BadLine], ready: int, host_ms: int
     ) -> tuple[Part, int]:
-        """The first `ready` rows as a part, or those before one whose time is not plainly believed."""
+        """Build a part of the first `ready` rows, or of those before one whose time needs a check.
+
+        Returns the part and its number of rows.
+        """
         is_record, timed = np.ones(len(rows), np.bool_), np.ones(len(rows), np.bool_)
         for index, other in others.items():
             if isinstance(other, BadLine):
@@ -298,7 +301,7 @@ class OutcomeRows:
         return Part(rows["line"][indices], times_ms, is_outcome, batch, events), taken
 
     def _record(self, row: np.void) -> LineRecord:
-        """The record of a row again."""
+        """Convert the line of a row to a record again."""
         line = self._buffer.bytes_of(int(row["start"]), int(row["stop"]))
         record = self._lines.record(line, int(row["line"]))
         assert isinstance(record, LineRecord)  # noqa: S101 - it was one
@@ -306,7 +309,7 @@ class OutcomeRows:
 
 
 def _followed(count: int, others: Mapping[int, Fitted | BadLine]) -> int:
-    """Rows at the front behind which there are as many records as a time may have to be asked of."""
+    """Number of rows that have `LOOK_AHEAD` records behind them, which the check of times needs."""
     bad = [index for index, other in others.items() if isinstance(other, BadLine)]
     records = np.delete(np.arange(count), bad)
     return int(records[-LOOK_AHEAD]) if len(records) >= LOOK_AHEAD else 0
@@ -319,7 +322,7 @@ def outcome_rows(
     bad: UnusableLines,
     max_future_ms: int,
 ) -> OutcomeRows | None:
-    """Read a recording in columns if that is possible; None leaves it as it was."""
+    """Prepare to read a recording in columns; None if that is impossible, and then nothing of it is read."""
     if (header := recording.csv_header()) is not None:
         if (plan := plan_of(header, topics)) is None:
             recording.resume(None, recording.header_bytes, 0)

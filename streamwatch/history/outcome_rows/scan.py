@@ -1,4 +1,4 @@
-"""Bytes of a CSV file → its ordinary rows as numbers, in one compiled loop."""
+"""Compiled readers of CSV rows and JSON lines: bytes → rows of numbers."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ from streamwatch.edge.decoders.scanner.text import ABSENT, NULL, NUMBER, RAW, TE
 from streamwatch.edge.decoders.scanner.tokens import number_of
 
 OTHER, ID, MODEL, PREDICTION, LABEL, TIME = range(6)
-"""What a column holds."""
+"""Roles of columns."""
 ORDINARY, ODD = range(2)
-"""Status of a row: its numbers say everything; it is left to the reader of single rows."""
+"""Status of a row: its numbers are complete, or it is left to the reader of single rows."""
 
 ROW: Final = np.dtype(
     [
@@ -33,11 +33,11 @@ ROW: Final = np.dtype(
     ],
     align=True,
 )
-"""One row: where its bytes stand, without the end of the line; the number of its line, from 1; its time, -1
-without one; numbers of its names."""
+"""One row: range of its bytes without the line end, number of its line (from 1), its own time (-1 without
+one), numbers of its names, status."""
 
 _LONGEST: Final = 100_000
-"""Bytes of a row: the csv module refuses a cell of a third more."""
+"""Most bytes of a row; the csv module's limit of a cell is a third more."""
 _NEWLINE, _RETURN, _QUOTE, _COMMA, _SPACE, _TILDE = 10, 13, 34, 44, 32, 126
 
 
@@ -55,31 +55,32 @@ def scan_rows(  # noqa: C901, PLR0912, PLR0913, PLR0915, PLR0917 - compiled: sca
     most_odd: int,
     rows: Any,
 ) -> tuple[int, int, int, bool]:
-    """Write rows from `at` on, until there is no room, no whole line, or `most_odd` are not ordinary.
+    """Write rows from `at` on, until `rows` is full, no whole line is left, or `most_odd` are not ordinary.
 
     Parameters
     ----------
     data
         uint8: bytes up to `end`, then `core.fetched.PADDING` others.
     line
-        Lines before `at`.
+        Number of lines before `at`.
     whole
-        Whether the file ends at `end`, so that a line without an end is one.
+        Whether the file ends at `end`, so that the last line needs no line end.
     roles
-        int64: what each column holds.
+        int64 (columns,): role of each column.
     tables
-        Names met before, as cells have them.
+        Numbers of known names, by the bytes of cells.
     model_number
-        Of the model of all rows; -1 where a column holds it.
+        Number of the model of all rows; -1 if a column has it.
     unit
-        Of times.
+        Unit of times, as in `UNITS`.
     rows
-        Of dtype `ROW`; written to.
+        Dtype `ROW`, output.
 
     Returns
     -------
     count, at, line, foreign
-        Rows written; where the next line begins; lines before it; whether that line is none for this loop.
+        Number of rows written; start of the next line; number of lines before it; whether this loop cannot
+        read that line (quotes, a NUL, a lone carriage return, or too long).
     """
     columns = len(roles)
     count = odd = 0
@@ -157,11 +158,12 @@ def believed_times(  # noqa: C901, PLR0912, PLR0913, PLR0917 - compiled: scalars
     stamps_ms: Any,
     times_ms: Any,
 ) -> int:
-    """Stamp of each row, and the time of its partition then; how many have one that is plainly believed.
+    """Compute the timestamp of each row and the time of its partition; return the number of rows dated.
 
-    A row without a time of its own comes a millisecond after the row before it, and one that is not `timed`
-    (it could not be decoded) moves no time. Where a time is far ahead of those before it, none of the
-    `look_ahead` rows that follow may be nearer to the old time (`core.merge.timestamps`).
+    Stops at the first row whose time needs the full check of `core.merge.timestamps`: one that is far ahead
+    of earlier times while one of the `look_ahead` rows behind it is nearer to these, or that is beyond
+    `latest_ms`. A row without a time of its own comes a millisecond after the previous one; a row that is not
+    `timed` (it could not be decoded) does not advance the time.
     """
     n = len(own_ms)
     last = last_ms
@@ -170,7 +172,7 @@ def believed_times(  # noqa: C901, PLR0912, PLR0913, PLR0917 - compiled: scalars
             last = last + 1 if own_ms[i] < 0 else max(1, own_ms[i])
         stamps_ms[i] = last
     least = np.int64(2**62)
-    for i in range(n - 1, -1, -1):  # the least that follows, for now
+    for i in range(n - 1, -1, -1):  # for now the least timestamp behind the row
         times_ms[i] = least
         if timed[i]:
             least = min(least, stamps_ms[i])
@@ -196,21 +198,21 @@ def believed_times(  # noqa: C901, PLR0912, PLR0913, PLR0917 - compiled: scalars
     return n
 
 
-# Bytes of a file of JSON lines → its ordinary rows as numbers, in one compiled loop.
+# JSON lines.
 
 
 REFUSED: Final = TIME + 1
-"""Role of a field whose content columns do not hold."""
+"""Role of a field that makes a line not ordinary."""
 
 _PLAIN_NUMBER: Final = 18
-"""Characters of a number, as an id, of which no more is asked."""
+"""Most characters of a number that is accepted as an id without further checks."""
 _NEWLINES = np.uint64(0x0A0A0A0A0A0A0A0A)
 _LOWEST, _HIGHEST = np.uint64(0x0101010101010101), np.uint64(0x8080808080808080)
 
 
 @hot
 def _end_of_line(data: Any, at: int, end: int) -> int:
-    """The first newline from `at` on, or `end` if there is none before."""
+    """Return the index of the first newline from `at` on; `end` without one."""
     while at < end:
         word = word_at(data, at) ^ _NEWLINES
         zeros = (word - _LOWEST) & ~word & _HIGHEST  # the lowest of these bits is exact
@@ -227,7 +229,7 @@ def _is_blank(byte: Any) -> bool:
 
 @hot
 def _fill(data: Any, roles: Any, trace: Trace, tables: Tables, model: int, unit: int, row: Any) -> bool:
-    """Write what the fields that were found say; False if the line is not ordinary."""
+    """Write the values of the fields found to a row; return False if the line is not ordinary."""
     predicted, true, own_ms = -1, -1, -1
     has_id = False
     for leaf in range(len(roles)):
@@ -278,16 +280,16 @@ def scan_lines(  # noqa: PLR0913, PLR0917 - compiled: scalars, and one loop
     room: ScoreRoom,
     rows: Any,
 ) -> tuple[int, int, int, bool]:
-    """Write rows from `at` on, as `scan.scan_rows` does of CSV.
+    """Write rows of JSON lines from `at` on; other parameters and results are those of `scan_rows`.
 
     Parameters
     ----------
     fields
-        Fields that have a role; contents are numbered like these.
+        Fields that have a role.
     roles
-        int64: by content, what it holds.
+        int64 (fields,): role of each field.
     template, trace, room
-        As of `edge.decoders.scanner.shape.found`; written to.
+        As for `edge.decoders.scanner.shape.found`; changed.
     """
     count = odd = 0
     while at < end and count < len(rows) and odd < most_odd:

@@ -1,4 +1,4 @@
-"""Compiles what reads rows, or loads what was compiled before."""
+"""Compilation of the readers of rows, or loading them from the cache."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from streamwatch.history.outcome_rows.scan import ROW, believed_times, scan_line
 
 
 def warm_up_rows() -> None:
-    """Compile what reads rows, or load what was compiled before."""
+    """Compile or load the readers of rows, by calling each on empty input."""
     table, none = Tokens().table, np.zeros(0, np.int64)
     tables = Tables(*[table] * 5)
     nothing, rows = padded(b""), np.zeros(1, ROW)

@@ -1,1 +1,1 @@
-"""Recordings: files of records as topics would have carried them."""
+"""Recordings: files of records as they would be in topics."""

@@ -1,4 +1,4 @@
-"""A file of recorded records, read as bytes once from start to end; a `.gz` file is unpacked meanwhile."""
+"""A file of records, read as bytes once from start to end; `.gz` files are decompressed while reading."""
 
 from __future__ import annotations
 
@@ -10,18 +10,18 @@ from typing import Any, BinaryIO, Final, cast
 
 BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 MAX_LINE_MEBIBYTES: Final = 16
-"""Longest line of a recording: several times a record as Kafka takes it by default, escaped as kcat does."""
+"""Longest line of a recording: several times Kafka's default limit of a record, escaped as kcat does."""
 
 
 _READ_BYTES: Final = 1 << 17
 
 
 class RecordingError(ValueError):
-    """The file is not a recording; the message says what was expected of it."""
+    """File that cannot be read as a recording; the message says what was expected."""
 
 
 class RecordedFile:
-    """An open file.
+    """Open file of records.
 
     Parameters
     ----------
@@ -38,7 +38,7 @@ class RecordedFile:
         self.name = str(source)
         self._returned = b""
         self._error: OSError | EOFError | None = None
-        """What `read` met behind the bytes it gave."""
+        """Error behind the bytes that `read` returned last; raised by the next `read`."""
         try:
             self._raw = sys.stdin.buffer if self.name == "-" else Path(self.name).open("rb")  # noqa: SIM115
         except OSError as error:
@@ -53,11 +53,11 @@ class RecordedFile:
 
     @property
     def read_bytes(self) -> int:
-        """Bytes read so far, of the file as it is on disk."""
+        """Number of bytes read so far from the file on disk, before decompression."""
         return 0 if self.name == "-" else self._raw.tell()
 
     def first_character(self) -> bytes:
-        """Look at the first byte that is no blank, behind a byte order mark; nothing is read.
+        """Peek at the first byte that is not blank, after a byte order mark.
 
         Raises
         ------
@@ -76,7 +76,7 @@ class RecordedFile:
         Raises
         ------
         RecordingError
-            The file breaks off in it.
+            The file breaks off in this line.
         """
         try:
             return self._stream.readline()
@@ -84,12 +84,14 @@ class RecordedFile:
             raise self.breaks_off(0, error) from error
 
     def read(self, most: int, lines: int) -> bytes:
-        """Read up to so many bytes, none only at the end; `lines` were read before, a header included.
+        """Read up to `most` bytes; empty only at the end.
+
+        `lines` is the number of lines read before, with a header, for the error.
 
         Raises
         ------
         RecordingError
-            The file breaks off, and all that was before has been read.
+            The file breaks off, and all bytes before have been returned.
         """
         if self._returned:
             first, self._returned = self._returned, b""
@@ -109,17 +111,17 @@ class RecordedFile:
         return b"".join(parts)
 
     def give_back(self, first: bytes) -> None:
-        """Have these bytes, which were read, come before what follows."""
+        """Put back bytes that were read: the next read starts with them."""
         self._returned = first
 
     def stream(self) -> BinaryIO:
-        """All that was not read yet, what was given back included."""
+        """Return a stream of all bytes that are not read yet, including those given back."""
         if not self._returned:
             return self._stream
         return cast("BinaryIO", io.BufferedReader(_Rejoined(self._returned, self._stream)))
 
     def breaks_off(self, lines: int, error: Exception) -> RecordingError:
-        """Make the error of a file that cannot be read on after so many lines."""
+        """Build the error of a file that cannot be read after so many lines."""
         return RecordingError(f"{self.name} breaks off after line {lines}: {error}")
 
     def close(self) -> None:
@@ -132,14 +134,14 @@ class RecordedFile:
 
 
 class _BoundedLines(io.RawIOBase):
-    """Bytes of a stream until one of its lines is too long: a few kilobytes may unpack to gigabytes of it.
+    """Stream that raises RecordingError at a too long line: a few kilobytes may decompress to gigabytes.
 
     Parameters
     ----------
     stream
-        Bytes, unpacked.
+        Decompressed bytes.
     name
-        Of the file.
+        Name of the file, for the error.
     """
 
     def __init__(self, stream: Any, name: str) -> None:
@@ -148,7 +150,7 @@ class _BoundedLines(io.RawIOBase):
         self._name = name
         self._lines = 0
         self._unended = 0
-        """Bytes behind the last line's end."""
+        """Number of bytes since the last line end."""
 
     def readable(self) -> bool:
         return True
@@ -167,7 +169,7 @@ class _BoundedLines(io.RawIOBase):
 
 
 class _Rejoined(io.RawIOBase):
-    """Bytes that were read, and what follows them."""
+    """Stream of bytes that were put back, then of another stream."""
 
     def __init__(self, first: bytes, stream: BinaryIO) -> None:
         super().__init__()

@@ -1,4 +1,4 @@
-"""One recorded line as the record that a topic would have carried, or why it is none."""
+"""Conversion of recorded lines to records and events, and reasons of unusable lines."""
 
 from __future__ import annotations
 
@@ -19,39 +19,39 @@ from streamwatch.history.recordings.file import RecordingError
 
 SAMPLE_CHARACTERS: Final = 80
 NEITHER: Final = "neither_prediction_nor_label"
-"""Reason of a line that has neither class."""
+"""Reason of a line with neither a prediction nor a label."""
 _EXPLAINED: Final = 2
-"""Mappings of which an error says where they looked."""
+"""Most mappings whose explanations an error has."""
 
 
 @dataclass(frozen=True, slots=True)
 class BadLine:
-    """A line that could not be used; `number` counts from 1, a header included; `sample` is safe to print."""
+    """Unusable line; `number` counts from 1, a header included; `sample` is safe to print."""
 
     number: int
     reason: str
     sample: str = ""
     source: str = ""
     why: str = ""
-    """Where was looked and which fields are there, without a content; empty where that says nothing."""
+    """Where mappings looked, and which fields the line has, without values; may be empty."""
 
 
 @dataclass(slots=True)
 class UnusableLines:
-    """Lines that could not be used."""
+    """Counter of unusable lines."""
 
     reasons: Counter[str] = field(default_factory=Counter[str])
     first: list[BadLine] = field(default_factory=list[BadLine])
     kept: int = 5
-    """Of them, at most."""
+    """Largest size of `first`."""
 
     @property
     def full(self) -> bool:
-        """Tell whether further lines are only counted."""
+        """Tell whether `first` is full, so that further lines are only counted."""
         return len(self.first) >= self.kept
 
     def add(self, line: BadLine) -> None:
-        """Count a line, and remember it if it is among the first."""
+        """Count a line, and keep it if it is among the first."""
         self.reasons[line.reason] += 1
         if len(self.first) < self.kept:
             self.first.append(line)
@@ -59,16 +59,16 @@ class UnusableLines:
 
 @dataclass(slots=True)
 class LineRecord:
-    """A line as a record (`core.ports.Record`); all but `value` are only known of lines written by kcat."""
+    """Line as a record (`core.ports.Record`); fields besides `value` are known for lines of kcat only."""
 
     number: int
-    """Of the line, from 1."""
+    """Number of the line, from 1."""
     value: bytes | None
     topic: str = ""
     partition: int = 0
     offset: int = 0
     timestamp: int = -1
-    """-1 where the line has none but its event's."""
+    """Record timestamp in milliseconds; -1 without one."""
     timestamp_type: Literal[0, 1] = 0
     key: bytes | None = None
     headers: Sequence[tuple[str, bytes]] = ()
@@ -76,7 +76,7 @@ class LineRecord:
 
 
 class _KcatLine(msgspec.Struct, gc=False):
-    """What `kcat -J` writes of one record."""
+    """Line of `kcat -J`: one record."""
 
     topic: str
     partition: int
@@ -93,7 +93,7 @@ _TEXT = msgspec.json.Decoder(str)
 
 
 def kcat_record(line: bytes, number: int) -> LineRecord:
-    """Read a line that `kcat -J` wrote: the payload is a string with the value in it, or the value itself.
+    """Convert a line of `kcat -J`, whose payload is the value itself or a string that contains it.
 
     Raises
     ------
@@ -121,7 +121,7 @@ def kcat_record(line: bytes, number: int) -> LineRecord:
 
 
 def is_kcat(line: bytes) -> bool:
-    """Tell whether a line looks as `kcat -J` writes them."""
+    """Tell whether a line can be decoded as one of `kcat -J`."""
     try:
         _KCAT.decode(line)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
@@ -139,23 +139,24 @@ def sample_of(value: bytes | None) -> str:
 
 
 def _content(raw: msgspec.Raw) -> bytes | None:
-    """Unpack a string; null is None, anything else stands for itself."""
+    """Decode a string; null is None, any other value is returned as written."""
     written = bytes(raw)
     if written == b"null":
         return None
     return _TEXT.decode(written).encode() if written.startswith(b'"') else written
 
 
-# Rows of a CSV file as the values that a topic would have carried.
+# Conversion of CSV rows to JSON values.
 #
-# A row becomes an object with a field for each column that is not empty; dots in a column's name nest.
+# A row becomes an object with a field for each column that is not empty; dots in a column's name nest fields.
 
 
 @dataclass(frozen=True, slots=True)
 class CsvColumns:
     """Columns that a CSV header is expected to have.
 
-    `ids` and `classes`: one of each at least, where there are any. `scores`: cells hold a JSON object.
+    The header must have one of `ids` and one of `classes`, unless these are empty. Cells of `scores` are JSON
+    objects.
     """
 
     ids: Sequence[str] = ("id",)
@@ -164,7 +165,7 @@ class CsvColumns:
     scores: Sequence[str] = ("scores",)
 
     def check(self, header: Sequence[str], name: str) -> None:
-        """Refuse a header by which nothing could be found.
+        """Check a header.
 
         Raises
         ------
@@ -174,26 +175,26 @@ class CsvColumns:
         for wanted in (self.ids, self.classes):
             if not _names_one(header, wanted):
                 expected = ", ".join(dict.fromkeys((*self.ids, *self.others, *self.classes)))
-                # A line without a comma is no header; it may be the first one of a key or of a password file.
+                # A line without a comma is no header; it may be a secret, such as the first line of a key.
                 found = ", ".join(header) if len(header) > 1 else "a line without a comma"
                 raise RecordingError(f"{name}: expected a CSV header with {expected}; got {found}")
 
     def fit(self, header: Sequence[str]) -> bool:
-        """Tell whether `check` lets a header pass."""
+        """Tell whether `check` accepts a header."""
         return all(_names_one(header, wanted) for wanted in (self.ids, self.classes))
 
 
 class CsvRows:
-    """Makes records of the rows of one file.
+    """Converts the rows of one file to records.
 
     Parameters
     ----------
     header
         Names of its columns.
     columns
-        Which of them hold JSON objects.
+        Names of the columns with JSON objects.
     name
-        Of the file, for rows that are no records.
+        Name of the file, for unusable rows.
     """
 
     def __init__(self, header: Sequence[str], columns: CsvColumns, name: str) -> None:
@@ -203,7 +204,7 @@ class CsvRows:
         self._name = name
 
     def record(self, row: Sequence[str], number: int) -> LineRecord | BadLine:
-        """Record of a row that ends on line `number`."""
+        """Convert a row that ends on line `number`."""
         if len(row) != self._count:
             written = ",".join(row).encode(errors="replace")
             return BadLine(number, "wrong_number_of_columns", sample_of(written), self._name)
@@ -231,19 +232,19 @@ def _names_one(header: Sequence[str], wanted: Sequence[str]) -> bool:
 
 
 def _object(cell: str) -> Any:
-    """The JSON object of a cell; text that is none stays text, which is no valid object."""
+    """Decode a JSON cell; other text is returned as it is, which decoders refuse as no object."""
     try:
         return msgspec.json.decode(cell)
     except (msgspec.DecodeError, UnicodeError, RecursionError):
         return cell
 
 
-# Which topic a recorded line would have been on, and the event it then is: the mapping that fits decides.
+# Choice of the topic whose mapping fits a line, and the event that it yields.
 #
-# A line of a topic that is known is decoded as that topic's records are. Any other is a prediction if a
-# prediction topic's mapping finds one in it, a label if a label topic's does, and an outcome if both do. A
-# class that a mapping names as a constant (`label: =fraud`) is found in every line, so it makes no outcome:
-# such a line is a prediction if it holds one.
+# A line of a known topic is decoded like the topic's records. Any other line is a prediction if a prediction
+# topic's mapping finds one in it, a label if a label topic's does, and an outcome if both do. A class that a
+# mapping names as a constant (`label: =fraud`) is found in every line, so it makes no outcome: such a line is
+# a prediction if it has one.
 
 
 @dataclass(frozen=True, slots=True)
@@ -259,13 +260,13 @@ class RecordedTopic:
         return self.spec.mappings or sided(self.spec.side, self.spec.mapping)
 
     def has_constant_class(self, side: Side) -> bool:
-        """Tell whether a mapping names the class of every record."""
+        """Tell whether a mapping of this side has a constant class."""
         paths = [paths_of(each.mapping, each.side) for each in self.mappings if each.side == side]
         return any(fixed_text(each) is not None for each in paths)
 
 
 class Both(NamedTuple):
-    """A line that holds a prediction and its label."""
+    """Events of a line with a prediction and its label."""
 
     prediction: Prediction
     label: Label
@@ -291,7 +292,7 @@ class Fitting:
     Parameters
     ----------
     topics
-        By name, in the order of the settings.
+        Topics by name, in the order of the settings.
     """
 
     def __init__(self, topics: Mapping[str, RecordedTopic]) -> None:
@@ -300,10 +301,10 @@ class Fitting:
         self._predictions, self._labels = (
             [topic for topic in topics.values() if topic.spec.side in side] for side in sides
         )
-        # Asked for every line, so the mappings are looked at once.
+        # Computed once, as they are needed for every line.
         self._constant_predictions = _constant(self._predictions, "prediction")
         self._constant_labels = _constant(self._labels, "label")
-        # Without asking for a model, to distinguish a label from a prediction that lacks one.
+        # Decoders that need no model, to distinguish a label from a prediction without a model.
         self._nameless = [
             json.build(
                 replace(topic.spec, mapping=replace(topic.spec.mapping, model="=any")), FormatOptions()
@@ -315,7 +316,7 @@ class Fitting:
         ]
 
     def decode(self, records: Sequence[LineRecord], topic: str | None) -> list[Fitted]:
-        """The event of each line; `topic` None: of whichever topic fits it."""
+        """Decode each line by a topic; None: by whichever topic fits it."""
         if topic is not None:
             return list(self._topics[topic].decoder.decode_all(records, [0] * len(records)))
         predictions = _first_fit(self._predictions, records)
@@ -326,7 +327,7 @@ class Fitting:
         ]
 
     def explain(self, record: LineRecord, reason: str, topic: str | None) -> str:
-        """Say where a line was looked at that is of no use, and which fields it has, without a content."""
+        """Describe where mappings looked in an unusable line, and which fields it has, without values."""
         topics = [*self._predictions, *self._labels] if topic is None else [self._topics[topic]]
         reasons = ("missing_prediction", "missing_label") if reason == NEITHER else (reason,)
         explanations = [
@@ -345,7 +346,7 @@ class Fitting:
         other: Decoded,
         other_by: RecordedTopic | None,
     ) -> Fitted:
-        """One of what the prediction topics and the label topics make of a line, or both."""
+        """Choose between the events of a prediction topic and a label topic for a line, or combine them."""
         if type(event) is Invalid:
             return self._if_no_prediction(record, event, other)
         several = type(event) is EventGroup and all(type(each) is Prediction for each in event.events)
@@ -353,13 +354,13 @@ class Fitting:
             return event
         if by is None or other_by is None or id(other_by) in self._constant_labels:
             return event
-        if isinstance(event, EventGroup):  # of several models; the label is of each
+        if isinstance(event, EventGroup):  # of several models, to each of which the label applies
             return EventGroup((*event.events, other), event.record_ms, event.tied)
         assert isinstance(event, Prediction)  # noqa: S101 - it is no group
         return other if id(by) in self._constant_predictions else Both(event, other)
 
     def _if_no_prediction(self, record: LineRecord, refused: Invalid, other: Decoded) -> Decoded:
-        """The label a line holds instead, or the better of two reasons why it is of no use."""
+        """Return the label that a line has instead, or the more helpful of two reasons why it is invalid."""
         reason = refused.reason
         if reason not in _PERHAPS_A_LABEL or (reason == "missing_model" and self._lacks_a_model(record)):
             return refused
@@ -374,14 +375,14 @@ class Fitting:
 
 
 def _constant(topics: Sequence[RecordedTopic], side: Side) -> frozenset[int]:
-    """Identities of the topics that name a constant class of this side."""
+    """Return the `id()` of each topic with a constant class of this side."""
     return frozenset(id(topic) for topic in topics if topic.has_constant_class(side))
 
 
 def _first_fit(
     topics: Sequence[RecordedTopic], records: Sequence[LineRecord]
 ) -> list[tuple[Decoded, RecordedTopic | None]]:
-    """What the first topic that can makes of each record; the first one's reason where none can."""
+    """Decode each record by the first topic that can; if none can, with the reason of the first topic."""
     found: list[tuple[Decoded, RecordedTopic | None]] = []
     for topic in topics:
         if not found:

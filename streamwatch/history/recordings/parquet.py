@@ -1,7 +1,7 @@
-"""Rows of a Parquet file as the JSON values that a topic would have carried.
+"""Conversion of the rows of a Parquet file to JSON values.
 
-A row becomes an object with a field for each column that is not null; structs and lists stay what they are.
-Timestamps become milliseconds since the epoch (UTC where they have no zone), dates text as ISO 8601 has it.
+A row becomes an object with a field for each column that is not null; structs become objects, lists arrays.
+Timestamps become milliseconds since the epoch (UTC if they have no zone), dates ISO 8601 text.
 """
 
 # ruff: noqa: PLC0415  # pyarrow is an extra, and takes a fifth of a second to import
@@ -19,16 +19,16 @@ from streamwatch.edge.extras import command_for
 from streamwatch.history.recordings.file import RecordingError
 
 _ROWS: Final = 5_000
-"""Rows made objects at a time."""
+"""Number of rows converted at a time."""
 
 
 def parquet_values(name: str) -> Iterator[bytes]:
-    """Values of the rows of a file, in order.
+    """Yield the JSON value of each row of a file, in order.
 
     Raises
     ------
     RecordingError
-        The file is not one of Parquet, is cut off, has a value that JSON cannot hold, or pyarrow is not
+        The file is no Parquet file, is truncated, has a value that JSON cannot represent, or pyarrow is not
         installed.
     """
     try:

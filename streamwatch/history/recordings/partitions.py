@@ -1,9 +1,9 @@
-"""Recordings as partitions: what each line decodes to, with its offset and time, in chunks.
+"""Recordings as partitions: chunks of events with offsets and times.
 
-A file is a partition of its own. Its lines' record time is their event's `timestamp`; a line without one
-comes a millisecond after the line before it, so a file without timestamps counts its lines as milliseconds.
-Lines of kcat carry topic, partition, offset and time; all of them are read before the first is evaluated: any
-of them may be the first of a partition.
+A file is a partition of its own. The record time of a line is its event's `timestamp`; a line without one
+comes a millisecond after the previous line, so a file without timestamps counts its lines as milliseconds.
+Lines of kcat have topic, partition, offset and time; all of them are read before any is evaluated, as the
+last line may be the first record of its partition.
 """
 
 from __future__ import annotations
@@ -43,25 +43,25 @@ from streamwatch.history.recordings.lines import (
 )
 from streamwatch.history.recordings.recording import Recording
 
-# What a line decodes to, as an event of its partition with a time.
+# Events of lines, as events of their partitions with times.
 
 
 RecordedEvent: TypeAlias = "Decoded | RecordedOutcome"
 
 
 class RecordedOutcome(Outcome, frozen=True, gc=False, array_like=True):
-    """A line that holds a prediction and its label, and the id they are of."""
+    """Outcome of a line with a prediction and its label, and the id of both."""
 
     id: str = ""
 
 
 def each_of(found: Fitted) -> Sequence[Event | Both]:
-    """The events of one line."""
+    """Return the events of one line."""
     return found.events if isinstance(found, EventGroup) else (found,)
 
 
 def side_of(events: Iterable[Fitted]) -> Side:
-    """Guess from its first lines what a file holds; `both` where they do not show it."""
+    """Guess from the events of its first lines what a file has; `both` if these do not show it."""
     kinds = {type(event) for found in events for event in each_of(found)} & {Prediction, Label, Both}
     if kinds == {Prediction}:
         return "prediction"
@@ -69,14 +69,14 @@ def side_of(events: Iterable[Fitted]) -> Side:
 
 
 def own_time_ms(event: Fitted) -> int | None:
-    """The event's own time, of several the latest; None where there is none."""
+    """Return the latest own time of a line's events; None without one."""
     events = event if isinstance(event, Both) else each_of(event)
     stamps = [each.timestamp_ms for each in events if isinstance(each, Prediction | Label)]
     return max((stamp for stamp in stamps if stamp is not None), default=None)
 
 
 def recorded_event(event: Fitted, record: LineRecord, partition: Partition, at_ms: int) -> RecordedEvent:
-    """The event as a record of its partition; a prediction with its label is an outcome."""
+    """Set an event's partition and offset; a prediction with its label becomes an outcome at `at_ms`."""
     if isinstance(event, Both):
         prediction, label = event
         made_ms, known_ms = prediction.timestamp_ms, label.timestamp_ms
@@ -102,24 +102,26 @@ def recorded_event(event: Fitted, record: LineRecord, partition: Partition, at_m
 
 
 CHUNK: Final = 1_000
-"""Lines decoded at once, and lines by which a file is recognised as one of one kind."""
+"""Number of lines decoded at once, and of lines by which it is guessed what a file has."""
 _MIXED: Final = "recording"
 
 
 @dataclass(frozen=True, slots=True)
 class Chunk:
-    """Lines of one partition in order; columns of one length."""
+    """Consecutive lines of one partition; arrays have shape (n,)."""
 
     found: Sequence[RecordedEvent]
+    """Event of each line."""
     offsets: NDArray[np.int64]
     stamps_ms: NDArray[np.int64]
     decodable: NDArray[np.bool_]
     appended: bool
+    """Whether timestamps are of the append to the log (`LogAppendTime`)."""
 
 
 @dataclass(frozen=True, slots=True)
 class RecordedPartition:
-    """One partition of the recordings."""
+    """Partition of recordings, and its chunks in order."""
 
     partition: Partition
     side: Side
@@ -127,18 +129,18 @@ class RecordedPartition:
 
 
 class PartitionReader:
-    """Makes partitions of recordings.
+    """Reads recordings as partitions.
 
     Parameters
     ----------
     topics
-        How lines are decoded, in the order of the settings.
+        Topics with their decoders, in the order of the settings.
     bad
-        Where lines are counted that could not be used.
+        Counter of unusable lines.
     topic
-        The topic of every line; None: kcat's lines say, and of others the mapping that fits.
+        Topic of every line; None: lines of kcat have theirs, and for others the mapping that fits decides.
     closed
-        Whether lines of kcat must be of one of `topics`; if not, the mapping that fits decides of them, too.
+        Whether lines of kcat must be of one of `topics`; if not, the mapping that fits decides on the others.
     """
 
     def __init__(
@@ -153,7 +155,7 @@ class PartitionReader:
     def partitions(
         self, recordings: Sequence[Recording], read: Callable[[], None]
     ) -> list[RecordedPartition]:
-        """One for each file, and for each partition in kcat's lines; `read` is called between chunks."""
+        """Return a partition per file, and for each one in lines of kcat; calls `read` between chunks."""
         partitions: list[RecordedPartition] = []
         logs: dict[Partition, list[LineRecord]] = {}
         sources: dict[int, str] = {}
@@ -184,15 +186,15 @@ class PartitionReader:
         return partitions
 
     def partition_of(self, side: Side) -> Partition:
-        """Partition of a file whose lines are all of this side."""
+        """Return the partition of the first file whose lines are all of this side."""
         return Partition(self._topic or self._named_by(side), 0)
 
     def fitted(self, records: Sequence[LineRecord]) -> list[Fitted]:
-        """Decode lines; nothing is counted."""
+        """Decode lines, without counting invalid ones."""
         return self._fitting.decode(records, self._topic) if records else []
 
     def note(self, found: Fitted, record: LineRecord, source: str) -> None:
-        """Count what of a line is invalid."""
+        """Count the invalid events of a line."""
         for event in each_of(found):
             if isinstance(event, Invalid):
                 known = self._topic or (record.topic if record.topic in self._topics else None)
@@ -200,7 +202,7 @@ class PartitionReader:
                 self._bad.add(BadLine(record.number, event.reason, sample_of(record.value), source, why))
 
     def rest(self, recording: Recording, partition: Partition, side: Side, last_ms: int) -> RecordedPartition:
-        """Read the rest of a file as the same partition; `last_ms` is the time of the line before."""
+        """Read the rest of a file as the same partition; `last_ms` is the time of the previous line."""
         lines = recording.records()
         fitted = self._decoded(list(islice(lines, CHUNK)), self._topic, recording.name)
         return RecordedPartition(
@@ -212,7 +214,7 @@ class PartitionReader:
         return found if known is None else known.spec.side
 
     def _named_by(self, side: Side) -> str:
-        """The first topic of this side, or a name of its own for a file of both kinds."""
+        """Return the first topic of this side; without one, a name that no topic has."""
         name = next((name for name, topic in self._topics.items() if topic.spec.side == side), None)
         if name is None:
             name = _MIXED
@@ -244,7 +246,7 @@ class PartitionReader:
         source: str,
         last_ms: int = 0,
     ) -> Iterator[Chunk]:
-        """Chunks of a file whose lines are dated by their events."""
+        """Yield chunks of a file, whose record times are those of its events."""
         while True:
             found: list[RecordedEvent] = []
             stamps: list[int] = []
@@ -263,7 +265,7 @@ class PartitionReader:
     def _dated_chunks(
         self, fitted: Sequence[tuple[Fitted, LineRecord]], partition: Partition
     ) -> Iterator[Chunk]:
-        """Chunks of a log whose records have their times."""
+        """Yield chunks of a log, whose records have timestamps."""
         for start in range(0, len(fitted), CHUNK):
             part = fitted[start : start + CHUNK]
             yield _chunk(
@@ -276,7 +278,7 @@ class PartitionReader:
     def _decoded(
         self, lines: Sequence[LineRecord | BadLine], topic: str | None, source: str | Mapping[int, str]
     ) -> list[tuple[Fitted, LineRecord]]:
-        """The event of each line that is a record; those that are none, and what is invalid, are counted."""
+        """Decode each line that is a record; unusable lines and invalid events are counted."""
         records = [line for line in lines if isinstance(line, LineRecord)]
         fitted = self._fitting.decode(records, topic)
         found: Iterator[Fitted] = iter(fitted)

@@ -1,7 +1,7 @@
-"""Reads recorded records: a JSON object per line, CSV with a header, lines as `kcat -J` writes them, Parquet.
+"""Reads recordings: JSON objects per line, CSV with a header, lines of `kcat -J`, Parquet.
 
-A JSON line is a record's value; what a row of a CSV or Parquet file becomes: `lines`, `parquet`. Of kcat's
-lines topic, partition, offset, time, key and headers are those of the record. Blank lines are skipped.
+A JSON line is a record's value; `lines` and `parquet` describe the values of CSV and Parquet rows. Records of
+kcat's lines have topic, partition, offset, time, key and headers. Blank lines are skipped.
 """
 
 from __future__ import annotations
@@ -31,28 +31,28 @@ Layout: TypeAlias = Literal["jsonl", "csv", "kcat", "parquet"]
 
 
 class Recording:
-    """A recorded stream, read once from start to end.
+    """Recorded stream, read once from start to end.
 
     Parameters
     ----------
     source
         A path, or `-` for standard input.
     layout
-        `jsonl`, `csv`, `kcat` or `parquet`; None looks at the name, then at the first characters.
+        `jsonl`, `csv`, `kcat` or `parquet`; None: detected from the name, then from the first characters.
     columns
-        What a CSV header is expected to name.
+        Columns that a CSV header must have.
 
     Raises
     ------
     RecordingError
-        The file cannot be read, or its CSV header names nothing that is looked for.
+        The file cannot be read, or its CSV header lacks required columns.
     """
 
     def __init__(
         self, source: str | Path, layout: Layout | None = None, columns: CsvColumns | None = None
     ) -> None:
         self.lines = 0
-        """Lines that held something, so far."""
+        """Number of lines so far that are not blank."""
         self._columns = columns or CsvColumns()
         self._number = 0
         self._header: Sequence[str] | None = None
@@ -65,11 +65,11 @@ class Recording:
 
     @property
     def is_kcat(self) -> bool:
-        """Tell whether its lines are kcat's; known once the first was read."""
+        """Tell whether its lines are kcat's; known once the first line has been read."""
         return self._layout == "kcat"
 
     def records(self) -> Iterator[LineRecord | BadLine]:
-        """Records of the lines, in order."""
+        """Yield the record of each line, in order."""
         rows = self._rows()
         try:
             for row in rows:
@@ -87,7 +87,7 @@ class Recording:
         yield from self._csv_rows() if self._layout == "csv" else self._json_rows()
 
     def csv_header(self) -> list[str] | None:
-        """Read the header of a CSV file by itself; None, and nothing read, where that is not plain to do."""
+        """Read the header of a CSV file; None, with nothing read, if it has quotes or lacks columns."""
         if self._layout != "csv":
             return None
         self.header_bytes = line = self.file.first_line()
@@ -100,27 +100,21 @@ class Recording:
         return header
 
     def read_on(self, most: int, lines: int) -> bytes:
-        """Read up to so many bytes, none only at the end; `lines` were read before, with the header.
-
-        Raises
-        ------
-        RecordingError
-            The file breaks off, and all that was before has been read.
-        """
+        """Read up to `most` bytes, see `RecordedFile.read`; `lines` were read before, with the header."""
         return self.file.read(most, lines)
 
     def resume(self, header: Sequence[str] | None, first: bytes, number: int) -> None:
-        """Go on at a line after `number` others: with these bytes, which were read, then what follows."""
+        """Continue after `number` lines: with the bytes `first`, which are given back, then with the file."""
         self._header, self._number = header, number
         self.file.give_back(first)
 
     @property
     def number(self) -> int:
-        """Lines read so far, a header and blank ones included."""
+        """Number of lines read so far, including a header and blank lines."""
         return self._number
 
     def are_json_lines(self) -> bool:
-        """Tell whether lines are JSON values, by the first one; nothing is read."""
+        """Tell from the first line, which stays unread, whether lines are JSON values and not kcat's."""
         if self._layout != "jsonl":
             return False
         line = self.file.first_line()
@@ -128,11 +122,11 @@ class Recording:
         return self._chosen is not None or (bool(line.strip()) and not is_kcat(_without_mark(line).strip()))
 
     def json_line(self, line: bytes, number: int) -> LineRecord:
-        """Record of one line."""
+        """Convert a JSON line to a record."""
         return LineRecord(number, (_without_mark(line) if number == 1 else line).strip(), offset=number)
 
     def csv_row(self, header: Sequence[str], line: bytes, number: int) -> LineRecord | BadLine:
-        """Record of one row, a line without quotes."""
+        """Convert a CSV line without quotes to a record."""
         self._number = number
         cells = line.decode("utf-8", "surrogateescape").split(",")
         return CsvRows(header, self._columns, self.name).record(cells, number)
@@ -200,7 +194,7 @@ class Recording:
 
 
 def total_bytes(recordings: Sequence[Recording]) -> int | None:
-    """Size of all files; None where one is standard input."""
+    """Return the size of all files together; None if one is standard input."""
     sizes = [recording.file.total_bytes for recording in recordings]
     return None if None in sizes else sum(size for size in sizes if size is not None)
 
@@ -210,7 +204,7 @@ def _without_mark(line: bytes) -> bytes:
 
 
 def _layout_of(file: RecordedFile) -> Layout:
-    """Layout by the file's name, or else by its first character."""
+    """Detect the layout from the file's name, or else from its first character."""
     suffix = Path(file.name.removesuffix(".gz")).suffix.lower()
     if suffix == ".parquet":
         return "parquet"

@@ -1,1 +1,1 @@
-"""The daemon over recorded events, without Kafka."""
+"""Replay: the daemon's evaluation of recordings, without Kafka."""

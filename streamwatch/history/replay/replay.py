@@ -49,19 +49,19 @@ from streamwatch.history.recordings.partitions import (
 from streamwatch.history.recordings.recording import Layout, Recording, total_bytes
 from streamwatch.history.replay.trace_csv import TraceCsv, TracedEstimatorSet
 
-# Pairs of outcomes in recordings whose lines hold a prediction and its label, which no join has seen.
+# Pairs for comparisons of outcomes from lines with a prediction and its label, which bypass the join.
 
 
 _MODELS: Final = 2**20
 
 
 class RecordedPairs:
-    """Pairs such outcomes by id, with a join of their own; of a model's outcomes of one id the first counts.
+    """Pairs outcomes of compared models by id, in a join of its own; per model and id the first one counts.
 
     Parameters
     ----------
     spec
-        Which models are compared, and how long an id is remembered.
+        Comparisons, and limits of the memory of ids.
     """
 
     def __init__(self, spec: JoinSpec) -> None:
@@ -79,7 +79,7 @@ class RecordedPairs:
         return JoinCounters() if self._join is None else self._join.join.counters
 
     def paired(self, outcomes: Sequence[RecordedOutcome], clock_ms: Sequence[int]) -> Sequence[Outcome]:
-        """The same outcomes with their partners' answers, at these times of the clock."""
+        """Return the outcomes with the answers of their partners; `clock_ms` is the clock at each."""
         join = self._join
         if join is None:
             return outcomes
@@ -89,13 +89,13 @@ class RecordedPairs:
             events.append(Label(outcome.id, outcome.true_class, at_ms, outcome.model, index))
         found: list[Outcome] = list(outcomes)
         for resolved in join.advance(events).outcomes:
-            index = resolved.event_ms  # given above as the label's own time
+            index = resolved.event_ms  # set above as the label's own time
             found[index] = msgspec.structs.replace(outcomes[index], pairs=resolved.pairs)
         return found
 
 
 class _Nobody:
-    """Stands where the estimators stand: the player evaluates the outcomes."""
+    """Estimators that ignore outcomes, as only the pairs of the join are used."""
 
     @property
     def records_over_limit(self) -> dict[str, int]:
@@ -115,12 +115,12 @@ class _Nobody:
         return []
 
 
-# Counts of what a replay read, and the estimates at its end.
+# Result of a replay.
 
 
 @dataclass(slots=True)
 class ReplayResult:
-    """Counts of what was read, and the estimates at its end."""
+    """Counts of lines, outcomes and alarms of a replay, and the estimates at its end."""
 
     source: str
     lines: int = 0
@@ -133,19 +133,19 @@ class ReplayResult:
     alarms: list[Alarm] = field(default_factory=list[Alarm])
     families: Sequence[Family] = ()
     details: Mapping[str, Mapping[str, object]] = field(default_factory=dict[str, Mapping[str, object]])
-    """Of each model what is no number, as in the API."""
+    """Details by model, as in the API."""
     trace_rows: int = 0
     seconds: float = 0.0
-    """Time of reading and evaluating."""
+    """Duration of reading and evaluating."""
     compile_seconds: float = 0.0
-    """Time before that: loading the estimators, or compiling them."""
+    """Duration of loading or compiling the estimators before."""
 
 
-# Recordings to replay, and how.
+# Specification of a replay.
 
 
 def default_topics(mapping: TopicMapping | None = None) -> dict[str, RecordedTopic]:
-    """Predictions and labels with the default field names, or those of one mapping."""
+    """Build a topic of predictions and one of labels with one mapping; by default of the default names."""
     sides: dict[str, Side] = {"predictions": "prediction", "labels": "label"}
     found = mapping or TopicMapping()
     specs = [DecoderSpec(name, side, found) for name, side in sides.items()]
@@ -154,28 +154,29 @@ def default_topics(mapping: TopicMapping | None = None) -> dict[str, RecordedTop
 
 @dataclass(frozen=True, slots=True)
 class ReplaySpec:
-    """Recordings to replay, and how; the defaults are the daemon's.
+    """Specification of a replay; the defaults are the daemon's.
 
     Attributes
     ----------
     sources
         Paths, or `-` for standard input; each is a partition of its own.
     layout
-        None finds out.
+        Format of the files; None: detected.
     topics
-        How lines are decoded, by topic in the order of the settings.
+        Topics with their decoders by name, in the order of the settings.
     topic
-        The topic of every line; None: kcat's lines say, and of others the mapping that fits.
+        Topic of every line; None: lines of kcat have theirs, and for others the mapping that fits decides.
     closed
         Whether lines of kcat must be of one of `topics`.
     columns
-        What the header of a CSV file is expected to name.
+        Columns that the header of a CSV file must have.
     trace, trace_comparisons
-        CSV files to write, of every outcome and of every pair of outcomes, or None.
+        CSV files to write, one of every outcome and one of every pair of outcomes; None: not written.
     seen
-        Called with all outcomes in the order in which they are evaluated; None for nobody.
+        Function that is called with all outcomes, in the order of evaluation; or None.
     look
-        Called with the number of outcomes evaluated, and a way to ask for all estimates; None for nobody.
+        Function that is called with the number of outcomes so far, and a function that returns all estimates;
+        or None.
     """
 
     sources: Sequence[str | Path]
@@ -199,26 +200,26 @@ class ReplaySpec:
 _BATCH = 1_000
 _IN_COLUMNS = 1 << 16
 _LOOKED_AT = 100
-"""Events in a batch where estimates are looked at in between; how batches are cut changes no number."""
+"""Most events in a batch if `look` is given; the size of batches does not affect results."""
 _ENDED: Final = 2**62
-"""When the fetch was sent that found a recording at its end: after everything that was read."""
+"""Time of the fetch that found a recording at its end: later than all records."""
 
 
 class Player:
-    """Feeds recordings through the core, in one order.
+    """Passes recordings through merge, join and estimators.
 
-    Lines with prediction and label are outcomes already: they take their turn, and need no join.
+    Lines with a prediction and its label are outcomes already: they pass the merge, but not the join.
 
     Parameters
     ----------
     spec
-        What estimators to keep, and how partitions are merged and ids joined.
+        Specification of the replay.
     result
-        Where outcomes and alarms are counted.
+        Result to which outcomes and alarms are added.
     traces
-        Files to write of outcomes and of pairs, or None.
+        Trace of outcomes and trace of pairs, or None.
     host_ms
-        The host's clock.
+        Function that returns the host's clock in milliseconds.
     """
 
     def __init__(
@@ -244,7 +245,7 @@ class Player:
         self._most = _IN_COLUMNS if spec.look is None else _LOOKED_AT
 
     def begin(self, partitions: Sequence[RecordedPartition]) -> None:
-        """Have these to read, after all that was taken before."""
+        """Set the partitions that `step` reads, after all parts given to `take`."""
         self._partitions = {each.partition: each for each in partitions}
         sides: dict[str, Side] = {name: topic.spec.side for name, topic in self._spec.topics.items()}
         sides |= {each.partition.topic: each.side for each in partitions}
@@ -252,7 +253,7 @@ class Player:
         self._merge.set_partitions(list(self._partitions))
 
     def take(self, part: Part, partition: Partition) -> None:
-        """Evaluate rows of the only recording: they are in order as they come."""
+        """Evaluate rows of the only recording, which need no merge."""
         outcomes = events = start = 0
         changes = np.flatnonzero(np.diff(part.is_outcome)) + 1
         for stop in [*changes.tolist(), len(part.offsets)]:
@@ -277,7 +278,10 @@ class Player:
             self._progress.note(part.released(partition))
 
     def step(self) -> bool:
-        """Read on where others wait for it, and evaluate what may be; whether there is more to read."""
+        """Read a chunk of the partition that is furthest behind, and evaluate the events released.
+
+        Returns False once all partitions have been read.
+        """
         if not self._partitions:
             return False
         reached = self._merge.running_ms
@@ -292,7 +296,7 @@ class Player:
         return True
 
     def finish(self) -> None:
-        """Evaluate what waits, release what is held for its order, and take stock; nothing expires."""
+        """Evaluate events and outcomes still held, without expiry, and set the estimates of the result."""
         self._join(self._merge.drain(self._host_ms()))
         step = self._pipeline.release_held()
         self._evaluated(step.outcomes, step.alarms)
@@ -336,7 +340,7 @@ class Player:
             start = stop
 
     def _resolved(self, outcome: RecordedOutcome, clock_ms: int) -> RecordedOutcome:
-        """Add an outcome's position in the sequence; its prediction counts as made at its own time."""
+        """Set the count, clock and waiting time of an outcome; its prediction is made at its own time."""
         waited_ms = max(0, clock_ms - outcome.event_ms + outcome.delay_ms)
         made = self._counts.next(outcome.model)
         return replace(outcome, made=made, resolved_ms=clock_ms, waited_ms=waited_ms)
@@ -351,7 +355,7 @@ class Player:
 
 
 def _arrivals(chunk: Chunk) -> Arrivals:
-    """A chunk as a poll would have delivered it; outcomes pass through the merge as any event does."""
+    """Convert a chunk for the merge, through which outcomes pass like events."""
     return Arrivals(
         chunk.offsets,
         chunk.stamps_ms,
@@ -370,7 +374,7 @@ def _meet(event: Decoded, clock_ms: int, topic: str) -> None:
 
 @lru_cache(maxsize=16)
 def _warm_up(monitors: MonitorsSpec, join: JoinSpec, *, tracing: bool) -> None:
-    """Compile or load what a replay will call: once for all of one make, as experiments replay hundreds."""
+    """Compile or load the functions of a replay; cached, as experiments run hundreds of equal replays."""
     warm_up(monitors, tracing=tracing)
     warm_up_join()
     warm_up_predictions(join.prediction_registers)
@@ -384,16 +388,15 @@ def replay(spec: ReplaySpec, console: Console | None = None) -> ReplayResult:
     Parameters
     ----------
     spec
-        What to read, and what estimators to keep.
+        Specification of the replay.
     console
-        Where progress is shown: that estimators are being compiled, and on a terminal a bar by bytes; None
-        for silence.
+        Console for the progress: compilation of estimators, and on a terminal a bar by bytes. None: silent.
 
     Raises
     ------
     RecordingError
-        A file cannot be read or is not a recording, or the trace cannot be written. Bad lines are counted,
-        never raised.
+        A file cannot be read or is not a recording, or the trace cannot be written. Unusable lines are
+        counted.
     """
     result = ReplayResult(", ".join(map(str, spec.sources)))
     with ExitStack() as stack:
@@ -439,7 +442,7 @@ def replay(spec: ReplaySpec, console: Console | None = None) -> ReplayResult:
 def _in_columns(
     spec: ReplaySpec, recordings: Sequence[Recording], reader: PartitionReader, bad: UnusableLines
 ) -> OutcomeRows | None:
-    """The only recording in columns, if nothing asked for needs its rows one by one."""
+    """Prepare to read a single recording in columns; None if rows are needed one by one."""
     alone = len(recordings) == 1 and spec.topic is None and not spec.join.comparisons
     if not alone or spec.trace is not None or spec.trace_comparisons is not None:
         return None

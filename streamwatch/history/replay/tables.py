@@ -1,4 +1,4 @@
-"""A replay's result as tables for a person, or as one JSON document."""
+"""Output of a replay's result, as tables for a person or as a JSON document."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from streamwatch.history.replay.replay import ReplayResult
 
 _SHOWN_ALARMS = 20
 _SHOWN_ANSWERS = 20
-_LARGE = 1e9  # evidence of a verdict is a product: digits beyond its order of magnitude say nothing
+_LARGE = 1e9  # of evidence, a product, only the order of magnitude matters
 _WORTH_REPORTING_SECONDS = 2.0
 _YEAR_2000_MS = 946_684_800_000
 _COLUMNS = (
@@ -39,7 +39,7 @@ _COLUMNS = (
 
 
 def print_result(result: ReplayResult, console: Console) -> None:
-    """Write estimates of every model, alarms, changes of verdicts, what was left over, and the answer."""
+    """Print estimates of every model, alarms, changes of verdicts, counts of lines, and the answers."""
     values = {
         (family.name, *labels): value
         for family in result.families
@@ -63,7 +63,7 @@ def print_result(result: ReplayResult, console: Console) -> None:
 
 
 def _answers(result: ReplayResult) -> list[str]:
-    """Say for each model whether it is better than no change, the worst first."""
+    """Return a sentence for each model: whether it is better than no change; worse models first."""
     models, _ = by_model(chain(result.families))
     found = list(
         answers(
@@ -78,7 +78,7 @@ def _answers(result: ReplayResult) -> list[str]:
 
 
 def leftovers(result: ReplayResult) -> list[str]:
-    """Say how much was read, and what of it was not evaluated."""
+    """Return lines of text on how much was read, and what of it was not evaluated."""
     rate = result.lines / result.seconds if result.seconds > 0.0 else 0.0
     took = f"in {result.seconds:.1f} s ({rate:,.0f} lines/s)"
     if result.compile_seconds >= _WORTH_REPORTING_SECONDS:
@@ -98,14 +98,14 @@ def leftovers(result: ReplayResult) -> list[str]:
 
 
 def _reason(bad: BadLine) -> str:
-    """Say why a line is of no use, in words, and where was looked."""
+    """Describe why a line is unusable, and where mappings looked."""
     words = REASONS.get(bad.reason)
     reason = bad.reason if words is None else f"{bad.reason}: {words}"
     return f"{reason} ({bad.why})" if bad.why else reason
 
 
 def unusable(result: ReplayResult) -> str | None:
-    """Say why no line could be used, with one of them as an example; None if any could."""
+    """Describe why no line could be used, with an example; None if any could."""
     if result.lines > result.bad.total():
         return None
     if not result.lines:
@@ -120,9 +120,9 @@ def unusable(result: ReplayResult) -> str | None:
 
 
 def to_json(result: ReplayResult) -> bytes:
-    """The same as one JSON document; `models` and `stream` are shaped as in `/api/v1/models`.
+    """Encode a result as a JSON document.
 
-    `comparisons` are those of `/api/v1/comparisons`.
+    `models` and `stream` have the form of `/api/v1/models`, `comparisons` that of `/api/v1/comparisons`.
     """
     models, stream = by_model(chain(result.families))
     return msgspec.json.encode(
@@ -151,7 +151,7 @@ def to_json(result: ReplayResult) -> bytes:
 
 
 def _where(bad: BadLine, result: ReplayResult) -> str:
-    """The line's number, and its file where there are several."""
+    """Format a line's number, and its file if there are several."""
     return f"line {bad.number:,}" + (f" of {bad.source}" if bad.source != result.source else "")
 
 
@@ -184,7 +184,7 @@ def _estimates(
 
 
 def _sampled(result: ReplayResult) -> Table | None:
-    """Table of models whose labels are asked for with a known probability; None without any."""
+    """Build the table of models whose labels are asked for with a known probability; None without any."""
     documents = {model: details.get("sampled_labels") for model, details in result.details.items()}
     rows = {model: found for model, found in sorted(documents.items()) if found is not None}
     if not rows:
@@ -211,7 +211,7 @@ def _sampled(result: ReplayResult) -> Table | None:
 
 
 def _interval(found: object) -> str:
-    """Write an estimate with its interval, as far as they are there."""
+    """Format an estimate with its interval, as far as they are defined."""
     value, lower = _float(found, "value"), _float(found, "lower")
     if math.isnan(lower):
         return _number(value)
@@ -236,7 +236,7 @@ def _value(
 
 
 def _comparisons(compared: Sequence[Mapping[str, object]], forgetting: str) -> Table:
-    """Champions and their challengers: the verdict, and what describes them under one forgetting."""
+    """Build the table of comparisons: verdicts, and descriptive measures under one forgetting."""
     title = f"comparisons on the same ids; errors, Q and McNemar under {forgetting}, which describe"
     table = Table(title=title, title_justify="left", box=None, pad_edge=False)
     for heading in ("champion", "challenger", "verdict"):
@@ -299,7 +299,7 @@ def _alarms(result: ReplayResult) -> Table:
 
 
 def _change(alarm: Alarm) -> tuple[str, str]:
-    """Error before and after, or the verdict and since which outcome."""
+    """Format errors before and after an alarm, or a verdict and the outcome since which it holds."""
     judgement = alarm.judgement
     if judgement is None:
         return _number(alarm.before), _number(alarm.after)
@@ -311,7 +311,7 @@ def _change(alarm: Alarm) -> tuple[str, str]:
 
 
 def _moment(event_ms: int) -> str:
-    """Date and time; a recording without timestamps has none worth showing."""
+    """Format date and time; empty for times before 2000, as of recordings without timestamps."""
     if event_ms < _YEAR_2000_MS:
         return ""
     return datetime.fromtimestamp(event_ms / 1000.0, tz=UTC).isoformat(sep=" ", timespec="seconds")

@@ -1,4 +1,4 @@
-"""Writes a trace: one row per outcome with every estimate and alarm, in a form that reads back exactly."""
+"""Writes a trace: a CSV row per outcome with every estimate and alarm; floats read back exactly."""
 
 from __future__ import annotations
 
@@ -17,24 +17,24 @@ from streamwatch.core.metrics.series import Family
 from streamwatch.history.recordings.file import RecordingError
 
 _EXECUTED: Final = re.compile(r"['=+\-@\t\r\n\uff1d\uff0b\uff0d\uff20]")
-"""Beginnings of texts that a spreadsheet takes for formulas, and of texts made harmless."""
+"""Beginnings of texts that a spreadsheet takes for formulas, and of texts that are escaped."""
 _NUMBER: Final = re.compile(r"[+-]?\d+(\.\d+)?([eE][+-]?\d+)?", re.ASCII)
 
 
 class TraceError(RecordingError):
-    """The trace cannot be written."""
+    """Trace that cannot be written."""
 
 
 class TraceCsv:
-    """A CSV file of traces.
+    """CSV file of a trace.
 
-    Columns of outcomes are `model,outcome,y_true,y_pred` and then one per series, named as the metrics are
-    with their label values after `:`. Undefined is an empty field. Floats have the fewest digits that read
-    back as the same float.
+    Columns of outcomes are `model,outcome,y_true,y_pred` and then one per series, named like the metric with
+    its label values after `:`. Undefined values are empty. Floats have the fewest digits that read back as
+    the same float.
 
     Texts come from records, and a spreadsheet would execute a class named `=HYPERLINK(…)`: a text that begins
-    with `=`, `+`, `-`, `@`, a tab, a line break or `'` is written with `'` before it, as spreadsheets mark
-    text, unless it is a number such as `-1`. Without that sign it is the text again.
+    with `=`, `+`, `-`, `@`, a tab, a line break or `'` is written with `'` before it, which marks text in
+    spreadsheets, unless it is a number such as `-1`.
 
     Raises
     ------
@@ -44,7 +44,7 @@ class TraceCsv:
 
     def __init__(self, path: str | Path) -> None:
         self.rows = 0
-        """Written so far."""
+        """Number of rows written so far."""
         try:
             self._file = Path(path).open("w", newline="", encoding="utf-8")  # noqa: SIM115  # __exit__ closes
         except OSError as error:
@@ -53,7 +53,7 @@ class TraceCsv:
         self._headed = False
 
     def write(self, chunk: TraceChunk) -> None:
-        """Add rows; the first chunk gives the header."""
+        """Write the rows of a chunk; before those of the first one, the header."""
         if not self._headed:
             self._writer.writerow(map(_field, chunk.columns))
             self._headed = True
@@ -79,15 +79,15 @@ class TracedEstimatorSet:
         self._monitors = monitors
         self._trace = trace
         self._pairs = pairs
-        self.fold([])  # a header, even for a recording without outcomes
+        self.fold([])  # writes the header, even if there are no outcomes
 
     @property
     def records_over_limit(self) -> Mapping[str, int]:
-        """Outcomes beyond a limit, by limit."""
+        """Number of outcomes over a limit, by limit."""
         return self._monitors.records_over_limit
 
     def fold(self, outcomes: Sequence[Outcome]) -> list[Alarm]:
-        """Evaluate outcomes and their pairs in order and write a row for each."""
+        """Evaluate outcomes and their pairs in order, and write a row for each."""
         monitors, comparisons = self._monitors, self._monitors.comparisons
         if comparisons is not None and self._pairs is not None:
             self._pairs.write(comparisons.trace(outcomes))
@@ -100,11 +100,11 @@ class TracedEstimatorSet:
         return chunk.alarms
 
     def retire(self, model: str) -> None:
-        """Forget a model."""
+        """Remove a model that has retired."""
         self._monitors.retire(model)
 
     def models(self) -> list[str]:
-        """Names of the models being watched."""
+        """Names of the models."""
         return self._monitors.models()
 
     def families(self) -> list[Family]:

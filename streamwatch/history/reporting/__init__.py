@@ -1,1 +1,1 @@
-"""Reports of a replay or of a running daemon, as one page."""
+"""Reports on a replay or on a running daemon, as one page."""

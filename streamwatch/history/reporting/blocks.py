@@ -8,10 +8,10 @@ from typing import TypeAlias
 
 @dataclass(frozen=True, slots=True)
 class Heading:
-    """Title of what follows, down to the next of its level."""
+    """Heading of the blocks up to the next heading of its level."""
 
     level: int
-    """2 or 3; the page's own title is 1."""
+    """Level, 2 or 3; the page's title has level 1."""
     text: str
 
 
@@ -21,12 +21,12 @@ class Text:
 
     text: str
     answers: bool = False
-    """Whether it is what the page is read for."""
+    """Whether it is the answer of the report, which is shown larger."""
 
 
 @dataclass(frozen=True, slots=True)
 class Grid:
-    """A table; the first column names the row."""
+    """Table whose first column names the row."""
 
     title: str
     headings: tuple[str, ...]
@@ -35,10 +35,10 @@ class Grid:
 
 @dataclass(frozen=True, slots=True)
 class Picture:
-    """A picture, PNG."""
+    """Picture as PNG."""
 
     name: str
-    """Name of its file, if it is written to one; letters, digits and hyphens."""
+    """Name of its file without the suffix, of letters, digits and hyphens."""
     alternative: str
     """Text for readers who do not see the picture."""
     png: bytes
@@ -46,7 +46,7 @@ class Picture:
 
 @dataclass(frozen=True, slots=True)
 class Listing:
-    """Text as it is, such as settings."""
+    """Preformatted text, such as settings."""
 
     title: str
     text: str
@@ -54,7 +54,7 @@ class Listing:
 
 @dataclass(frozen=True, slots=True)
 class Fold:
-    """Parts that are there for who asks: folded away where the page can fold."""
+    """Blocks that are hidden until the reader opens them."""
 
     title: str
     blocks: tuple[Grid | Text | Listing, ...]
@@ -65,7 +65,7 @@ Block: TypeAlias = Heading | Text | Grid | Picture | Listing | Fold
 
 @dataclass(frozen=True, slots=True)
 class Page:
-    """A report."""
+    """Report as a title and blocks."""
 
     title: str
     blocks: tuple[Block, ...]

@@ -1,4 +1,4 @@
-"""The page of a report: the answer first, then the chart, the evidence, and raw numbers, folded."""
+"""Page of a report: the answer first, then the chart, the evidence, and raw numbers, folded."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from datetime import UTC, datetime
 from typing import Any, Final
 
 from streamwatch.core.estimators.registers.fleet import RIVALS
+from streamwatch.core.metrics.series import detail_at
 from streamwatch.history.answers import (
     UNKNOWN,
     answers,
@@ -15,9 +16,9 @@ from streamwatch.history.answers import (
     counted_verdicts,
     headline_of,
     interval_of,
-    leaf,
     moment,
     no_change_of,
+    percent,
     verdict_of,
     worst_first,
 )
@@ -29,27 +30,27 @@ from streamwatch.history.reporting.writing import curves, reliability
 
 
 def ratio(value: Any) -> str:
-    """A share, lead or statistic with four decimals; large ones as they are."""
+    """Format a share, lead or statistic with four decimals, from 1,000 on with four digits."""
     if not isinstance(value, int | float) or math.isnan(value):
         return UNKNOWN
     return f"{value:,.4f}" if abs(value) < 1_000 else f"{value:,.4g}"
 
 
 def span(seconds: float) -> str:
-    """A length of time: 90 s, 15 min, 4 h, 14 d."""
+    """Format a duration: 90 s, 15 min, 4 h, 14 d."""
     for unit, size in (("d", 86_400.0), ("h", 3_600.0), ("min", 60.0)):
         if seconds >= 2 * size or (seconds >= size and seconds % size == 0):
             return f"{seconds / size:,.4g} {unit}"
     return f"{seconds:,.4g} s"
 
 
-# What a report shows of one model.
+# Blocks on one model.
 
 
 MOST_NAMED: Final = 10
 """Number of worse models that the first paragraph names."""
 MOST_ALARMS: Final = 50
-"""Alarms of a model that are listed."""
+"""Most alarms of a model that are listed."""
 _PROBABILITIES: Final = {
     "log_loss": "log loss",
     "brier_score": "Brier score",
@@ -59,16 +60,16 @@ _PROBABILITIES: Final = {
 
 
 def chart_of(name: str, source: Source) -> Picture | None:
-    """Accuracy of a model beside its baselines, with its alarms; None where nothing can be drawn."""
+    """Draw a model's accuracy beside its baselines, with its alarms; None without two points to draw."""
     history = source.histories.get(name)
     alarms = [alarm for alarm in source.alarms if alarm["model"] == name]
     return None if history is None else curves(name, history, alarms, no_change_of(source.models[name]))
 
 
 def what_happened(name: str, source: Source) -> str:
-    """Say how much was evaluated, and the last drift alarm, in a sentence or two."""
+    """Describe how much was evaluated, and the last drift alarm, in two sentences or three."""
     metrics = source.models[name]["metrics"]
-    evaluated = f"{count(leaf(metrics, 'outcomes_total'))} predictions were evaluated with their labels."
+    evaluated = f"{count(detail_at(metrics, 'outcomes_total'))} predictions were evaluated with their labels."
     drifts = [a for a in source.alarms if a["model"] == name and a.get("judgement") is None]
     if not drifts:
         return f"{evaluated} No drift alarm was raised."
@@ -81,28 +82,23 @@ def what_happened(name: str, source: Source) -> str:
     return f"{evaluated} {times.capitalize()}, the last {at}.{errors}"
 
 
-def percent(value: float) -> str:
-    """A share with one decimal, as in a sentence."""
-    return f"{100 * value:.1f} %"
-
-
 def evidence_blocks(name: str, source: Source) -> Iterator[Block]:
-    """Verdicts, estimates, alarms, calibration, delays and segments of one model."""
+    """Yield verdicts, estimates, alarms, calibration, delays and segments of one model."""
     document = source.models[name]
     metrics, details = document["metrics"], document["details"]
     alarms = [alarm for alarm in source.alarms if alarm["model"] == name]
     yield Heading(3, "Verdicts")
-    if leaf(details, "headline", "basis") == "cohorts":
+    if detail_at(details, "headline", "basis") == "cohorts":
         yield Text(f"By cohorts of prediction time: {headline_of(document)}.")
     yield _verdicts(metrics)
     yield Heading(3, "Estimates")
     yield _estimates(metrics)
     yield Heading(3, "Drift alarms and changes of verdicts")
     yield from _alarms(alarms)
-    if leaf(metrics, "scored_outcomes_total"):
+    if detail_at(metrics, "scored_outcomes_total"):
         yield Heading(3, "Calibration")
         yield from _probabilities(name, metrics, details)
-    delays = leaf(metrics, "label_delay_seconds")
+    delays = detail_at(metrics, "label_delay_seconds")
     if delays and delays["count"]:
         yield Heading(3, "Label delays")
         yield _delays(delays)
@@ -116,21 +112,21 @@ def _verdicts(metrics: Document) -> Grid:
         (
             opponent,
             verdict_of(metrics, opponent),
-            *(ratio(leaf(metrics, name, opponent)) for name in ("lead", "lead_lower", "lead_upper")),
+            *(ratio(detail_at(metrics, name, opponent)) for name in ("lead", "lead_lower", "lead_upper")),
         )
-        for opponent in leaf(metrics, "verdict") or {}
+        for opponent in detail_at(metrics, "verdict") or {}
     )
     return Grid("By opponent", ("opponent", "verdict", "lead", "from", "to"), rows)
 
 
 def _estimates(metrics: Document) -> Grid:
     names = ("accuracy_ratio", "kappa", "kappa_majority", "kappa_persistent", "kappa_plus", "mcc")
-    forgettings = leaf(metrics, "accuracy_ratio") or {}
+    forgettings = detail_at(metrics, "accuracy_ratio") or {}
     rows = tuple(
         (
             forgetting,
-            *(ratio(leaf(metrics, name, forgetting)) for name in names),
-            count(leaf(metrics, "effective_sample_size", forgetting)),
+            *(ratio(detail_at(metrics, name, forgetting)) for name in names),
+            count(detail_at(metrics, "effective_sample_size", forgetting)),
         )
         for forgetting in forgettings
     )
@@ -175,7 +171,7 @@ def _described(alarm: Document) -> tuple[str, str]:
 def _probabilities(name: str, metrics: Document, details: Document) -> Iterator[Block]:
     rows: list[tuple[str, str, str]] = []
     for metric, word in _PROBABILITIES.items():
-        found = leaf(metrics, metric)
+        found = detail_at(metrics, metric)
         by = found.items() if isinstance(found, dict) else [("", found)]
         rows += [(word, str(label), ratio(value)) for label, value in by if value is not None]  # pyright: ignore[reportUnknownVariableType, reportUnknownArgumentType]
     yield Grid("Of the scores", ("measure", "of", "value"), tuple(rows))
@@ -290,7 +286,7 @@ _LISTED: Final = "Models that are worse, by cohorts of prediction time"
 
 
 def _worse(found: Document) -> Iterator[Block]:
-    """List the models that are worse, of all models of the daemon, with what the list promises."""
+    """Yield the list of the models that are worse among all of the daemon, and its guarantee."""
     promised = f"{found['pairs']:,} pairs of a model and an opponent are judged: {found['rule']}"
     if not found["worse"]:
         yield Text(f"No model is listed as worse by cohorts of prediction time. {promised.capitalize()}.")
@@ -334,11 +330,11 @@ def _overview(source: Source) -> Grid:
         rows.append(
             (
                 name,
-                count(leaf(metrics, "outcomes_total")),
+                count(detail_at(metrics, "outcomes_total")),
                 headline_of(document),
-                ratio(leaf(metrics, "accuracy_ratio", forgetting)),
-                ratio(leaf(metrics, "baseline_accuracy_ratio", no_change_of(document), forgetting)),
-                ratio(leaf(metrics, "baseline_accuracy_ratio", "majority", forgetting)),
+                ratio(detail_at(metrics, "accuracy_ratio", forgetting)),
+                ratio(detail_at(metrics, "baseline_accuracy_ratio", no_change_of(document), forgetting)),
+                ratio(detail_at(metrics, "baseline_accuracy_ratio", "majority", forgetting)),
                 count(sum(alarm.get("judgement") is None for alarm in own)),
                 count(sum(alarm.get("judgement") is not None for alarm in own)),
             )

@@ -23,7 +23,7 @@ from streamwatch.edge.web.routes.json_api import alarm_document, by_model
 from streamwatch.history.replay.replay import ReplayResult, ReplaySpec, replay
 from streamwatch.history.replay.tables import leftovers, unusable
 
-# What a report is made of: documents shaped as those of the API, of a replay or of a running daemon.
+# Contents of a report, from a replay or a running daemon: documents of the same form as the API's.
 
 
 Document: TypeAlias = Mapping[str, Any]
@@ -31,43 +31,43 @@ Document: TypeAlias = Mapping[str, Any]
 
 
 class ReportError(Exception):
-    """A report cannot be made; the message says why."""
+    """Report that cannot be built; the message says why."""
 
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    """Everything that is reported, from one moment."""
+    """Contents of a report at one moment."""
 
     name: str
-    """Of the recording, or the daemon's URL."""
+    """Name of the recordings, or URL of the daemon."""
     made_ms: int
     versions: Mapping[str, str]
     models: Mapping[str, Document]
     """`metrics` and `details` of every model, as in `/api/v1/models/{model}`."""
     histories: Mapping[str, Document]
-    """As in `/api/v1/models/{model}/history`."""
+    """History by model, as in `/api/v1/models/{model}/history`."""
     alarms: Sequence[Document]
-    """As in `/api/v1/alarms`: the newest first."""
+    """Alarms as in `/api/v1/alarms`, the newest first."""
     comparisons: Sequence[Document]
     stream: Document
-    """Numbers of no model."""
+    """Series that are not of a model."""
     notes: Sequence[str]
-    """What was read, and what could not be."""
+    """Notes on how much was read, and what was unusable."""
     remarks: Sequence[str]
-    """Remarks that the reader must have beside the answer: models left out, a daemon that is not ready."""
+    """Remarks to show beside the answer: models left out, a daemon that is not ready."""
     settings: str | None
-    """YAML; None where they are not known."""
+    """Settings as YAML; None if unknown."""
     now_s: float | None = None
-    """When a daemon published it; None for a replay."""
+    """Time at which a daemon published the report, in seconds since the epoch; None for a replay."""
     worse: Document | None = None
-    """As in `/api/v1/worse`; None for a replay, which is of few models."""
+    """List of worse models, as in `/api/v1/worse`; None for a replay."""
 
 
-# A report's source from the API of a running daemon.
+# Contents from the API of a running daemon.
 
 
 MOST_MODELS: Final = 50
-"""Models that are described; more make a page that nobody reads."""
+"""Most models that are described."""
 _PATIENCE: Final = 30.0
 _MOST_BYTES: Final = 256 * 1024 * 1024
 
@@ -75,23 +75,23 @@ _MOST_BYTES: Final = 256 * 1024 * 1024
 def from_daemon(
     url: str, versions: dict[str, str], token: str | None = None, settings: str | None = None
 ) -> Source:
-    """Ask a daemon for everything that a report shows.
+    """Get the contents of a report from a daemon.
 
     Parameters
     ----------
     url
-        Where it serves: `http://127.0.0.1:9877`.
+        URL of the daemon, such as `http://127.0.0.1:9877`.
     versions
-        Of what makes the report; the daemon's own is added.
+        Versions of this program and its packages; the daemon's own is added.
     token
-        Of `http.token_file`, or None.
+        Token of `http.token_file`, or None.
     settings
-        YAML to print; the API returns none.
+        Settings as YAML to include, as the API does not return them; or None.
 
     Raises
     ------
     ReportError
-        If the URL is none, nobody answers there, or not as a daemon does.
+        If the URL is invalid, or no daemon answers there.
     """
     base = base_of(url)
     listed = ask(base, "/api/v1/models", token)
@@ -122,7 +122,7 @@ def from_daemon(
 
 
 def base_of(url: str) -> str:
-    """Check the URL of a daemon; without a slash at its end. Raises ReportError."""
+    """Check the URL of a daemon, and strip slashes at its end; raises ReportError."""
     base = url.rstrip("/")
     parts = urlsplit(base)
     if parts.scheme not in {"http", "https"} or not parts.hostname:
@@ -131,13 +131,13 @@ def base_of(url: str) -> str:
 
 
 def path_of(model: str) -> str:
-    """Path of a model in the API; those named . and .. are asked for in its own way."""
+    """Return the path of a model in the API, which escapes the names . and .. twice."""
     name = "%252E" * len(model) if model in {".", ".."} else quote(model, safe="")
     return f"/api/v1/models/{name}"
 
 
 def model_paths(url: str, token: str | None) -> tuple[str, dict[str, str]]:
-    """Ask a daemon for its models: its URL, and the path of each model. Raises ReportError."""
+    """Get a daemon's base URL and the path of each of its models; raises ReportError."""
     base = base_of(url)
     return base, {name: path_of(name) for name in sorted(ask(base, "/api/v1/models", token)["models"])}
 
@@ -147,7 +147,7 @@ def _outcomes(document: dict[str, Any]) -> float:
 
 
 def _first(tree: Any) -> list[str]:
-    """Values of an info metric's labels: the keys down its only branch."""
+    """Return the label values of an info metric: the keys along its only branch."""
     found: list[str] = []
     while isinstance(tree, dict) and tree:
         name = next(iter(tree))
@@ -158,7 +158,7 @@ def _first(tree: Any) -> list[str]:
 
 def ask(base: str, path: str, token: str | None) -> Any:
     """Get a document of a daemon's API; raises ReportError."""
-    request = Request(base + path, headers={} if token is None else {"Authorization": f"Bearer {token}"})  # noqa: S310  # the scheme was looked at
+    request = Request(base + path, headers={} if token is None else {"Authorization": f"Bearer {token}"})  # noqa: S310  # `base_of` checked the scheme
     try:
         with urlopen(request, timeout=_PATIENCE) as answer:  # noqa: S310
             body = answer.read(_MOST_BYTES + 1)
@@ -175,18 +175,18 @@ def ask(base: str, path: str, token: str | None) -> Any:
         raise ReportError(f"{base}{path} answered no JSON; is a streamwatch daemon there?") from error
 
 
-# A report's source from a replay: curves are looked at while it runs.
+# Contents from a replay, during which the points of curves are collected.
 
 
 POINTS: Final = 400
-"""Points of a curve that are kept at most, at least half as many once there were so many."""
+"""Number of points of a curve at which every other one is dropped."""
 MOST_ALARMS: Final = 1_000
-"""The latest, as in the API."""
+"""Most alarms, the latest ones, as in the API."""
 _FIRST_SPACING: Final = 100
 
 
 class Curves:
-    """Looks at all estimates every so many outcomes, at ever fewer of them as a recording goes on."""
+    """Collects all estimates at points of a replay; their spacing doubles whenever there are `POINTS`."""
 
     def __init__(self) -> None:
         self._kept: list[tuple[Family, ...]] = []
@@ -194,7 +194,7 @@ class Curves:
         self._due = _FIRST_SPACING
 
     def look(self, outcomes: int, families: Callable[[], Sequence[Family]]) -> None:
-        """Keep the estimates after so many outcomes of all models, if it is time to."""
+        """Keep the estimates after this number of outcomes of all models, if a point is due."""
         if outcomes < self._due:
             return
         self._kept.append(tuple(families()))
@@ -204,7 +204,7 @@ class Curves:
         self._due = outcomes + self._spacing
 
     def histories(self, last: Sequence[Family], models: Sequence[str]) -> dict[str, Any]:
-        """Give the past of every model as the API would, one look a second; the last one is the end."""
+        """Render the history of every model as the API does, with a point each second; `last` is the end."""
         exporter = HistoryExporter(tier_points=POINTS + 2)
         for second, families in enumerate([*self._kept, tuple(last)]):
             exporter.observe(Report(families, 1_000 * (second + 1), {}))
@@ -215,7 +215,7 @@ class Curves:
 def from_replay(
     spec: ReplaySpec, versions: Mapping[str, str], settings: str, console: Console | None = None
 ) -> Source:
-    """Replay recordings and return everything that a report shows.
+    """Replay recordings, and return the contents of a report on them.
 
     Raises
     ------
@@ -229,7 +229,7 @@ def from_replay(
 
 
 def of_result(result: ReplayResult, curves: Curves, versions: Mapping[str, str], settings: str) -> Source:
-    """Tell everything of a replay at which `curves` looked.
+    """Return the contents of a report on a replay, whose points are in `curves`.
 
     Raises
     ------

@@ -1,10 +1,11 @@
-"""A report as one HTML file that needs nothing else, or as Markdown with its pictures beside it."""
+"""Writing of a report as one self-contained HTML file, or as Markdown with separate pictures."""
 
 from __future__ import annotations
 
 import re
 from base64 import b64encode
 from collections.abc import Mapping, Sequence
+from hashlib import sha256
 from html import escape
 from io import BytesIO
 from typing import Any, Final
@@ -38,7 +39,7 @@ _POLICY = "default-src 'none'; img-src data:; style-src 'unsafe-inline'"
 
 
 def html(page: Page) -> str:
-    """The page as one file: style and pictures are in it, nothing is loaded, no script runs."""
+    """Write a page as one HTML file with style and pictures, without scripts and external resources."""
     return "\n".join(
         [
             "<!doctype html>",
@@ -69,7 +70,7 @@ def _html(block: Block, number: str) -> str:
             data = b64encode(png).decode("ascii")
             return f'<p><img src="data:image/png;base64,{data}" alt="{escape(alternative)}"></p>'
         case Listing(title, text):
-            # What scrolls must be reached by the keyboard, and needs a name.
+            # A scrolling area must be reachable by keyboard, and needs a name.
             return f'<pre tabindex="0" role="group" aria-label="{escape(title)}">{escape(text)}</pre>'
         case Grid(title, headings, rows):
             head = "".join(f'<th scope="col">{escape(each)}</th>' for each in headings)
@@ -87,7 +88,7 @@ def _html(block: Block, number: str) -> str:
 
 
 def markdown(page: Page, folder: str) -> tuple[str, dict[str, bytes]]:
-    """The page as Markdown, and its pictures by file name, which it looks for in a folder."""
+    """Write a page as Markdown; return it with its pictures by file name, to which it links in `folder`."""
     pictures = {f"{block.name}.png": block.png for block in page.blocks if isinstance(block, Picture)}
     parts = [f"# {_plain(page.title)}", *(_markdown(block, folder) for block in page.blocks)]
     return "\n\n".join(parts) + "\n", pictures
@@ -120,7 +121,7 @@ def _row(cells: tuple[str, ...]) -> str:
 
 
 def _plain(text: str) -> str:
-    """Text that Markdown leaves as it is: names come from records."""
+    """Escape text for Markdown, as names come from records."""
     for mark in "\\`*_{}[]<>|#":
         text = text.replace(mark, f"\\{mark}")
     return " ".join(text.split())
@@ -131,7 +132,7 @@ def _plain(text: str) -> str:
 
 BLUE, GREY, RED, GREEN, PURPLE = "#1f77b4", "#666666", "#c02020", "#207020", "#7a4fa0"
 MOST_ALARMS: Final = 60
-"""Alarms that are drawn; more would be a wall."""
+"""Most alarms that are drawn."""
 
 
 def curves(
@@ -139,7 +140,7 @@ def curves(
 ) -> Picture | None:
     """Draw accuracy with its bounds beside the baselines, and the lead over no change with its limits.
 
-    None where there are not two points to draw. `no_change` names the baseline that the verdict is about.
+    None without two points to draw. `no_change` is the baseline that verdicts call no change.
 
     Raises
     ------
@@ -216,13 +217,13 @@ def reliability(model: str, probabilities: Document) -> Picture | None:
 
 
 def slug(name: str) -> str:
-    """Part of a file's name that has letters, digits and hyphens only, and differs where names do."""
+    """Convert a name to letters, digits and hyphens, for a file name; different names stay different."""
     plain = re.sub(r"[^A-Za-z0-9]+", "-", name).strip("-") or "model"
-    return plain if plain == name else f"{plain[:60]}-{name.encode().hex()[:16]}"
+    return plain if plain == name else f"{plain[:60]}-{sha256(name.encode()).hexdigest()[:16]}"
 
 
 def figure_class() -> Any:
-    """The class that draws. A report asks for it before it evaluates, which may take long.
+    """Return matplotlib's `Figure`; a report calls it before the evaluation, to fail early.
 
     Raises
     ------
@@ -255,7 +256,7 @@ def _line(axes: Any, at: NDArray[np.float64], values: object, label: str, colour
 
 
 def _column(values: object) -> NDArray[np.float64]:
-    """Values of a series, NaN where undefined; empty where there is none."""
+    """Convert the values of a series to an array, NaN where undefined; empty without a series."""
     if not isinstance(values, list):
         return np.empty(0)
     given: list[Any] = values  # pyright: ignore[reportUnknownVariableType]
@@ -263,12 +264,12 @@ def _column(values: object) -> NDArray[np.float64]:
 
 
 def _under(tree: object, key: str) -> object:
-    """A series under a forgetting, or the series itself where it is kept under one alone."""
+    """Return a series under a forgetting, or the series itself if it has no forgettings."""
     if isinstance(tree, list):
         return tree  # pyright: ignore[reportUnknownVariableType]
     return tree.get(key) if isinstance(tree, Mapping) else None  # pyright: ignore[reportUnknownVariableType, reportUnknownMemberType]
 
 
 def _one(tree: object) -> object:
-    """The only branch of a series of one opponent."""
+    """Return the first branch of a series by opponent."""
     return next(iter(tree.values()), None) if isinstance(tree, Mapping) else None  # pyright: ignore[reportUnknownVariableType, reportUnknownMemberType, reportUnknownArgumentType]

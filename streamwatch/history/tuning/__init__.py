@@ -1,1 +1,1 @@
-"""Thresholds of detectors that keep a promised rate of false alarms."""
+"""Tuning: thresholds of detectors that keep a promised rate of false alarms."""

@@ -1,4 +1,4 @@
-"""What to set, from the histories of all models: the strictest threshold that one of them needs."""
+"""Advice on the detector to set, from the histories of all models: the strictest threshold that one needs."""
 
 from __future__ import annotations
 
@@ -16,37 +16,37 @@ from streamwatch.history.tuning.history import DAY_MS, CannotPromise, History, U
 from streamwatch.history.tuning.promise import CONFIDENCE, RISES, TUNED, Advice, advise
 
 COMPARED_DROP = 0.05
-"""The drop by whose delay detectors are compared."""
+"""Drop of the accuracy by whose delay detectors are compared."""
 
 
 @dataclass(frozen=True, slots=True)
 class Wanted:
-    """A promise, and the detectors that may keep it."""
+    """Promised rate of false alarms, and the kinds of detectors to tune."""
 
     kinds: Sequence[str]
     every_ms: int
-    """At most one false alarm of a model in so much time."""
+    """Time in which a model has at most one false alarm, in milliseconds."""
     outcomes_per_day: float | None
-    """Traffic of a model; None: as in its history."""
+    """Outcomes of a model per day; None: as in its history."""
     seed: int
 
 
 @dataclass(frozen=True, slots=True)
 class TunedModel:
-    """Advice found for a model."""
+    """Result of tuning on one model."""
 
     model: str
     outcomes: int
     error: float
     outcomes_per_alarm: float | None
-    """The promise in outcomes; None where the traffic is not known."""
+    """Promise in outcomes per false alarm; None if the traffic is unknown."""
     advices: tuple[Advice, ...]
     refusals: tuple[str, ...]
-    """Why there is no advice, or none of a kind."""
+    """Reasons why there is no advice, or none on a kind of detector."""
 
 
 def tuned_models(histories: Mapping[str, History | Unfit], wanted: Wanted) -> list[TunedModel]:
-    """Tune every kind of detector on every history; same seed, same result."""
+    """Tune every kind of detector on every history; equal seeds give equal results."""
     return [
         TunedModel(model, history.outcomes, history.error, None, (), (history.why,))
         if isinstance(history, Unfit)
@@ -76,18 +76,19 @@ def _tuned(model: str, history: History, wanted: Wanted) -> TunedModel:
 
 @dataclass(frozen=True, slots=True)
 class Best:
-    """The detector to set, for all models that were tuned."""
+    """Detector to set for all models."""
 
     advice: Advice
-    """Of the model that needs the strictest."""
+    """Advice for the model that needs the strictest threshold."""
     models: tuple[str, ...]
+    """Models for which the promise is kept."""
 
 
 def best_of(tuned: Sequence[TunedModel]) -> Best | None:
-    """Choose the detector that sees a drop of 5 points soonest; None where nothing could be promised.
+    """Choose the detector that finds a drop of 5 points soonest; None if nothing could be promised.
 
-    Settings hold for all models, so of each detector the strictest threshold is taken that one of them needs;
-    detectors that a model could not be tuned for are left out where another was.
+    Settings apply to all models, so each detector has the strictest threshold that one of them needs. Only
+    detectors that were tuned for the largest number of models are considered.
     """
     able = [model for model in tuned if model.advices]
     if not able:
@@ -113,7 +114,7 @@ def _delay(advice: Advice) -> float:
 
 
 def document(best: Best, every: str) -> str:
-    """The part of the settings that was found, with what was promised as comments."""
+    """Write the settings of the detector as YAML, with the promise as comments."""
     advice = best.advice
     base = TUNED[advice.kind].base
     changed: dict[str, Any] = {
@@ -132,11 +133,11 @@ def document(best: Best, every: str) -> str:
     return f"# At most one false alarm of a model in {every} ({models}):\n# {promised}.\n{settings}"
 
 
-# What was tuned, as tables for a person.
+# Output of the results, as tables for a person.
 
 
 def print_tuned(tuned: Sequence[TunedModel], console: Console) -> None:
-    """Write a table for every model, and why there is none of a detector."""
+    """Print a table for every model, and the reasons for missing advice."""
     for model in tuned:
         console.print(f"{model.model}: {model.outcomes:,} outcomes, error {model.error:.4f}", highlight=False)
         if model.advices:
@@ -163,7 +164,7 @@ def _table(model: TunedModel) -> Table:
 
 
 def _outcomes(rate: float) -> str:
-    """Outcomes per alarm, to three digits."""
+    """Format a rate as outcomes per alarm, to three digits."""
     if rate <= 0.0:
         return "∞"
     outcomes = 1.0 / rate
@@ -171,7 +172,7 @@ def _outcomes(rate: float) -> str:
 
 
 def _seen(advice: Advice, drop: float) -> str:
-    """Median delay in outcomes, with the share seen where that is not all."""
+    """Format the median delay in outcomes, with the share of drops found if not all were."""
     for delay in advice.delays:
         if delay.drop == drop:
             if math.isinf(delay.median):

@@ -1,4 +1,4 @@
-"""Losses of every model, in the order in which they were evaluated, with their event times."""
+"""Histories: the losses of every model in the order of evaluation, with their event times."""
 
 from __future__ import annotations
 
@@ -23,15 +23,15 @@ DAY_MS = 86_400_000
 
 @dataclass(frozen=True, slots=True)
 class History:
-    """One model's outcomes."""
+    """Losses of one model."""
 
     losses: Losses
     """0 and 1, shape (n,)."""
     event_ms: NDArray[np.int64]
-    """Event times, shape (n,); all alike where the recording has none."""
+    """Event times in milliseconds, shape (n,); all equal if the recording has none."""
 
     def between(self, since_ms: int | None, until_ms: int | None) -> History:
-        """Take the outcomes from one time to before another."""
+        """Return the outcomes from `since_ms` to before `until_ms`; None: no limit."""
         kept = np.ones(len(self.losses), np.bool_)
         if since_ms is not None:
             kept &= self.event_ms >= since_ms
@@ -41,23 +41,23 @@ class History:
 
     @property
     def outcomes_per_day(self) -> float | None:
-        """Outcomes a day from the first event time to the last; None where they are alike."""
+        """Outcomes per day from the first event time to the last; None if these are equal."""
         span = int(np.ptp(self.event_ms)) if len(self.event_ms) else 0
         return len(self.losses) / (span / DAY_MS) if span else None
 
 
 @dataclass(frozen=True, slots=True)
 class Unfit:
-    """A past of one model that no history can be made of, and why."""
+    """Past of one model from which no history can be built, and the reason."""
 
     outcomes: int
     error: float
-    """NaN without outcomes."""
+    """Mean loss; NaN without outcomes."""
     why: str
 
 
 def outcomes_only(monitors: MonitorsSpec) -> MonitorsSpec:
-    """Estimators that make a replay quick, where only its outcomes are wanted."""
+    """Build a specification with hardly any estimators, for a replay of which only outcomes are used."""
     return MonitorsSpec(
         (LandmarkSpec(),),
         (),
@@ -73,20 +73,20 @@ def outcomes_only(monitors: MonitorsSpec) -> MonitorsSpec:
 
 
 class Histories:
-    """Collects what a replay evaluates."""
+    """Collects the losses of all models during a replay."""
 
     def __init__(self) -> None:
         self._losses: defaultdict[str, list[bool]] = defaultdict(list)
         self._times: defaultdict[str, list[int]] = defaultdict(list)
 
     def add(self, outcomes: Sequence[Outcome]) -> None:
-        """Take note of outcomes."""
+        """Add outcomes, in the order of evaluation."""
         for outcome in outcomes:
             self._losses[outcome.model].append(outcome.true_class != outcome.predicted_class)
             self._times[outcome.model].append(outcome.event_ms)
 
     def of_models(self) -> dict[str, History]:
-        """Everything so far, by model."""
+        """Return the history of each model so far."""
         return {
             model: History(np.array(losses, np.int8), np.array(self._times[model], np.int64))
             for model, losses in self._losses.items()
@@ -97,25 +97,28 @@ class Histories:
 
 
 LONGER: Final = 5.0
-"""Times the block that estimates the variance of a mean best. An alarm takes a stretch of many errors, which
-shorter blocks cut in two."""
+"""Length of blocks of dependent losses, in blocks that estimate the variance of a mean best.
+
+Shorter blocks cut the long runs of errors that raise alarms.
+"""
 TOGETHER: Final = 1.5
-"""Blocks longer than this are of losses that depend on each other."""
+"""Mean length of blocks from which losses count as dependent."""
 MOST_OUTCOMES: Final = 2_000_000_000
-"""Outcomes beyond which nothing is simulated: some minutes."""
+"""Most outcomes that are simulated; it takes some minutes."""
 
 
 class CannotPromise(ValueError):  # noqa: N818  (it says why)
-    """The history does not support the promise; the message says why."""
+    """Promise that a history does not support; the message says why."""
 
 
 def check_history(losses: Losses, outcomes_per_alarm: float) -> float:
-    """Mean length of blocks that a history is resampled in.
+    """Compute the mean length of the blocks in which a history is resampled.
 
     Raises
     ------
     CannotPromise
-        If the history is too short, one-sided or changing for a false alarm every so many outcomes.
+        If the history is too short, has too few errors or hits, or changes, or if `outcomes_per_alarm` is
+        out of the range that it supports.
     """
     n, errors = len(losses), int(losses.sum())
     if n < 1_000:
@@ -124,7 +127,7 @@ def check_history(losses: Losses, outcomes_per_alarm: float) -> float:
         which = "errors" if errors < n - errors else "hits"
         raise CannotPromise(f"the history has {min(errors, n - errors)} {which}; at least 50 are needed")
     _refuse_long(n, mean_block(losses))
-    _refuse_change(losses, mean_block(losses))  # before slow swings, as a change is one, too
+    _refuse_change(losses, mean_block(losses))  # before `lasting_block`, as a change looks slow
     alone, lasting = mean_block(losses), lasting_block(losses)
     _refuse_long(n, lasting)
     block = max(LONGER * alone if alone > TOGETHER else alone, lasting)
@@ -161,11 +164,11 @@ def _refuse_long(n: int, block: float) -> None:
 
 
 def _refuse_change(losses: Losses, block: float) -> None:
-    """Compare tenths of the history: the largest difference of one from the rest, corrected for all ten."""
+    """Raise CannotPromise if a tenth of the history differs from the rest (p < .001 over all ten)."""
     parts = np.array_split(losses.astype(np.float64), 10)
     length = len(losses) / 10
     mean = losses.mean()
-    # the variance of a mean of losses that go together is seen in means over several blocks
+    # The variance of a mean of dependent losses is estimated from means over several blocks.
     scale = max(1, min(round(5 * block), int(length // 10)))
     whole = losses[: len(losses) // scale * scale].reshape(-1, scale).mean(axis=1)
     spread = math.sqrt(float(whole.var(ddof=1)) * scale / length * 0.9)
@@ -178,36 +181,36 @@ def _refuse_change(losses: Losses, block: float) -> None:
         )
 
 
-# A history from a daemon's past: counts by stretches of time, and when they say enough.
+# A history from a daemon's past, which has counts by stretches of time.
 #
-# The past has no order within a stretch, so it does for losses that do not go together, and for no others.
-# Were they to go together, counts of stretches would vary more than those of independent losses. That is
-# looked at first, and refused where it cannot be ruled out.
+# The past has no order within a stretch, so it suffices for independent losses only. If losses depended on
+# one another, counts of stretches would vary more. Where that cannot be ruled out, the past is refused.
 
 
 MOST_DISPERSION: Final = 1.2
-"""Variance of counts over that of independent losses, which its upper limit may reach."""
+"""Largest upper limit of the variance of counts, relative to that of independent losses."""
 LEAST_CELLS: Final = 20
-"""Cells from which the variance is estimated."""
+"""Least number of cells from which the variance is estimated."""
 _EXPECTED: Final = 5.0
-"""Errors and hits that a cell is to have, for the χ² law of its count."""
+"""Expected number of errors, and of hits, of a cell, for the χ² law of its count."""
 _INSTEAD: Final = "tune from recorded outcomes"
 
 
 @dataclass(frozen=True, slots=True)
 class Counts:
-    """Counts of one model by stretches of time, the oldest first."""
+    """Counts of one model by stretches of time, oldest first; arrays have shape (n,)."""
 
     start_s: NDArray[np.int64]
-    """Seconds since 1970, shape (n,)."""
+    """Start of each stretch, in seconds since the epoch."""
     seconds: NDArray[np.int64]
+    """Length of each stretch."""
     outcomes: NDArray[np.int64]
     errors: NDArray[np.int64]
     in_folds: bool
-    """Outcomes of several folds are counted together."""
+    """Whether outcomes of several folds are counted together."""
 
     def between(self, since_ms: int | None, until_ms: int | None) -> Counts:
-        """Take the stretches that lie wholly between two times."""
+        """Return the stretches that are wholly between two times; None: no limit."""
         kept = np.ones(len(self.start_s), np.bool_)
         if since_ms is not None:
             kept &= 1_000 * self.start_s >= since_ms
@@ -223,7 +226,7 @@ class Counts:
 
 
 def counts_of(stretches: Stretches, *, in_folds: bool) -> Counts:
-    """Counts of stretches that do not overlap, in order of time."""
+    """Convert stretches that do not overlap, in order of time."""
     outcomes = stretches["outcomes"].astype(np.int64)
     return Counts(
         stretches["start_s"].astype(np.int64),
@@ -235,12 +238,12 @@ def counts_of(stretches: Stretches, *, in_folds: bool) -> Counts:
 
 
 def counts_of_daemon(url: str, token: str | None = None) -> dict[str, Counts]:
-    """Ask a running daemon for the past of all its models.
+    """Get the past of all models from a running daemon, by model.
 
     Raises
     ------
     ReportError
-        If the URL is none, nobody answers there, or not as a daemon does.
+        If the URL is invalid, or no daemon answers there.
     """
     base, paths = model_paths(url, token)
     return {model: _counts(ask(base, f"{path}/past", token)) for model, path in paths.items()}
@@ -258,7 +261,7 @@ def _counts(past: Any) -> Counts:
 
 
 def histories_of(counts: Mapping[str, Counts], seed: int) -> dict[str, History | Unfit]:
-    """Make a history of every model's past, or say why there is none; same seed, same histories."""
+    """Build a history from the past of every model, or a reason against it; equal seeds, equal histories."""
     found: dict[str, History | Unfit] = {}
     for model, kept in counts.items():
         try:
@@ -271,12 +274,12 @@ def histories_of(counts: Mapping[str, Counts], seed: int) -> dict[str, History |
 
 
 def history_of(counts: Counts, rng: np.random.Generator) -> History:
-    """Losses that have these counts, in random order within each stretch, at times evenly spread over it.
+    """Build losses with these counts, in random order within each stretch, at times evenly spread over it.
 
     Raises
     ------
     CannotPromise
-        If nothing is kept, of models in folds, and where it cannot be ruled out that losses go together.
+        If there are no counts, if they are of several folds, or if losses may depend on one another.
     """
     if not len(counts.outcomes):
         raise CannotPromise(f"nothing is kept of its past (monitors.history_days); {_INSTEAD}")
@@ -295,11 +298,11 @@ def history_of(counts: Counts, rng: np.random.Generator) -> History:
 
 
 def _refuse_dependence(counts: Counts) -> None:
-    """Compare the variance of counts with that of independent losses: Pearson's χ² over cells."""
+    """Raise CannotPromise if counts may vary more than with independent losses (Pearson's χ² over cells)."""
     total, errors = int(counts.outcomes.sum()), int(counts.errors.sum())
     rarer = min(errors, total - errors)
     if not rarer:
-        return  # `check_history` has words for it
+        return  # `check_history` refuses it
     least = _EXPECTED * total / rarer
     cell = (np.cumsum(counts.outcomes) - counts.outcomes) // np.ceil(least).astype(np.int64)
     _, number = np.unique(cell, return_inverse=True)

@@ -1,11 +1,11 @@
-"""The least strict detector that keeps a promise.
+"""Search for the least strict detector that keeps a promised rate of false alarms.
 
-A history is one draw of what the model does; another month would have had another error. So streams are drawn
-from histories that are themselves resampled, and the rate that is reported is an interval over both.
+A history is one sample of a model's losses; another month would have had another error. So streams are drawn
+from histories that are themselves resampled, and the reported rate is an interval over both.
 
-The streams by which a threshold is chosen make it look better than it is: of several thresholds the first is
-taken on which there happened to be few alarms (the winner's curse). So the rate that is reported is that on
-other streams, of other resampled histories.
+The streams by which a threshold is chosen make it look better than it is, as the first threshold with few
+alarms by chance is taken (winner's curse). So the reported rate is measured on other streams, of other
+resampled histories.
 """
 
 from __future__ import annotations
@@ -35,26 +35,29 @@ from streamwatch.history.tuning.resampling import Losses, resampled
 
 
 CONFIDENCE: Final = 0.98
-"""Of the interval of a rate; its upper end keeps the promise. By resampling it comes out too narrow where
-losses go together: one of 90 % holds in 60 to 80 of 100 histories (this one: docs/how-to/tune.md)."""
+"""Confidence of the interval of a rate, whose upper end keeps the promise.
+
+Resampling makes intervals too narrow if losses depend on one another: one of 90 % holds in 60 to 80 of 100
+histories (for this one see docs/how-to/tune.md).
+"""
 
 
 def rate_intervals(
     counts: NDArray[np.int64], length: int
 ) -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.float64]]:
-    """(rate, low, high) per outcome of each detector, from counts on streams of as many histories.
+    """Compute (rate, low, high) of false alarms per outcome of each detector, each of shape (detectors,).
+
+    Counts vary by chance (Poisson) and between histories. The interval covers the variance between histories
+    and the chance in the mean: it is of a gamma law with the mean of the counts and this relative variance.
+    For detectors with fewer than 5 alarms per history, the variance between histories is at least that of
+    the last detector with more. Without an alarm, `high` is that of Poisson's law.
 
     Parameters
     ----------
     counts
-        Shape (detectors, histories).
+        Alarms on one stream per history, shape (detectors, histories), from lax to strict detectors.
     length
         Outcomes of each stream.
-
-    Counts vary by chance (Poisson) and from history to history; only the second, and the chance in the mean,
-    are in the interval: a gamma law with the mean of the counts and the relative variance that is left. Where
-    counts are too small to distinguish the two, the variance of the nearest detector with 5 a history is
-    taken. Without an alarm, high is that of Poisson's law.
     """
     means = counts.mean(axis=1)
     total = counts.sum(axis=1)
@@ -74,7 +77,7 @@ def rate_intervals(
     return means / length, low / length, high / length
 
 
-# Parameters that are tuned: one of every detector, by how strict it is.
+# Parameter of each detector that is tuned, as a function of a strictness.
 
 
 def _confidence(strictness: float) -> float:
@@ -87,26 +90,27 @@ def _same(strictness: float) -> float:
 
 @dataclass(frozen=True, slots=True)
 class Tuned:
-    """A detector and the parameter of it that decides how often it alarms."""
+    """Kind of detector, and its parameter that is tuned."""
 
     base: DetectorSpec
     parameter: str
     least: float
-    """Strictness from which on one looks: more strictness, fewer alarms."""
+    """Least strictness that is tried; a higher strictness raises fewer alarms."""
     most: float
+    """Greatest strictness that is tried."""
     value: Callable[[float], float] = _same
-    """Strictness → parameter."""
+    """Function from strictness to the parameter."""
 
     def spec(self, strictness: float, name: str | None = None) -> DetectorSpec:
-        """The detector that is so strict."""
+        """Build the detector of this strictness."""
         base: Any = self.base
         changed = {self.parameter: float(f"{self.value(strictness):.4g}")}
-        if hasattr(base, f"warning_{self.parameter}"):  # a warning comes before its alarm
+        if hasattr(base, f"warning_{self.parameter}"):  # a warning must precede the alarm
             changed[f"warning_{self.parameter}"] = float(f"{self.value(strictness * 2 / 3):.4g}")
         return replace(base, name=name or base.name, **changed)
 
     def grid(self, low: float, high: float, number: int) -> NDArray[np.float64]:
-        """Strictnesses at equal ratios."""
+        """Return strictnesses from `low` to `high` at equal ratios, shape (number,)."""
         return np.geomspace(low, high, number)
 
 
@@ -121,18 +125,18 @@ TUNED: Final = {
     "stepd": Tuned(StepdSpec(), "significance", 2.0, 300.0, _confidence),
     "kswin": Tuned(KswinSpec(), "significance", 2.0, 60.0, _confidence),
 }
-"""By the name of the kind in settings."""
+"""Tuned parameters by kind of detector, as named in settings."""
 
 
-# Alarms of several detectors on streams like a history, and delays after its error rose.
+# Alarms of several detectors on streams like a history, and their delays after a rise of its error.
 
 
 CHUNK = 1 << 20
-"""Outcomes that are drawn and evaluated at once."""
+"""Number of outcomes that are drawn and evaluated at once."""
 
 
 def table_of(detectors: Sequence[DetectorSpec], models: int) -> ModelTable:
-    """Models of two classes that these detectors watch, and nothing else."""
+    """Build a table of models with two classes that has only these detectors."""
     table = ModelTable(
         MonitorsSpec(
             (), tuple(detectors), (), max_models=models, max_classes=2, shadow_max_classes=0, opponents=()
@@ -151,9 +155,9 @@ def count_alarms(
     rng: np.random.Generator,
     before: int = 0,
 ) -> NDArray[np.int64]:
-    """Count alarms on one stream like each history; shape (detectors, histories).
+    """Count alarms on one stream per history, shape (detectors, histories).
 
-    A stream has `before` outcomes whose alarms do not count, and `length` whose alarms do.
+    A stream has `before` outcomes whose alarms are not counted, then `length` whose alarms are.
     """
     table = table_of(detectors, len(histories))
     counts = np.zeros((len(detectors), len(histories)), np.int64)
@@ -167,7 +171,7 @@ def count_alarms(
 
 
 def worsened(losses: Losses, rise: float, rng: np.random.Generator) -> Losses:
-    """Losses whose error is higher by `rise`: of the hits so many turn into errors, each by itself."""
+    """Raise the error of losses by `rise`, by turning hits into errors independently."""
     hits = 1.0 - losses.mean()
     return np.where((losses == 0) & (rng.random(losses.shape) < rise / hits), 1, losses).astype(np.int8)
 
@@ -182,10 +186,10 @@ def delays(  # noqa: PLR0913, PLR0917  (an experiment is described by as many)
     after: int,
     rng: np.random.Generator,
 ) -> NDArray[np.float64]:
-    """Outcomes from a rise of the error to the first alarm after it; shape (detectors, runs).
+    """Measure outcomes from a rise of the error to the first alarm after it, shape (detectors, runs).
 
-    inf where none came within `after` outcomes. Detectors have seen `before` outcomes without a change, and
-    alarms among those do not count.
+    inf without an alarm within `after` outcomes. Each run has `before` outcomes before the rise, whose alarms
+    are not counted.
     """
     table = table_of(detectors, runs)
     found = np.full((len(detectors), runs), np.inf)
@@ -202,40 +206,44 @@ def delays(  # noqa: PLR0913, PLR0917  (an experiment is described by as many)
 
 
 HISTORIES: Final = 48
-"""Resampled histories whose rates are compared."""
+"""Number of resampled histories."""
 CANDIDATES: Final = 12
-"""Strictnesses tried at once; another number would be another kernel to compile."""
+"""Number of strictnesses tried at once; each other number would need another compiled kernel."""
 WIDER: Final = 1.75
-"""Times by which both ends of an interval are moved out where losses go together: the few alarms
-fall into rare stretches, which vary more than the blocks of one recording show. Without it one promise in
-eleven was broken (docs/how-to/tune.md)."""
+"""Factor by which both ends of an interval are widened if losses depend on one another.
+
+Alarms then fall into rare stretches, which vary more than the blocks of one recording show. Without it one
+promise in eleven was broken (docs/how-to/tune.md).
+"""
 LOOSE_OUTCOMES: Final = 2_000_000
-"""Outcomes of the first look."""
+"""Outcomes of the first, coarse search, over all histories."""
 GAPS: Final = 2
-"""Outcomes of a stream whose alarms count, and as many before, in promised outcomes per alarm. After its
-start and after an alarm, `ewma` alarms less for a while, which takes more of a short stream than of the time
-between alarms: it alarmed 1.4 times as often on long streams as from the start of streams of .8 such gaps."""
+"""Length of the counted part of a stream, and of the part before it, in promised outcomes per alarm.
+
+After its start and after an alarm, `ewma` alarms less for a while, which matters more on short streams: it
+alarmed 1.4 times as often on long streams as from the start of streams of .8 such lengths.
+"""
 RISES: Final = (0.02, 0.05, 0.10)
-"""Drops of the accuracy whose delay is reported."""
+"""Drops of the accuracy for which delays are reported."""
 RUNS: Final = 48
 MOST_AFTER: Final = 100_000
-"""Outcomes after a drop that are looked at."""
+"""Most outcomes after a drop in which an alarm is waited for."""
 
 
 @dataclass(frozen=True, slots=True)
 class Delay:
-    """Outcomes for which a drop of the accuracy goes unseen."""
+    """Delay until a drop of the accuracy is found."""
 
     drop: float
     median: float
-    """Outcomes; inf where fewer than half were seen."""
+    """Median delay in outcomes; inf if fewer than half of the drops were found."""
     seen: float
-    """Share seen within the outcomes looked at."""
+    """Share of drops that were found."""
 
 
 @dataclass(frozen=True, slots=True)
 class Advice:
-    """A detector that keeps the promise."""
+    """Detector that keeps the promise, with its rate of false alarms and its delays."""
 
     kind: str
     spec: DetectorSpec
@@ -243,52 +251,55 @@ class Advice:
     value: float
     low: float
     high: float
-    """Interval of false alarms per outcome, over what the history leaves open.
+    """Upper end of the interval (`low`, `high`) of false alarms per outcome; at most the promise.
 
-    `low` is 0 if none was seen; `high` is at most what was promised. There is no expectation beside it: where
-    losses go together, one computed from a single history is too low.
+    `low` is 0 if there was none. The rate itself is not given: if losses depend on one another, the one
+    computed from a single history is too low.
     """
     simulated: int
-    """Outcomes it was seen on."""
+    """Number of outcomes simulated."""
     delays: tuple[Delay, ...]
 
 
 @dataclass(frozen=True, slots=True)
 class Threshold:
-    """The least strict detector that keeps a promise, of those that were tried."""
+    """Least strict detector that keeps a promise, among those tried."""
 
     spec: DetectorSpec
     tried: tuple[DetectorSpec, ...]
     index: int
-    """Of `spec` in `tried`."""
+    """Index of `spec` in `tried`."""
     block: float
-    """Mean length of the blocks that streams were drawn in."""
+    """Mean length of the blocks in which streams were drawn."""
     rate: float
-    """False alarms per outcome on streams drawn from the history, which is too low where losses go together:
-    resampling in blocks loses the longest stretches of errors. Only the interval is reported."""
+    """False alarms per outcome on streams drawn from the history.
+
+    It is too low if losses depend on one another, as resampling in blocks loses the longest runs of errors;
+    so only the interval is reported.
+    """
     low: float
     high: float
-    """Interval of the rate; `high` is at most what was promised."""
+    """Upper end of the interval (`low`, `high`) of the rate; at most the promise."""
     simulated: int
-    """Outcomes it was seen on."""
+    """Number of outcomes simulated."""
 
 
 def least_strict(
     kind: str, tuned: Tuned, losses: Losses, outcomes_per_alarm: float, rng: np.random.Generator
 ) -> Threshold:
-    """Find the least strict detector of a kind whose rate of false alarms is surely at most the promised one.
+    """Find the least strict detector of a kind whose interval of false alarms is at most the promised rate.
 
     Parameters
     ----------
     losses
-        The history: 0 and 1, shape (n,), in order.
+        Losses of the history, 0 and 1, shape (n,), in order.
     outcomes_per_alarm
-        The promise: at most one false alarm in so many outcomes on average.
+        Promised mean number of outcomes per false alarm, or more.
 
     Raises
     ------
     CannotPromise
-        As `check_history`; and if even the strictest alarms more often.
+        As `check_history`; and if even the strictest detector alarms more often.
     """
     block = check_history(losses, outcomes_per_alarm)
     promised = 1.0 / outcomes_per_alarm
@@ -333,7 +344,7 @@ def _rates(
     length: int,
     rng: np.random.Generator,
 ) -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.float64]]:
-    """(rate, low, high) of each detector on streams drawn from these histories, as `rate_intervals`."""
+    """Compute `rate_intervals` on streams drawn from these histories, widened if losses are dependent."""
     counts = count_alarms(specs, histories, block, length, rng, before=length)
     rate, low, high = rate_intervals(counts, length)
     return (rate, low / WIDER, high * WIDER) if block > TOGETHER else (rate, low, high)
@@ -342,7 +353,7 @@ def _rates(
 def advise(
     kind: str, tuned: Tuned, losses: Losses, outcomes_per_alarm: float, rng: np.random.Generator
 ) -> Advice:
-    """Find the least strict detector that keeps a promise (`least_strict`), and how late it sees drops."""
+    """Find the least strict detector that keeps a promise (`least_strict`), and measure its delays."""
     found = least_strict(kind, tuned, losses, outcomes_per_alarm, rng)
     spec = replace(found.spec, name=tuned.base.name)
     after = int(min(MOST_AFTER, max(2_000, outcomes_per_alarm)))

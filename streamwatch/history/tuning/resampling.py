@@ -1,6 +1,6 @@
-"""Streams like a history: the stationary bootstrap, and the length of blocks that keeps its autocorrelation.
+"""Stationary bootstrap of a history, and the length of blocks that preserves its autocorrelation.
 
-Politis, Romano 1994: blocks begin anywhere in the history, are geometrically long, and wrap around its end.
+Blocks begin anywhere in the history, have geometric lengths, and wrap around its end (Politis, Romano 1994).
 """
 
 from __future__ import annotations
@@ -14,13 +14,13 @@ from scipy import stats
 
 Losses = NDArray[np.int8]
 MEANS: Final = 20
-"""Means over a stretch from which their variance is estimated."""
+"""Least number of means from which their variance is estimated."""
 GROWTH: Final = 1e-4
-"""Chance at which a variance that does not grow is taken to."""
+"""Probability of taking a constant variance for a growing one, at each comparison."""
 
 
 def autocorrelation(losses: Losses, lags: int) -> NDArray[np.float64]:
-    """Autocorrelations of a history at lags 1 … `lags`; shape (lags,). NaN where all losses are alike."""
+    """Compute the autocorrelation of a history at lags 1 … `lags`, (lags,); NaN if losses are all equal."""
     centred = losses - losses.mean()
     n = len(centred)
     size = 1 << (n + lags).bit_length()
@@ -30,7 +30,7 @@ def autocorrelation(losses: Losses, lags: int) -> NDArray[np.float64]:
 
 
 def mean_block(losses: Losses) -> float:
-    """Mean length of blocks, in outcomes, that estimates the variance of a mean best; 1 … n/3.
+    """Compute the mean length of blocks, 1 … n/3 outcomes, that estimates the variance of a mean best.
 
     b = (2G²/D)^{1/3} n^{1/3} with D = 2g(0)², g(0) = Σ λ(k/M)R(k), G = Σ λ(k/M)|k|R(k), λ the flat-top
     window, M twice the lag after which correlations are within noise (Politis, White 2004; corrected by
@@ -60,14 +60,14 @@ def mean_block(losses: Losses) -> float:
 
 
 def lasting_block(losses: Losses) -> float:
-    """Mean length of blocks that keeps slow swings, too, such as a cycle of some thousand outcomes; 1 … n/3.
+    """Compute the mean length of blocks, 1 … n/3, that also preserves slow swings, such as daily cycles.
 
-    `mean_block` asks single correlations whether they are noise. Those of a slow swing are, each by itself,
-    while their sum decides how far means over the swing wander. So the variance of means over s outcomes,
-    times s, is looked at for s = b, 2b, 4b … while there are 20 means: of losses whose dependence ends within
-    s it grows no more. The least s after which it grows no more (by the χ² law of a variance, one chance in
-    10,000 at each comparison) is where the dependence ends, and blocks are four times as long, lest they cut
-    every fourth swing. Where nothing grows, they are those of `mean_block`.
+    `mean_block` tests single correlations. Those of a slow swing are each within noise, although their sum
+    makes means over the swing vary. So the variance of means over s outcomes, times s, is computed for
+    s = b, 2b, 4b … as long as there are 20 means. It stops growing where the dependence ends: at the least s
+    after which it does not grow by the χ² law of a variance (`GROWTH` at each comparison). Blocks are four
+    times as long, so that they cut at most every fourth swing. If it never grows, the result is that of
+    `mean_block`.
     """
     n = len(losses)
     block = mean_block(losses)
@@ -85,13 +85,13 @@ def lasting_block(losses: Losses) -> float:
 
 
 def _variance_of_sums(losses: Losses, scale: int) -> float:
-    """Variance of sums over so many outcomes, per outcome."""
+    """Variance of sums over `scale` outcomes, per outcome; 0 with fewer than two sums."""
     whole = losses[: len(losses) // scale * scale].reshape(-1, scale).sum(axis=1, dtype=np.int64)
     return float(whole.var(ddof=1)) / scale if len(whole) > 1 else 0.0
 
 
 def resampled(losses: Losses, block: float, length: int, rng: np.random.Generator) -> Losses:
-    """A stream of that length like the history, in blocks of that mean length; shape (length,)."""
+    """Resample a history in blocks of mean length `block`; shape (length,)."""
     n = len(losses)
     if block <= 1.0:
         return losses[rng.integers(0, n, length)]

@@ -1,1 +1,1 @@
-"""The field's benchmark of drift detectors: its metrics, streams and controls, and ours beside its peers."""
+"""The published benchmark of drift detectors: metrics, streams, controls and detectors."""

@@ -1,4 +1,4 @@
-"""False alarms of detectors at their defaults where no error rises, by how losses depend on one another."""
+"""False alarms of detectors at defaults while no error rises, by dependence of losses."""
 
 from __future__ import annotations
 
@@ -12,15 +12,15 @@ from streamwatch.papers.result import Cell, Effort, Table, over_runs
 
 ERRORS: Final = (0.05, 0.2)
 DAY: Final = 1_440
-"""Outcomes of a day: one a minute."""
+"""Outcomes per day: one a minute."""
 SWING: Final = 0.3
-"""Height of the daily cycle, as a part of the error."""
+"""Amplitude of the daily cycle, as a share of the error."""
 OUTCOMES: Final = 50_000
-"""Of each stream of the daemon's detectors; others are given the first fifth."""
+"""Outcomes of each stream for the daemon's detectors; others get the first fifth."""
 
 
 def worlds(error: float) -> tuple[Simulated, ...]:
-    """Streams of one error that does not rise: correlations 0, .5 and .8, and a daily cycle."""
+    """Build streams whose error does not rise: with correlations 0, .5 and .8, and with a daily cycle."""
     return (
         Simulated(error, error),
         Simulated(error, error, rho=0.5),
@@ -30,7 +30,7 @@ def worlds(error: float) -> tuple[Simulated, ...]:
 
 
 def calibration_tables(effort: Effort) -> list[Table]:
-    """Count false alarms of everybody at their defaults."""
+    """Count the false alarms of all detectors at defaults."""
     candidates = at_defaults(effort.moa)
     headings, rows = ["detector"], [list[Cell]([f"{each.library} {each.name}"]) for each in candidates]
     length = effort.size(OUTCOMES, OUTCOMES // 10)

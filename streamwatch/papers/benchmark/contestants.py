@@ -1,4 +1,4 @@
-"""Detectors that are compared, each at several thresholds: the daemon's, river's, MOA's, one by betting."""
+"""Detectors that are compared, each at several strictnesses: the daemon's, river's, MOA's, one by betting."""
 
 from __future__ import annotations
 
@@ -36,27 +36,27 @@ MOA_CLASSES: Final = (
 )
 """MOA's detectors of losses, which CapyMOA wraps."""
 BUDGET: Final = 12
-"""Strictnesses that each detector is tried with."""
+"""Number of strictnesses at which each detector is tried."""
 VERDICTS: Final = Betting()
-"""Promise of the detector by betting: that of verdicts at their defaults."""
+"""Parameters of the detector by betting: those of verdicts at their defaults."""
 
 
 class Own:
-    """Detectors of the daemon, one of each kind: one loop asks all of them; the last answer is kept."""
+    """Detectors of the daemon, one of each kind, run in one loop; keeps the alarms on the last losses."""
 
     def __init__(self, specs: Sequence[DetectorSpec]) -> None:
         self._specs = tuple(specs)
         self._last: tuple[Losses, list[Alarms]] | None = None
 
     def alarms(self, index: int, losses: Losses) -> Alarms:
-        """Alarms of one detector on each run, (runs, outcomes)."""
+        """Return the alarms of detector `index` on each run; `losses` is (runs, outcomes)."""
         if self._last is None or self._last[0] is not losses:
             self._last = (losses, own_alarms(self._specs, losses))
         return self._last[1][index]
 
 
 def own(specs: Sequence[DetectorSpec], note: str = "") -> tuple[Candidate, ...]:
-    """Detectors of the daemon, one of each kind, as they are specified."""
+    """Build candidates of the daemon's detectors, one of each kind; `note` is added to their names."""
     asked = Own(specs)
     return tuple(
         Candidate(spec.name + note, OURS, partial(asked.alarms, index)) for index, spec in enumerate(specs)
@@ -64,7 +64,7 @@ def own(specs: Sequence[DetectorSpec], note: str = "") -> tuple[Candidate, ...]:
 
 
 def in_both_directions() -> tuple[Candidate, ...]:
-    """Those of the daemon's that can also look for a fall of the error, made to do so."""
+    """Build candidates of the daemon's detectors that can also find a fall of the error, set to do so."""
     specs: list[DetectorSpec] = []
     for spec in defaults():
         looks: Any = spec
@@ -74,7 +74,7 @@ def in_both_directions() -> tuple[Candidate, ...]:
 
 
 def at_defaults(moa: Path | None) -> list[Candidate]:
-    """Every detector at the defaults of its library, MOA's if there is a folder with it.
+    """Build every detector at the defaults of its library; MOA's if `moa`, its folder, is given.
 
     Raises
     ------
@@ -85,7 +85,7 @@ def at_defaults(moa: Path | None) -> list[Candidate]:
     return [*own(defaults()), candidate(VERDICTS), *river_detectors(), *theirs]
 
 
-# By how strict they are: one parameter of each, over a range from far too lax to far too strict.
+# Strictness of detectors: one parameter of each, over a range from far too lax to far too strict.
 
 
 def _grid(low: float, high: float) -> Floats:
@@ -103,12 +103,12 @@ _GRIDS: Final[dict[str, Floats]] = {
     "stepd": _grid(5.0, 150.0),
     "kswin": _grid(5.0, 60.0),
 }
-"""Of the daemon's, in the strictness that `streamwatch tune` has."""
+"""Strictnesses of the daemon's detectors, on the scale of `streamwatch tune` (`history.tuning.promise`)."""
 _CONFIDENCES: Final = [math.exp(-s) for s in _grid(3.0, 250.0)]
 _SUMS: Final = [float(s) for s in _grid(20.0, 400.0)]
 _SIGMAS: Final = [float(s) for s in _grid(2.5, 15.0)]
 _LEVELS: Final = [float(s) for s in _grid(2.0, 4.0)]
-"""MOA takes none above 4."""
+"""Alarm levels of MOA's DDM and RDDM, which accept at most 4."""
 _RIVER: Final[dict[str, tuple[str, Sequence[float]]]] = {
     "PageHinkley": ("threshold", _SUMS),
     "ADWIN": ("delta", _CONFIDENCES),
@@ -129,7 +129,7 @@ _MOA: Final[dict[str, Callable[[int], str]]] = {
     "STEPD": lambda k: f"o={_CONFIDENCES[k]!r}",
     "SEEDChangeDetector": lambda k: f"d={_CONFIDENCES[k]!r}",
 }
-"""MOA's EDDM and EWMAChartDM have no parameter for the confidence."""
+"""Options of MOA's detectors by number of the strictness; EDDM and EWMAChartDM have no such parameter."""
 
 
 def _rung(name: str, number: int) -> DetectorSpec:
@@ -138,16 +138,16 @@ def _rung(name: str, number: int) -> DetectorSpec:
 
 @dataclass(frozen=True, slots=True)
 class Ladder:
-    """A detector from lax to strict."""
+    """Detector at `BUDGET` strictnesses."""
 
     name: str
     library: str
     rungs: tuple[Callable[[Losses], Alarms], ...]
-    """`BUDGET` of them."""
+    """Function from losses to alarms for each strictness, from lax to strict."""
 
 
 def at_rungs(moa: Path | None, rungs: Mapping[tuple[str, str], int]) -> list[Candidate]:
-    """Each detector at the rung that is given by (library, name); those without one are left out.
+    """Build each detector at its rung, given by (library, name); detectors without one are left out.
 
     Raises
     ------
@@ -169,7 +169,7 @@ def at_rungs(moa: Path | None, rungs: Mapping[tuple[str, str], int]) -> list[Can
 
 
 def ladders(moa: Path | None) -> list[Ladder]:
-    """Every detector whose strictness can be chosen.
+    """Build the ladder of every detector whose strictness can be chosen.
 
     Raises
     ------

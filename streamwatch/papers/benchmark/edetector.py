@@ -1,17 +1,17 @@
-"""A detector by betting: a rise of the error since some outcome, with a stated rate of false alarms.
+"""Detector of a rise of the error by betting, with a stated rate of false alarms.
 
 For every outcome j since the last alarm at which the error may have risen, the losses are predicted by two
 mixtures, one up to j and one from there on (Krichevsky, Trofimov 1981: Bernoulli losses whose error has
-Jeffreys' prior), and compared with the best single error for all of them (universal inference: Wasserman,
+Jeffreys' prior), and compared with the best constant error for all of them (universal inference: Wasserman,
 Ramdas, Balakrishnan 2020):
 
     E_j(t) = KT(l_1 … l_j) · KT(l_{j+1} … l_t) / max_p p^k (1 − p)^(t − k),  k the losses among all t
 
 If losses are independent and their error is constant, whatever it is, the mean of all E_j over the `within`
 outcomes at which it may have risen is at most a martingale that begins at 1, so by Ville's inequality the
-probability that it ever reaches 1/δ within them is at most δ. Only j after which there were more errors than
-before are counted, which makes it smaller. This is the machinery of verdicts (docs/verdicts.md) asked about a
-change; it needs no tuning, and like it promises nothing if losses depend on those before.
+probability that it ever reaches 1/δ within them is at most δ. Only j after which the error was higher than
+before are counted, which makes the mean smaller. Verdicts (docs/verdicts.md) use the same method. It needs no
+tuning, and guarantees nothing if losses depend on earlier ones.
 """
 
 from __future__ import annotations
@@ -27,14 +27,14 @@ from streamwatch.papers.detection.streams import Losses
 from streamwatch.papers.result import Floats
 
 CLOCK = 32
-"""Outcomes between two looks, and between two outcomes at which the error may have risen, as of ADWIN."""
+"""Outcomes between two tests, and between two outcomes at which the error may have risen, as in ADWIN."""
 
 
 @dataclass(frozen=True, slots=True)
 class Betting:
-    """Promise of the detector: a false alarm within so many outcomes has at most probability `delta`.
+    """Parameters of the detector: a false alarm within `within` outcomes has probability at most `delta`.
 
-    After an alarm, or after `within` outcomes without one, it begins anew and knows nothing.
+    It restarts without memory after an alarm, and after `within` outcomes without one.
     """
 
     delta: float = 0.05
@@ -48,29 +48,29 @@ class Betting:
 
     @property
     def name(self) -> str:
-        """Name in tables."""
+        """Name of the detector in tables."""
         return f"e-detector, {self.delta:g} in {self.within:,}"
 
 
 def log_mixture(losses: Floats, hits: Floats) -> Floats:
-    """Logarithm of the probability of a sequence with so many losses and hits under Jeffreys' prior."""
+    """Logarithm of the probability of a sequence with these numbers of losses and hits (Jeffreys' prior)."""
     return gammaln(losses + 0.5) + gammaln(hits + 0.5) - gammaln(losses + hits + 1.0) - math.log(math.pi)
 
 
 def log_best(losses: float, hits: float) -> float:
-    """Logarithm of the highest probability that one error gives to such a sequence."""
+    """Logarithm of the largest probability of such a sequence under a constant error."""
     total = losses + hits
     return sum(part * math.log(part / total) for part in (losses, hits) if part)
 
 
 def evidence(counts: Floats, before: int = CLOCK) -> float:
-    """Logarithm of the sum of E_j over the j after which there are more errors; −∞ without any.
+    """Logarithm of the sum of E_j over the j after which the error is higher; −∞ without any.
 
     Parameters
     ----------
     counts
-        Losses among the first 0, `before`, 2 · `before` … outcomes, the last entry among all t; j are those
-        between.
+        Number of losses among the first 0, `before`, 2 · `before` … t outcomes; j are the numbers of outcomes
+        between 0 and t.
     before
         Outcomes between two entries.
     """
@@ -90,7 +90,7 @@ def evidence(counts: Floats, before: int = CLOCK) -> float:
 
 
 def alarms(losses: Losses, betting: Betting) -> Alarms:
-    """Outcomes (1-based) of the alarms of each run, losses (runs, outcomes)."""
+    """Return the outcomes (1-based) of the alarms of each run; `losses` is (runs, outcomes)."""
     level = math.log(betting.within / CLOCK) - math.log(betting.delta)
     found: Alarms = []
     for run in losses:
@@ -110,5 +110,5 @@ def alarms(losses: Losses, betting: Betting) -> Alarms:
 
 
 def candidate(betting: Betting) -> Candidate:
-    """The detector as tables have it."""
+    """Build a candidate of the detector."""
     return Candidate(betting.name, "betting", lambda losses: alarms(losses, betting))

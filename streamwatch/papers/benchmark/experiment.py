@@ -1,4 +1,4 @@
-"""Tables of the benchmark on the paper's streams: its own figures again, and everybody on drawn ones."""
+"""Tables of the benchmark: the paper's own figures reproduced, and all detectors on drawn streams."""
 
 from __future__ import annotations
 
@@ -20,10 +20,11 @@ from streamwatch.papers.detection.peers import moa_detectors
 from streamwatch.papers.result import Cell, Effort, Measured, Table
 
 PUBLISHED: Final = json.loads((Path(__file__).parent / "published.json").read_text(encoding="utf-8"))
-"""Figures of github.com/vcerqueira/experiments-drift_evaluation (7c2af93, May 2026): true, false and
-missed of every detector on synthetic streams, tuned; F1 over four kinds of drift with its jackknife error
-over 50 trials, at defaults."""
-SOURCE: Final = "Cerqueira, Gomes, Heyden, Pfahringer, Bifet 2026"
+"""Figures of github.com/vcerqueira/experiments-drift_evaluation (7c2af93, May 2026).
+
+Numbers of true and false alarms and of missed drifts, of every tuned detector on synthetic streams; F1 at
+defaults over four kinds of drift, with its jackknife error over 50 trials.
+"""
 
 # The paper's detectors, as its experiments set them.
 
@@ -56,7 +57,7 @@ TUNED: Final[dict[str, dict[str, str]]] = {
         "STEPD": "r=500,o=0.001,w=0.05",
     },
 }
-"""Options of MOA that the paper found best over all its data sets; else CapyMOA's defaults."""
+"""Options of MOA's detectors that the paper found best over all its data sets, by kind of drift."""
 DEFAULT: Final = {
     "ADWINChangeDetector": "a=0.002",
     "CusumDM": "n=30,d=0.005,l=50",
@@ -82,11 +83,11 @@ def _hits(run: Run) -> Run:
     return Run(~run.losses, run.positions, run.drifts, run.instances)
 
 
-# The paper's synthetic streams, its very own.
+# The paper's own synthetic streams.
 
 
 def reproduced(effort: Effort) -> list[Table]:
-    """Run the paper's own streams through its detectors, given hits as it gave them, and given errors."""
+    """Run the paper's detectors on its own streams, once with hits as in the paper, and once with errors."""
     jars = _moa(effort)
     headings, cells = ["detector"], {name: [name] for name in NAMES}
     turned_headings, turned = ["detector"], {name: list[Cell]([name]) for name in NAMES}
@@ -141,7 +142,7 @@ def _counts(metrics: Metrics) -> str:
     return f"{metrics.true}/{metrics.false}/{metrics.missed}"
 
 
-# Everybody, on streams of the paper's two makings, from as many seeds as asked for.
+# All detectors, on streams drawn in the paper's two ways from several seeds.
 
 
 @dataclass(frozen=True, slots=True)
@@ -173,7 +174,7 @@ METRICS_NOTE: Final = (
 
 
 def generated_tables(effort: Effort) -> list[Table]:
-    """Score everybody on MOA's generators, abrupt and gradual."""
+    """Score all detectors on MOA's generators with abrupt and gradual drifts."""
     jars = _moa(effort)
     seeds = range(effort.seed, effort.seed + effort.seeds)
     drifts = effort.size(5, 2)
@@ -188,7 +189,7 @@ def generated_tables(effort: Effort) -> list[Table]:
 
 
 def recorded_tables(effort: Effort) -> list[Table]:
-    """Score everybody on data sets with induced drifts; then the paper's defaults beside its figures."""
+    """Score all detectors on data sets with induced drifts, and compare F1 with the paper's figures."""
     jars = _moa(effort)
     if effort.data is None:
         raise induced.DataError("expected a folder with data sets (--data)")
@@ -253,7 +254,7 @@ def _means(
 class _Entrant:
     name: str
     counts: list[list[Counts]]
-    """By world, then by run."""
+    """Counts by world, then by run."""
 
 
 def _entrants(worlds: Sequence[World], effort: Effort) -> list[_Entrant]:
@@ -293,7 +294,7 @@ _SEEN: dict[tuple[int, ...], list[_Entrant]] = {}
 
 
 def _cached(worlds: Sequence[World], effort: Effort) -> list[_Entrant]:
-    """Entrants of these very worlds; two tables are made of one."""
+    """Return the entrants of these worlds, which two tables use; only those of the last call are kept."""
     key = tuple(map(id, worlds))
     if key not in _SEEN:
         _SEEN.clear()

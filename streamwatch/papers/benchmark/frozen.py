@@ -1,4 +1,4 @@
-"""Delays at equal false alarms: strictness frozen on development streams, scored once on held-out ones."""
+"""Delays at equal false alarms: strictness is chosen on development streams, scores are of held-out ones."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ from streamwatch.papers.result import Cell, Effort, Floats, Measured, Table, ove
 
 Ask: TypeAlias = Callable[[Losses], Alarms]
 DEFAULTS: Final = ("page_hinkley", "adwin")
-"""Those of the daemon's that are on by default."""
+"""Detectors of the daemon that are on by default."""
 PROMISED: Final = 2.0
-"""False alarms in 100,000 outcomes that development streams may have."""
+"""Most false alarms in 100,000 outcomes of development streams."""
 BETS: Final = (Betting(), Betting(0.5, 25_000))
-"""Promises of the detector by betting: that of verdicts, and about `PROMISED`."""
+"""Parameters of the detector by betting: those of verdicts, and some that give about `PROMISED` alarms."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,17 +36,17 @@ class Outcome:
     rate: Measured
     """False alarms in 100,000 outcomes of streams that do not change."""
     delays: Floats
-    """(streams, runs): outcomes to the first alarm, of a missed rise the whole span; empty if not scored."""
+    """Outcomes to the first alarm, `SPAN` for a missed rise, (streams, runs); empty if not scored."""
     developed: float = math.nan
-    """Mean delay on the development streams, by which a library's detector is chosen."""
+    """Mean delay on the development streams; NaN if unknown."""
 
     @property
     def called(self) -> str:
-        """As tables name it."""
+        """Name of the detector in tables."""
         return f"{self.library} {self.name}"
 
     def cells(self) -> list[Cell]:
-        """Rate, mean delay, missed, and delay by stream."""
+        """Build the cells of its row: rate, mean delay, share missed, and delay by stream."""
         if not self.delays.size:
             return [self.rate, *[Measured(math.nan)] * (2 + len(self.delays))]
         return [
@@ -58,7 +58,7 @@ class Outcome:
 
 
 def frozen_tables(effort: Effort) -> list[Table]:
-    """Freeze every detector on development streams, then score it on the held-out ones of both groups."""
+    """Choose the strictness of every detector on development streams, then score it on held-out ones."""
     found = ladders(effort.moa)
     tables: list[Table] = []
     for group in ("independent", "dependent"):
@@ -87,7 +87,7 @@ def _rises(streams: Sequence[Simulated], effort: Effort, label: str) -> list[Los
 
 
 def _rate(alarms: Sequence[Alarms], outcomes: Sequence[int]) -> Measured:
-    """Alarms in 100,000 outcomes over all streams, by run of all streams together."""
+    """Compute alarms in 100,000 outcomes over all streams, with the error over runs."""
     runs = len(alarms[0])
     per_run = [1e5 * sum(len(those[r]) for those in alarms) / sum(outcomes) for r in range(runs)]
     return over_runs(per_run, 2)
@@ -136,7 +136,7 @@ def _tables(group: Group, found: Sequence[Ladder], effort: Effort) -> list[Table
 
 
 def _union(candidates: Sequence[Candidate], losses: Losses) -> Alarms:
-    """Alarms of several detectors that are on at once."""
+    """Merge the alarms of several detectors, by run."""
     each = [candidate.alarms(losses) for candidate in candidates]
     return [sorted(alarm for those in runs for alarm in those) for runs in zip(*each, strict=True)]
 
@@ -148,9 +148,9 @@ def _delays(ask: Ask, rising: Sequence[Losses], streams: Sequence[Simulated]) ->
 
 
 def _rung(ladder: Ladder, calm: Sequence[Losses]) -> int:
-    """The laxest strictness that keeps the promise on the calm streams; −1 if none does.
+    """Find the laxest rung with at most `PROMISED` false alarms on the calm streams; −1 without any.
 
-    Rungs are tried from the strict end until one breaks it.
+    Rungs are tried from the strict end up to the first with more.
     """
     kept = -1
     for number in range(BUDGET - 1, -1, -1):
@@ -162,9 +162,10 @@ def _rung(ladder: Ladder, calm: Sequence[Losses]) -> int:
 
 
 def dominates(other: Outcome, one: Outcome) -> bool:
-    """Tell whether another had no more false alarms, up to two standard errors, and was clearly sooner.
+    """Tell whether `other` was sooner than `one` without more false alarms.
 
-    Sooner by more than two standard errors; delays are compared run by run, as both saw the same losses.
+    Its mean delay must be lower by more than two standard errors (run by run, on the same losses), and its
+    rate of false alarms higher by at most two. False if one was not scored.
     """
     if not other.delays.size or not one.delays.size:
         return False
@@ -212,7 +213,7 @@ def _table(
 
 
 def _chosen(group: Group, held_out: Sequence[Simulated], outcomes: Sequence[Outcome]) -> Table:
-    """Of every library the detector that was soonest on the development streams."""
+    """Build the table of the detector of each library that was soonest on the development streams."""
     rows: list[tuple[Cell, ...]] = []
     for library in dict.fromkeys(each.library for each in outcomes):
         those = [each for each in outcomes if each.library == library and not math.isnan(each.developed)]

@@ -1,9 +1,9 @@
-"""The paper's synthetic streams: MOA's generators, and a Hoeffding tree that goes on learning.
+"""The paper's synthetic streams: losses of a Hoeffding tree that keeps learning on MOA's generators.
 
-A generator changes its function every 10,000 instances, at once or over 2,000 more, drawn anew from the
-others each time; a Hoeffding tree at CapyMOA's defaults answers each instance before it learns it, and
-detectors begin after 1,000. `published` makes the very streams of the paper's experiments, in which the last
-change leads from a function to itself; `drawn` makes others from a seed, in which every change is one.
+A generator changes its function every 10,000 instances, at once or over 2,000 further ones, to one drawn from
+the others. A Hoeffding tree at CapyMOA's defaults predicts each instance before it learns it; detectors begin
+after 1,000 instances. `published` builds the streams of the paper's experiments, in which the last change is
+from a function to itself; `drawn` builds others from seeds, in which every change is a real one.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from streamwatch.papers.moa_runs import lines_of, refuse_without
 PROGRAM: Final = Path(__file__).parent / "MoaStreams.java"
 """Program that runs a learner on MOA's streams."""
 TREE: Final = "trees.HoeffdingTree -c 0.001 -z -p"
-"""CapyMOA's defaults: a split confidence of 1e-3 (MOA's is 1e-7), memory kept in bounds, no prepruning."""
+"""CapyMOA's defaults: a split confidence of 1e-3 (MOA's is 1e-7), bounded memory, no prepruning."""
 EVERY: Final = 10_000
 WIDTH: Final = 2_000
 """Instances that a gradual change takes."""
@@ -35,7 +35,7 @@ PUBLISHED_SEED: Final = 123
 
 @dataclass(frozen=True, slots=True)
 class Generator:
-    """One of MOA's generators whose function can be chosen."""
+    """Generator of MOA with several functions."""
 
     name: str
     command: str
@@ -50,7 +50,7 @@ GENERATORS: Final = (
 
 
 def functions_of(generator: Generator, drifts: int, rng: np.random.RandomState) -> list[int]:
-    """Functions of each concept, the first 1, every other one drawn from the others than the one before."""
+    """Draw the function of each concept: the first is 1, each other one differs from the previous one."""
     found = [1]
     for _ in range(drifts):
         others = [function for function in range(1, generator.functions + 1) if function != found[-1]]
@@ -59,7 +59,7 @@ def functions_of(generator: Generator, drifts: int, rng: np.random.RandomState) 
 
 
 def command(generator: Generator, functions: Sequence[int], width: int, seed: int) -> str:
-    """MOA's command line of the stream of these concepts.
+    """Build MOA's command line for a stream of these concepts.
 
     MOA centres a gradual change at the position that the paper counts as its beginning.
     """
@@ -76,13 +76,13 @@ def _concept(generator: Generator, function: int, seed: int) -> str:
 
 
 def drifts_of(number: int, width: int) -> tuple[tuple[int, int], ...]:
-    """Instances at which each change begins and is complete, as the paper has it."""
+    """Return the instances at which each change begins and is complete, as counted in the paper."""
     starts = [EVERY + k * (EVERY + width) for k in range(number)]
     return tuple((start, start + width) for start in starts)
 
 
 def published(jars: Path, generator: Generator, width: int) -> Run:
-    """The paper's own stream.
+    """Run the tree on the paper's own stream.
 
     Raises
     ------
@@ -100,7 +100,7 @@ def published(jars: Path, generator: Generator, width: int) -> Run:
 
 
 def drawn(jars: Path, generator: Generator, width: int, seeds: Sequence[int], drifts: int) -> World:
-    """Streams of so many changes each, one from each seed (at least 1).
+    """Run the tree on one stream with `drifts` changes from each seed (at least 1).
 
     Raises
     ------

@@ -1,17 +1,17 @@
 """Drifts that the paper induces in recorded data: four kinds, abrupt and gradual.
 
-Instances are shuffled, so that nothing drifts but what is induced. From an onset that is uniform between
-half and four fifths of the stream on, instances are changed; a gradual drift changes each with a probability
-that rises evenly from 0 to 1 over its width:
+Instances are shuffled, so that there is no other drift. Instances are changed from an onset on, which is
+uniform between half and four fifths of the stream; a gradual drift changes each instance with a probability
+that rises linearly from 0 to 1 over its width:
 
 - *class prior*: of one class, three of four instances are left out;
 - *label swap*: instances of one class are labelled as another one;
 - *feature permutation*: attributes are permuted, for all instances in the same way;
 - *feature filtering*: instances whose one attribute is above its median are left out.
 
-A Hoeffding tree (`generated.TREE`) answers every instance before it learns it, and goes on learning after the
-drift; detectors begin after a quarter of the stream. A drift is taken to be complete where it begins, also a
-gradual one, so an alarm is true within `max_delay` of the onset.
+A Hoeffding tree (`generated.TREE`) predicts every instance before it learns it, and keeps learning after the
+drift; detectors begin after a quarter of the stream. Every drift, even a gradual one, counts as complete at
+its onset, so an alarm is true within `max_delay` of the onset.
 """
 
 from __future__ import annotations
@@ -47,9 +47,9 @@ class DataSet:
 
     name: str
     instances: int
-    """Number that the paper has, at most 100,000."""
+    """Number of instances used in the paper, at most 100,000."""
     max_delay: int
-    """Also the width of its gradual drifts."""
+    """Instances after a drift within which an alarm is true; also the width of gradual drifts."""
 
 
 DATA_SETS: Final = (
@@ -64,7 +64,7 @@ DATA_SETS: Final = (
 
 
 class DataError(ValueError):
-    """A data set cannot be read; the message has which, and the reason."""
+    """Data set that cannot be read; the message has its file and the reason."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,13 +73,13 @@ class Recorded:
 
     of: DataSet
     x: Floats
-    """(n, attributes)."""
+    """Attributes, (n, d)."""
     true_class: NDArray[np.int64]
-    """(n,), from 0."""
+    """Classes from 0, (n,)."""
 
 
 def read(folder: Path) -> tuple[list[Recorded], list[str]]:
-    """Data sets in a folder, and the names of those of the paper's that are not there.
+    """Read the paper's data sets from a folder; return them, and the names of those that are absent.
 
     Each is NAME.csv without a header: numbers, the class last.
 
@@ -109,22 +109,22 @@ def read(folder: Path) -> tuple[list[Recorded], list[str]]:
 
 @dataclass(frozen=True, slots=True)
 class Induced:
-    """One stream with a drift in it; arrays are by instance that is left, (m,)."""
+    """Stream with an induced drift; arrays have an entry for each instance that is kept, (m,)."""
 
     onset: int
     positions: NDArray[np.int64]
-    """Number of each instance in the stream before any was left out."""
+    """Number of each instance before others were left out."""
     rows: NDArray[np.int64]
-    """Its row of the data set."""
+    """Row of each instance in the data set."""
     true_class: NDArray[np.int64]
     permuted: NDArray[np.bool_]
-    """Whether its attributes are permuted."""
+    """Whether the instance's attributes are permuted."""
     permutation: NDArray[np.int64]
-    """(attributes,)."""
+    """Permutation of the attributes, (d,)."""
 
 
 def induce(recorded: Recorded, kind: Kind, width: int, rng: np.random.Generator) -> Induced:
-    """Shuffle a data set and let it drift from a random onset on."""
+    """Shuffle a data set and induce a drift from a random onset on; `width` 0: an abrupt one."""
     n, attributes = recorded.x.shape
     rows = rng.permutation(n)
     onset = int(n * rng.uniform(*REGION))
@@ -148,10 +148,10 @@ def induce(recorded: Recorded, kind: Kind, width: int, rng: np.random.Generator)
     return Induced(onset, at[left], rows[left], truth[left], permuted[left], permutation)
 
 
-def drawn(  # one parameter for each thing that a world is of
+def drawn(
     jars: Path, recorded: Recorded, kind: Kind, *, gradual: bool, rngs: Sequence[np.random.Generator]
 ) -> World:
-    """Streams with a drift of one kind each, one from each source of chance.
+    """Run the tree on one stream with a drift of this kind from each generator.
 
     Raises
     ------

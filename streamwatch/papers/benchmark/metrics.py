@@ -1,12 +1,12 @@
 """Metrics of drift detectors by Cerqueira, Gomes, Heyden, Pfahringer, Bifet 2026, and their tolerance rules.
 
-An *episode* is one drift with the alarms that are put down to it. An alarm is true from `early` instances
+An *episode* is one drift with the alarms that are attributed to it. An alarm is true from `early` instances
 before the drift begins to `max_delay` after it is complete, both ends included; every other alarm of the
-episode is false. Every true alarm counts (the metrics count alarms, not drifts), but for the delay only the
-first one does, and delays are counted from where the drift begins. A drift without a true alarm is missed.
+episode is false. Every true alarm counts (the metrics count alarms, not drifts), but the delay is that of the
+first one, from the beginning of the drift. A drift without a true alarm is missed.
 
-Definitions were read from `EvaluateDriftDetector` of CapyMOA 0.15.1 and from the experiments that the paper
-publishes; they are held against figures that both print (tests/papers/test_benchmark_metrics.py).
+Definitions are those of `EvaluateDriftDetector` of CapyMOA 0.15.1 and of the paper's published experiments;
+tests/papers/test_benchmark_metrics.py compares them with figures of both.
 """
 
 from __future__ import annotations
@@ -17,17 +17,17 @@ from dataclasses import dataclass
 from typing import Final
 
 PERIOD: Final = 1_000
-"""Instances that rates of alarms are given for, as in the paper."""
+"""Number of instances to which rates of alarms refer, as in the paper."""
 
 
 @dataclass(frozen=True, slots=True)
 class Rule:
-    """Tolerance: which alarms are put down to a drift."""
+    """Tolerance within which an alarm of a drift is true."""
 
     max_delay: int
     """Instances after a drift is complete within which an alarm is true."""
     early: int = 0
-    """Instances before it begins from which on one is."""
+    """Instances before a drift begins from which on an alarm is true."""
 
     def __post_init__(self) -> None:
         if self.max_delay < 1 or self.early < 0:
@@ -38,36 +38,36 @@ class Rule:
 
 @dataclass(frozen=True, slots=True)
 class Episode:
-    """One drift, and the alarms between the episode before and the end of its tolerance."""
+    """Drift with the alarms from the end of the previous episode to the end of its tolerance."""
 
     start: int
     end: int
-    """The same as `start` for an abrupt drift."""
+    """Instance at which the drift is complete; `start` for an abrupt drift."""
     alarms: tuple[int, ...]
-    """Ascending instances."""
+    """Instances of the alarms, ascending."""
 
 
 @dataclass(frozen=True, slots=True)
 class Metrics:
-    """Figures that the paper reports of a detector; NaN where undefined."""
+    """Metrics of a detector; NaN where undefined."""
 
     true: int
-    """Alarms within the tolerance of their drift; several at one drift count as several."""
+    """Number of alarms within the tolerance of their drift, all counted."""
     false: int
     missed: int
     """Drifts without a true alarm."""
     precision: float
     """true / (true + false); 0 without an alarm, as in the paper."""
     recall: float
-    """true / (true + missed), alarms over alarms and drifts."""
+    """true / (true + missed), although `true` counts alarms and `missed` drifts."""
     episode_recall: float
     """Share of drifts with a true alarm."""
     f1: float
     """Harmonic mean of precision and recall; 0 if both are 0."""
     delay: float
-    """MDT: mean instances from the beginning of a drift to its first true alarm, over those found."""
+    """MDT: mean instances from the beginning of a drift to its first true alarm, over drifts found."""
     normalised_delay: float
-    """NDT: the same over `max_delay`."""
+    """NDT: MDT divided by `max_delay`."""
     false_rate: float
     """FAR: false alarms in `PERIOD` instances."""
     alarm_rate: float
@@ -95,7 +95,7 @@ def episodes_of(alarms: Sequence[int], drifts: Sequence[tuple[int, int]], rule: 
 
 
 def within(alarms: Sequence[int], drifts: Sequence[tuple[int, int]], rule: Rule) -> list[int]:
-    """Alarms up to the end of the last tolerance, those that the paper's own code counted."""
+    """Return the alarms up to the end of the last tolerance, which the paper's own code counts."""
     last = drifts[-1][1] + rule.max_delay
     return [alarm for alarm in alarms if alarm <= last]
 
@@ -112,7 +112,7 @@ def _check(alarms: Sequence[int], drifts: Sequence[tuple[int, int]]) -> None:
 
 @dataclass(frozen=True, slots=True)
 class Counts:
-    """Numbers that metrics are made of; those of several streams add up."""
+    """Counts from which metrics are computed; those of several streams can be added."""
 
     true: int = 0
     false: int = 0
@@ -120,10 +120,10 @@ class Counts:
     found: int = 0
     """Drifts with a true alarm."""
     waited: int = 0
-    """Instances from the beginning of each drift found to its first true alarm, all together."""
+    """Sum of the instances from the beginning of each drift found to its first true alarm."""
 
     def plus(self, other: Counts, sign: int = 1) -> Counts:
-        """The sum, or with sign −1 the difference."""
+        """Add other counts, or subtract them with sign −1."""
         return Counts(
             self.true + sign * other.true,
             self.false + sign * other.false,
@@ -148,16 +148,17 @@ def counted(episodes: Sequence[Episode], rule: Rule) -> Counts:
 
 
 def metrics_of(counts: Counts, rule: Rule, instances: int) -> Metrics:
-    """Metrics of a detector from its counts.
+    """Compute metrics from counts.
 
     Parameters
     ----------
     counts
-        Of one stream or several.
+        Counts of one stream or several.
     rule
-        Tolerance of all of them.
+        Tolerance.
     instances
-        Number that rates are divided by. The paper takes the length of one stream, however many it has run.
+        Number of instances that rates are divided by. The paper uses the length of one stream even for
+        several.
 
     Raises
     ------
@@ -187,5 +188,5 @@ def metrics_of(counts: Counts, rule: Rule, instances: int) -> Metrics:
 
 
 def measured(episodes: Sequence[Episode], rule: Rule, instances: int) -> Metrics:
-    """Metrics of a detector from episodes, as `metrics_of` has them."""
+    """Compute metrics from episodes, see `metrics_of`."""
     return metrics_of(counted(episodes, rule), rule, instances)

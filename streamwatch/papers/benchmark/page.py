@@ -1,4 +1,4 @@
-"""docs/evidence/detector-benchmark.md: each part between two marks, which the command writes anew."""
+"""Writing of docs/evidence/detector-benchmark.md, in which each part is between two marks."""
 
 from __future__ import annotations
 
@@ -21,17 +21,17 @@ PARTS: Final[dict[str, Callable[[Effort], list[Table]]]] = {
     "frozen": frozen_tables,
     "calibration": calibration_tables,
 }
-"""Parts by the name that `--part` has."""
+"""Functions that build the tables of each part, by the value of `--part`."""
 WITHOUT_MOA: Final = ("frozen", "calibration")
-"""Those that can do without MOA, with the other libraries alone."""
+"""Parts that can be built without MOA, from the other libraries alone."""
 
 
 class PageError(ValueError):
-    """A page lacks the marks of a part; the message names them."""
+    """Page without the marks of a part; the message names them."""
 
 
 def written(page: str, part: str, tables: Sequence[Table]) -> str:
-    """The page with a part's tables between its marks.
+    """Replace the text between the marks of a part by its tables, and return the page.
 
     Raises
     ------
@@ -47,12 +47,12 @@ def written(page: str, part: str, tables: Sequence[Table]) -> str:
 
 
 def check(page: Path, parts: Sequence[str]) -> None:
-    """Refuse a page that lacks the marks of a part, before hours of runs.
+    """Check that a page has the marks of all parts, before hours of runs.
 
     Raises
     ------
     PageError
-        If it has not.
+        If marks are missing.
     """
     text = page.read_text(encoding="utf-8")
     for part in parts:

@@ -1,4 +1,4 @@
-"""Runs that detectors are scored on: losses of a model in a stream whose drifts are known."""
+"""Runs on which detectors are scored: losses of a model on a stream with known drifts."""
 
 from __future__ import annotations
 
@@ -23,12 +23,12 @@ from streamwatch.papers.result import Measured
 
 @dataclass(frozen=True, slots=True)
 class Run:
-    """One stream, as a detector sees it."""
+    """Losses of one stream, and its drifts."""
 
     losses: NDArray[np.bool_]
-    """(n,): 1 for an outcome that the model got wrong."""
+    """Losses, (n,): True for a wrong prediction."""
     positions: NDArray[np.int64]
-    """(n,): instance (0-based) of the stream that each outcome is of, ascending; some have no outcome."""
+    """Instance (0-based) of each outcome, (n,), ascending; not every instance has an outcome."""
     drifts: tuple[tuple[int, int], ...]
     """Instances at which each drift begins and is complete."""
     instances: int
@@ -37,7 +37,7 @@ class Run:
 
 @dataclass(frozen=True, slots=True)
 class World:
-    """Streams of one kind, of which every run is drawn by itself."""
+    """Independently drawn runs of one kind of stream."""
 
     name: str
     rule: Rule
@@ -45,9 +45,9 @@ class World:
 
 
 def stacked(runs: Sequence[Run]) -> Losses:
-    """Losses of all runs, (runs, outcomes of the longest); what is missing is filled with hits.
+    """Stack the losses of all runs, (runs, outcomes of the longest); shorter runs are padded with hits.
 
-    A detector learns nothing from what follows a run, so its alarms up to there are the same.
+    The padding does not change a detector's alarms before it.
     """
     losses = np.zeros((len(runs), max(len(run.losses) for run in runs)), np.bool_)
     for row, run in enumerate(runs):
@@ -56,7 +56,7 @@ def stacked(runs: Sequence[Run]) -> Losses:
 
 
 def at_instances(alarms: Alarms, runs: Sequence[Run]) -> Alarms:
-    """Instances of alarms by outcome (1-based) on `stacked` runs."""
+    """Convert alarms on `stacked` runs from outcomes (1-based) to instances, without those in the padding."""
     return [
         [int(run.positions[alarm - 1]) for alarm in those if alarm <= len(run.losses)]
         for those, run in zip(alarms, runs, strict=True)
@@ -64,7 +64,7 @@ def at_instances(alarms: Alarms, runs: Sequence[Run]) -> Alarms:
 
 
 def scored(alarms: Alarms, world: World) -> list[Counts]:
-    """Counts of each run, from instances of alarms."""
+    """Count the alarms of each run, given as instances."""
     return [
         counted(episodes_of(those, run.drifts, world.rule), world.rule)
         for those, run in zip(alarms, world.runs, strict=True)
@@ -74,10 +74,10 @@ def scored(alarms: Alarms, world: World) -> list[Counts]:
 def pooled(
     counts: Sequence[Counts], world: World, value: Callable[[Metrics], float], decimals: int = 3
 ) -> Measured:
-    """Metric over all drifts of a world, as the paper pools its trials, with its jackknife error over runs.
+    """Compute a metric over all drifts of a world, as the paper pools trials, with its jackknife error.
 
-    Rates are of all runs' instances together (the paper divides the alarms of all trials by the instances of
-    one). A leave-out in which the metric is undefined is left out.
+    Rates refer to the instances of all runs (the paper divides the alarms of all trials by the instances of
+    one). Jackknife samples in which the metric is undefined are ignored.
     """
     lengths = [run.instances for run in world.runs]
     total = sum(lengths)
@@ -101,7 +101,7 @@ def pooled(
 
 
 def mean_of(values: Sequence[Measured], decimals: int = 3) -> Measured:
-    """Mean over worlds that were drawn apart, and its error; those without a value (NaN) are left out."""
+    """Mean over independently drawn worlds, and its error; undefined values (NaN) are left out."""
     known = [value for value in values if not np.isnan(value.value)]
     if not known:
         return Measured(float("nan"), 0.0, decimals)

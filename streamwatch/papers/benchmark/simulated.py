@@ -1,8 +1,8 @@
-"""Losses drawn from a known error: what defaults and strictnesses are frozen on, and what they are scored on.
+"""Simulated losses of known error: development streams to choose strictness, held-out ones to score.
 
-Development streams and held-out ones differ in errors, sizes of the rise and paces. *Independent* losses are
-apart from *dependent* ones: those that repeat the one before with probability .8, so that their correlation
-is .8, and those whose error follows a daily cycle, which a detector must not take for a drift.
+Both differ in errors, sizes of the rise and paces. Streams with *independent* losses are separate from
+*dependent* ones, in which losses repeat the previous one with probability .8 (so that their correlation is
+.8), or their error follows a daily cycle, which a detector must not take for a drift.
 """
 
 from __future__ import annotations
@@ -20,27 +20,27 @@ Group: TypeAlias = Literal["independent", "dependent"]
 CALM: Final = 6_000
 """Outcomes before the rise."""
 SPAN: Final = 5_000
-"""Outcomes from the rise on within which it is looked for."""
+"""Outcomes after the rise within which an alarm finds it."""
 
 
 @dataclass(frozen=True, slots=True)
 class Simulated:
-    """Error that rises once, or does not."""
+    """Stream of losses whose error may rise once, from `low` to `high`."""
 
     low: float
     high: float
     width: int = 0
-    """Outcomes over which it rises evenly."""
+    """Outcomes over which the error rises linearly; 0: at once."""
     rho: float = 0.0
-    """Correlation of a loss with the one before."""
+    """Correlation of a loss with the previous one."""
     day: int = 0
-    """Outcomes of a daily cycle; 0 without one."""
+    """Length of a daily cycle in outcomes; 0 without one."""
     swing: float = 0.0
-    """Height of the cycle, as a part of the error."""
+    """Amplitude of the cycle, as a share of the error."""
 
     @property
     def name(self) -> str:
-        """Name: how far it rises, and how losses depend on one another."""
+        """Name that states the rise and the dependence of losses."""
         how = f" over {self.width:,}" if self.width else ""
         extra = f", ρ = {self.rho:g}" if self.rho else ""
         cycle = f", days of {self.day:,} ± {self.swing:.0%}" if self.day else ""
@@ -48,22 +48,22 @@ class Simulated:
 
     @property
     def group(self) -> Group:
-        """Table that it is in."""
+        """Group of the stream."""
         return "dependent" if self.rho or self.day else "independent"
 
     def still(self, outcomes: int, rng: np.random.Generator) -> Losses:
-        """One run whose error does not rise, (outcomes,)."""
+        """Draw one run whose error stays at `low`, (outcomes,)."""
         return self._drawn(np.full(outcomes, self.low), rng)
 
     def changed(self, rng: np.random.Generator) -> Losses:
-        """One run that rises after `CALM` outcomes."""
+        """Draw one run whose error rises after `CALM` outcomes, (CALM + SPAN,)."""
         ramp = np.linspace(self.low, self.high, self.width, endpoint=False)
         parts = [np.full(CALM, self.low), ramp, np.full(SPAN - self.width, self.high)]
         return self._drawn(np.concatenate(parts), rng)
 
     @property
     def change(self) -> Change:
-        """The rise."""
+        """Position and span of the rise."""
         return Change(CALM, SPAN)
 
     def _drawn(self, error: Floats, rng: np.random.Generator) -> Losses:

@@ -1,8 +1,7 @@
-"""Detectors tuned as in the paper: by F1, with one budget, on other streams than they are scored on.
+"""Detectors tuned as in the paper: by F1, with equal budgets, on other streams than those of the scores.
 
-Every detector is tried at `BUDGET` strictnesses on the development streams of simulated losses, takes the one
-with the highest mean F1, and is then scored on the paper's streams, generated and recorded. Nothing is chosen
-by those.
+Every detector is tried at `BUDGET` strictnesses on the development streams of simulated losses. The one with
+the highest mean F1 is then scored on the paper's streams, generated and recorded.
 """
 
 from __future__ import annotations
@@ -22,11 +21,11 @@ from streamwatch.papers.result import Cell, Effort, Measured, Table
 RULE = Rule(2_500)
 """Tolerance on development streams: that of the paper's larger data sets."""
 SEEDS = 10
-"""Streams of each kind that are tuned on."""
+"""Most development streams of each kind."""
 
 
 def development(effort: Effort) -> list[World]:
-    """Development streams as worlds, of which each rises once."""
+    """Draw the development streams as worlds; the error of each rises once."""
     worlds: list[World] = []
     for stream in DEVELOPMENT:
         runs: list[Run] = []
@@ -39,7 +38,7 @@ def development(effort: Effort) -> list[World]:
 
 
 def best(ladder: Ladder, worlds: Sequence[World]) -> int:
-    """Number of the rung with the highest F1, the mean over worlds; the strictest of equals."""
+    """Find the rung with the highest mean F1 over worlds; the strictest of equal ones."""
     losses = [stacked(world.runs) for world in worlds]
     means: list[float] = []
     for ask in ladder.rungs:
@@ -56,7 +55,7 @@ def _f1(metrics: Metrics) -> float:
 
 
 def tuned_tables(effort: Effort) -> list[Table]:
-    """Tune, then score what was tuned beside the defaults."""
+    """Tune every detector, then score it tuned and at defaults."""
     worlds = development(effort)
     rungs: dict[tuple[str, str], int] = {}
     for ladder in ladders(effort.moa):

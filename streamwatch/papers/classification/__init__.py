@@ -1,1 +1,1 @@
-"""Classifiers on the testbed, beside what the paper prints of them."""
+"""Errors of classifiers on the testbed, compared with the paper's."""

@@ -1,4 +1,4 @@
-"""Ensembles of the paper: bagging with ADWIN, Dynamic Weighted Majority, and their experts."""
+"""Ensembles of the paper: online bagging with ADWIN, Dynamic Weighted Majority, and their base learners."""
 
 from __future__ import annotations
 
@@ -11,33 +11,34 @@ from numpy.typing import NDArray
 
 from streamwatch.papers.result import Floats
 
-# What an ensemble is made of: learners of one instance at a time.
+# Base learners, which learn one instance at a time.
 
 
 Classes: TypeAlias = NDArray[np.int64]
-"""By index, (n,)."""
+"""Classes by index, (n,)."""
 
 
 class Expert(Protocol):
-    """A learner of classes 0 and 1."""
+    """Base learner of classes 0 and 1."""
 
     def answer(self, x: list[float]) -> int:
-        """Class of attributes (d,); 0 before anything was learned."""
+        """Predict the class of attributes (d,); 0 before the first instance is learned."""
         ...
 
     def learn(self, x: list[float], true_class: int) -> None:
-        """Take in an instance."""
+        """Learn an instance: attributes (d,) and class."""
         ...
 
 
 class GaussianBayes:
     """Gaussian naive Bayes of two classes, one instance at a time (means and variances by Welford 1962).
 
-    A class that was never seen is never answered where the other was; one seen once has variance `LEAST`.
+    A class without instances is never predicted if the other has some; one with a single instance has
+    variance `LEAST`.
     """
 
     LEAST = 1e-9
-    """Least variance; MOA and river have none, and take a point for what was seen once."""
+    """Least variance; MOA and river have none, so that a single instance gives a variance of 0."""
 
     __slots__ = ("_count", "_mean", "_squares")
 
@@ -47,13 +48,13 @@ class GaussianBayes:
         self._squares: list[list[float]] = [[], []]
 
     def answer(self, x: list[float]) -> int:
-        """Class of largest count · Π N(x_j; mean, variance); class 0 where equal, or nothing was learned."""
+        """Predict the class of largest count · Π N(x_j; mean, variance); 0 if equal or without instances."""
         if not self._count[0] or not self._count[1]:
             return int(self._count[1] > 0)
         return int(self._evidence(1, x) > self._evidence(0, x))
 
     def learn(self, x: list[float], true_class: int) -> None:
-        """Take in attributes (d,) with their class."""
+        """Learn an instance: attributes (d,) and class."""
         self._count[true_class] += 1
         n, mean, squares = self._count[true_class], self._mean[true_class], self._squares[true_class]
         if n == 1:
@@ -74,7 +75,7 @@ class GaussianBayes:
 
 
 def alone(x: Floats, true_class: Classes, expert: Callable[[], Expert]) -> Classes:
-    """Answers of a single learner, each before the instance was learned, (n,)."""
+    """Return the predictions of a single learner, each before it learns the instance, (n,)."""
     learner = expert()
     found = np.empty(len(x), np.int64)
     for at, (attributes, truth) in enumerate(zip(x.tolist(), true_class.tolist(), strict=True)):
@@ -83,28 +84,28 @@ def alone(x: Floats, true_class: Classes, expert: Callable[[], Expert]) -> Class
     return found
 
 
-# Online bagging with ADWIN: a bag of learners, the worst of which begins anew where one's error rises.
+# Online bagging with ADWIN: an ensemble whose worst member is replaced when the error of one rises.
 #
 # Oza, Russell 2001: every member learns each instance with a weight drawn from Poisson(1). Bifet, Holmes,
-# Pfahringer, Kirkby, Gavaldà 2009, §3.2: an ADWIN watches the error of each member; where one of them cuts
-# its window and finds a higher error than before, the member of highest error begins anew, and its ADWIN
-# too.
+# Pfahringer, Kirkby, Gavaldà 2009, §3.2: an ADWIN watches the error of each member; when one of them cuts its
+# window and finds a higher error than before, the member of highest error and its ADWIN are replaced by new
+# ones.
 
 
 class Member(Protocol):
-    """A learner that weighs instances."""
+    """Member of the ensemble: a learner that takes weights of instances."""
 
     def share(self, x: list[float]) -> float:
-        """P(class 1 | x); one half before anything was learned."""
+        """Return P(class 1 | x); one half before the first instance is learned."""
         ...
 
     def learn(self, x: list[float], true_class: int, weight: int) -> None:
-        """Take in an instance that counts so many times."""
+        """Learn an instance with a weight, a number of times."""
         ...
 
 
 class Watch(Protocol):
-    """A window over a member's losses that adapts its length."""
+    """Window of adaptive length over a member's losses."""
 
     @property
     def estimate(self) -> float:
@@ -112,7 +113,7 @@ class Watch(Protocol):
         ...
 
     def took(self, loss: int) -> bool:
-        """Take in a loss; whether the window was cut."""
+        """Add a loss; return whether the window was cut."""
         ...
 
 
@@ -124,9 +125,9 @@ def bagged(
     members: int,
     rng: np.random.Generator,
 ) -> Classes:
-    """Answers of a bag by the sum of its members' probabilities, (n,); class 0 where they are equal.
+    """Return the predictions of an ensemble by the sum of its members' probabilities, (n,); 0 if equal.
 
-    The loss that an ADWIN takes in is of the answer before the instance was learned; MOA's is of that after.
+    The losses given to an ADWIN are of predictions before the instance is learned; in MOA, of those after.
 
     Parameters
     ----------
@@ -135,11 +136,11 @@ def bagged(
     true_class
         Classes 0 and 1, (n,).
     member, watch
-        Make a learner that knows nothing, and an ADWIN that saw nothing.
+        Functions that build a new learner, and a new ADWIN.
     members
-        Learners in the bag.
+        Number of members.
     rng
-        Source of the weights.
+        Generator of the weights.
     """
     bag = [member() for _ in range(members)]
     watches = [watch() for _ in range(members)]
@@ -161,27 +162,26 @@ def bagged(
     return found
 
 
-# Dynamic Weighted Majority (Kolter, Maloof 2007, figure 1): experts that lose weight, go, and are added.
+# Dynamic Weighted Majority (Kolter, Maloof 2007, figure 1): experts lose weight, are removed, and are added.
 #
-# At every `PERIOD`-th instance, and only there, the weight of each expert that was wrong is multiplied by
-# β; weights are divided by the largest, experts below θ go, and where the whole was wrong a new expert of
-# weight 1 comes, which has learned nothing. Every expert learns every instance. As everywhere here, an
-# instance is answered before its class is looked at: in the figure the weights that vote are already
-# reduced where an expert is wrong.
+# At every `PERIOD`-th instance, and only there, the weight of each expert that was wrong is multiplied by β;
+# weights are divided by the largest, experts below θ are removed, and if the ensemble was wrong a new expert
+# of weight 1 is added. Every expert learns every instance. Unlike in the figure, where the weights of experts
+# that are wrong are reduced before the vote, an instance is predicted before its class is used.
 
 
 PERIOD: Final = 50
-"""p, instances between two changes of weights; MOA's default."""
+"""Instances between two changes of weights, p; MOA's default."""
 FACTOR: Final = 0.5
-"""β."""
+"""Factor of the weight of an expert that was wrong, β."""
 LEAST: Final = 0.01
-"""θ, weight below which an expert goes."""
+"""Weight below which an expert is removed, θ."""
 
 
 def dynamic_weighted_majority(
     x: Floats, true_class: Classes, expert: Callable[[], Expert], period: int = PERIOD
 ) -> Classes:
-    """Answers of the weighted majority of experts, (n,); the lower class where votes are equal.
+    """Return the predictions of the weighted majority of experts, (n,); class 0 if votes are equal.
 
     Parameters
     ----------
@@ -190,9 +190,9 @@ def dynamic_weighted_majority(
     true_class
         Classes 0 and 1, (n,).
     expert
-        Makes an expert that has learned nothing.
+        Function that builds a new expert.
     period
-        p, at least 1.
+        Instances between two changes of weights, p, at least 1.
 
     Raises
     ------

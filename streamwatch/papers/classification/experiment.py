@@ -1,4 +1,4 @@
-"""Classifiers on the testbed, beside what the paper prints of them (Cervantes et al., Table 3, Figure 2)."""
+"""Errors of classifiers on the testbed, compared with the paper's (Cervantes et al., Table 3, Figure 2)."""
 
 from __future__ import annotations
 
@@ -36,24 +36,23 @@ from streamwatch.papers.streams.gaussians import Drawn, draw
 from streamwatch.papers.streams.testbed import KINDS, StreamKind
 from streamwatch.papers.watching import SLIDING, accuracy_of, spec_of, watch
 
-# Classifiers that are tried, in the order of the paper's Table 3.
+# Classifiers of the experiment, in the order of the paper's Table 3.
 
 
 RATE: Final = 0.01
-"""Learning rate of the support vector machine: the paper prints none, and this one gives its errors."""
+"""Learning rate of the support vector machine; the paper prints none, but this one reproduces its errors."""
 
 
 @dataclass(frozen=True, slots=True)
 class Candidate:
-    """A classifier that begins anew with every stream."""
+    """Classifier that restarts with every stream."""
 
     name: str
-    """The paper's."""
+    """Name in the paper."""
     answers: Callable[[Floats, Classes, np.random.Generator], Classes]
-    """Attributes (n, d), classes 0 and 1 (n,) and a source of chance → what was answered to each instance
-    before its class was learned, (n,)."""
+    """Attributes (n, d), classes 0 and 1 (n,) and a generator → predictions before learning, (n,)."""
     slow: bool = False
-    """Whether it takes milliseconds an instance, so that it is tried on fewer streams."""
+    """Whether it takes milliseconds per instance, so that it runs on fewer streams."""
 
 
 def _bayes(x: Floats, true_class: Classes, _rng: np.random.Generator) -> Classes:
@@ -88,7 +87,7 @@ CANDIDATES: Final = (
 
 
 CLASSIFIERS: Final = ("NB", "SGD", "DWM", "OZAB", "NN100", "NN1500", "NN6000")
-"""Columns, in the paper's order; that of the optimal classifier is each stream's `printed_optimal`."""
+"""Columns of `ERRORS` in the paper's order; errors of the optimal classifier are in `printed_optimal`."""
 ERRORS: Final[dict[str, tuple[float, ...]]] = {
     "NSGT": (25.27, 7.68, 4.21, 4.20, 4.83, 6.77, 10.97),
     "NSGT-F": (41.73, 14.14, 6.90, 4.39, 4.77, 11.79, 12.04),
@@ -100,20 +99,20 @@ ERRORS: Final[dict[str, tuple[float, ...]]] = {
     "NSGT-5D": (25.43, 9.35, 7.34, 7.63, 12.18, 11.16, 11.88),
     "NSCX": (14.28, 12.94, 6.90, 6.08, 6.47, 8.62, 10.19),
 }
-"""By stream; by classifier in the order of `CLASSIFIERS`."""
+"""Errors by stream, in the order of `CLASSIFIERS`, percent."""
 
 
-# What a classifier answered to some streams, and its error with the daemon's own estimator.
+# Predictions of a classifier on some streams, and its error with the daemon's estimator.
 
 
 @dataclass(frozen=True, slots=True)
 class Tried:
-    """Answers of one classifier to the streams of one kind."""
+    """Predictions of one classifier on streams of one kind."""
 
     drawn: Sequence[Drawn]
-    """One a run."""
+    """Stream of each run."""
     answers: Sequence[Classes]
-    """(n,) a run."""
+    """Predictions of each run, (n,)."""
 
     def errors(self) -> Floats:
         """Prequential error over all instances, percent, (runs,)."""
@@ -132,17 +131,17 @@ class Tried:
     def percent(self) -> Measured:
         """Mean error over the runs, percent; its standard error is at least that of independent losses.
 
-        Few runs may agree by chance; their spread shows nothing of the error then.
+        A few runs may agree by chance, and their spread then understates the error.
         """
         found = over_runs(self.errors(), 2)
         return Measured(found.value, float(np.fmax(found.error, sqrt(self.variance()))), 2)
 
 
-# Why errors differ from the paper's: what it does not print, and what river does otherwise.
+# Reasons for differences from the paper: parameters that it does not print, and differences of river.
 
 
 FEW: Final = 3
-"""Streams drawn, at full size, for what takes milliseconds an instance."""
+"""Number of streams, at full size, for classifiers that take milliseconds per instance."""
 RATES: Final = (0.0001, 0.001, 0.01, 0.1)
 PERIODS: Final = (10, 20, 50)
 FIRST: Final = "naive Bayes, gradient, ensembles"
@@ -167,11 +166,11 @@ NOTES: Final = {
 }
 
 Pairs = Sequence[tuple[str, Sequence[Drawn]]]
-"""Streams of the testbed by name, each with what was drawn of it."""
+"""Names of streams of the testbed, each with its runs."""
 
 
 def unprinted(pairs: Pairs, effort: Effort) -> Table:
-    """Try learning rates of SGD and periods of DWM, neither of which the paper prints."""
+    """Build the table of errors by learning rate of SGD and period of DWM, which the paper does not print."""
     rows: list[tuple[Cell, ...]] = []
     for name, drawn in pairs:
         some = drawn[: effort.size(FEW, 2)]
@@ -204,14 +203,14 @@ def unprinted(pairs: Pairs, effort: Effort) -> Table:
 
 
 def bags(pairs: Pairs, found: Mapping[str, Tried], effort: Effort) -> Table:
-    """Set river's own bag with ADWIN beside one whose ADWINs watch errors.
+    """Build the table that compares river's own bagging with ADWIN with the one whose ADWINs watch errors.
 
     Parameters
     ----------
     pairs
-        What was drawn.
+        Streams.
     found
-        By stream, what the bag that watches errors answered.
+        Predictions of the bagging that watches errors, by stream.
     effort
         Seed and size.
     """
@@ -264,7 +263,7 @@ def _of(drawn: Sequence[Drawn], learner: Callable[[Floats, Classes], Classes]) -
 LAP: Final = 10_000
 """Instances of the paper's streams."""
 _MEMORY: Final = 500
-"""Of the curves; the paper's Figure 2."""
+"""Window of the curves, as in the paper's Figure 2."""
 _FIRST: Final = ("NB", "SGD", "DWM", "OZAB")
 _NEIGHBOURS: Final = ("NN100", "NN1500", "NN6000")
 
@@ -277,13 +276,13 @@ class _Stream:
     drawn: list[Drawn]
     optimal: Tried
     found: dict[str, Tried]
-    """By classifier."""
+    """Results by classifier."""
     moa: dict[str, Tried]
-    """By classifier; empty without MOA."""
+    """Results of MOA's classifiers; empty without MOA."""
 
 
 def run(effort: Effort) -> Result:
-    """Try every classifier on every stream; then what the paper leaves open, and river's own bag."""
+    """Run every classifier on every stream; then vary unprinted parameters, and run river's own bagging."""
     river.refuse_without_river()
     outcomes = effort.size(LAP, 400)
     streams = [_tried(kind, outcomes, effort) for kind in KINDS]
@@ -396,7 +395,7 @@ def _figure(streams: Sequence[_Stream], outcomes: int) -> Figure:
 
 
 def _curve(tried: Tried) -> Floats:
-    """Error over the last instances after each, mean over runs, (n,)."""
+    """Compute the error over the last `_MEMORY` instances, mean over runs, (n,)."""
     truth = np.stack([each.true_class for each in tried.drawn])
     return watch(spec_of(size=_MEMORY), truth, np.stack(tried.answers)).error(SLIDING).mean(axis=0)
 

@@ -1,4 +1,4 @@
-"""The nearest neighbour in a sliding window: the class of the most similar of the last so many instances."""
+"""Nearest-neighbour classifier over a sliding window of instances."""
 
 from __future__ import annotations
 
@@ -9,27 +9,28 @@ from streamwatch.papers.classification.ensembles import Classes
 from streamwatch.papers.result import Floats
 
 BLOCK = 200
-"""Instances computed at a time; it changes nothing but memory."""
+"""Number of instances computed at a time; it affects memory only."""
 
 
 def nearest(x: Floats, true_class: Classes, window: int) -> Classes:
-    """Answer with the class of the nearest of the `window` instances before, the earliest of equals.
+    """Predict the class of the nearest of the previous `window` instances; of equally near ones the earliest.
 
-    Distances are Euclidean, each attribute divided by its range within the window, as MOA has it; one that is
-    the same throughout the window does not count.
+    Distances are Euclidean with each attribute divided by its range within the window, as in MOA; attributes
+    that are constant in the window are ignored.
 
     Parameters
     ----------
     x
         Attributes, (n, d).
     true_class
-        (n,).
+        Classes, (n,).
     window
-        Instances that are remembered, at least 1.
+        Number of instances that are remembered, at least 1.
 
     Returns
     -------
-    Classes, (n,); class 0 for the first instance, which has none before it.
+    Classes
+        Predictions, (n,); 0 for the first instance.
 
     Raises
     ------
@@ -52,7 +53,7 @@ def nearest(x: Floats, true_class: Classes, window: int) -> Classes:
             np.square(away, out=away)
             distance += away
         row = np.arange(end - begin)
-        # Only the columns of the block itself may be too young, only as many at the left too old.
+        # Exclude the instance itself and later ones (columns of the block), and those before the window.
         distance[:, begin - first :][row[None, :] >= row[:, None]] = np.inf
         distance[:, : len(row)][row[None, :] < (begin - window - first + row)[:, None]] = np.inf
         found[begin:end] = true_class[first + distance.argmin(axis=1)]
@@ -61,10 +62,10 @@ def nearest(x: Floats, true_class: Classes, window: int) -> Classes:
 
 
 def _ranges(x: Floats, window: int) -> Floats:
-    """Largest less least of the `window` instances before each, (n, d); infinite where that is 0."""
-    # Cells before the first instance repeat it: it is in every window that is not full yet.
+    """Compute the range of each attribute over the previous `window` instances, (n, d); infinite if 0."""
+    # Padding repeats the first instance, which is in every window that is not full yet.
     padded = np.concatenate([np.repeat(x[:1], window, axis=0), x[:-1]])
-    ahead = -(window // 2)  # the filter's window begins at the cell, instead of lying around it
+    ahead = -(window // 2)  # lets the filter's window begin at the cell instead of being centred
     high = maximum_filter1d(padded, window, axis=0, origin=ahead)[: len(x)]
     found = high - minimum_filter1d(padded, window, axis=0, origin=ahead)[: len(x)]
     found[found == 0.0] = np.inf

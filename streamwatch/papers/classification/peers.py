@@ -1,4 +1,4 @@
-"""Classifiers of others: river's and MOA's."""
+"""Classifiers of river and MOA."""
 
 # pyright: reportUnknownArgumentType=false, reportUnknownMemberType=false, reportUnknownVariableType=false
 from __future__ import annotations
@@ -14,13 +14,13 @@ from streamwatch.papers.classification.ensembles import Classes, bagged
 from streamwatch.papers.moa_runs import lines_of, refuse_without
 from streamwatch.papers.result import Floats
 
-# Parts of the paper's classifiers by river: a support vector machine by gradient, Hoeffding trees, ADWIN.
+# Classifiers with river: a support vector machine by stochastic gradient, bagged Hoeffding trees.
 
 
 SHRINKAGE: Final = 1e-4
-"""λ of the support vector machine, MOA's default."""
+"""Regularisation λ of the support vector machine, MOA's default."""
 MEMBERS: Final = 10
-"""Trees in a bag, as in the paper."""
+"""Number of trees in an ensemble, as in the paper."""
 
 
 class RiverError(RuntimeError):
@@ -28,7 +28,7 @@ class RiverError(RuntimeError):
 
 
 def refuse_without_river() -> None:
-    """Refuse to go on where there is no river.
+    """Check that river is installed.
 
     Raises
     ------
@@ -42,7 +42,7 @@ def refuse_without_river() -> None:
 
 
 def support_vectors(x: Floats, true_class: Classes, rate: float) -> Classes:
-    """Answers of a linear support vector machine by stochastic gradient with a constant rate, (n,)."""
+    """Return the predictions of a linear support vector machine, trained by SGD of a constant rate, (n,)."""
     from river import linear_model, optim  # noqa: PLC0415 - what a user may have beside streamwatch
 
     machine = linear_model.LogisticRegression(
@@ -52,12 +52,12 @@ def support_vectors(x: Floats, true_class: Classes, rate: float) -> Classes:
 
 
 def bag_of_trees(x: Floats, true_class: Classes, rng: np.random.Generator) -> Classes:
-    """Answers of a bag of river's Hoeffding trees, each watched by river's ADWIN, (n,)."""
+    """Return the predictions of bagged Hoeffding trees of river, each watched by river's ADWIN, (n,)."""
     return bagged(x, true_class, _Tree, _Adwin, MEMBERS, rng)
 
 
 def rivers_bag(x: Floats, true_class: Classes, rng: np.random.Generator) -> Classes:
-    """Answers of river's own bag with ADWIN, which watches hits where the paper's watches errors; (n,)."""
+    """Return the predictions of river's own bagging with ADWIN, which watches hits, not errors; (n,)."""
     from river import ensemble, tree  # noqa: PLC0415 - the same
 
     seed = int(rng.integers(2**31))
@@ -75,7 +75,7 @@ def _answers(learner: Any, x: Floats, true_class: Classes) -> Classes:
 
 
 class _Tree:
-    """A Hoeffding tree at river's defaults, which are MOA's: a grace of 200, δ = 1e-7, adaptive leaves."""
+    """Hoeffding tree at river's defaults, equal to MOA's: grace period 200, δ = 1e-7, adaptive leaves."""
 
     def __init__(self) -> None:
         from river import tree  # noqa: PLC0415 - the same
@@ -92,7 +92,7 @@ class _Tree:
 
 
 class _Adwin:
-    """river's ADWIN at its defaults, which are MOA's."""
+    """ADWIN of river at its defaults, equal to MOA's."""
 
     def __init__(self) -> None:
         from river import drift  # noqa: PLC0415 - the same
@@ -108,11 +108,11 @@ class _Adwin:
         return bool(self._adwin.drift_detected)
 
 
-# MOA's classifiers, the software of the paper, by Java; where a folder with MOA's jar files is given.
+# Classifiers of MOA, the paper's software, run by Java if a folder with MOA's jar files is given.
 
 
 MOA_CLASSIFIERS: Final = Path(__file__).parent / "MoaClassifiers.java"
-"""Program that reads instances and writes the answers of MOA's classifiers."""
+"""Program that reads instances and writes the predictions of MOA's classifiers."""
 COMMANDS: Final[dict[str, str]] = {
     "NB": "bayes.NaiveBayes",
     "SGD": "functions.SGD -r 0.01",
@@ -120,26 +120,27 @@ COMMANDS: Final[dict[str, str]] = {
     "OZAB": "meta.OzaBagAdwin",
     "NN100": "lazy.kNN -k 1 -w 100",
 }
-"""By the paper's name; at MOA's defaults but for what stands here. Longer windows take it too long."""
+"""MOA's command lines by name in the paper; nearest neighbours in longer windows take too long."""
 
 
 def answers_of(
     jars: Path, streams: Sequence[tuple[Floats, Classes]], names: Sequence[str] = tuple(COMMANDS)
 ) -> dict[str, list[Classes]]:
-    """Answers of MOA's classifiers, each instance answered before it is learned.
+    """Return the predictions of MOA's classifiers, each before the instance is learned.
 
     Parameters
     ----------
     jars
         Folder with MOA's jar files.
     streams
-        Attributes (n, d) and classes 0 and 1 (n,) of each; classifiers begin anew with each.
+        Attributes (n, d) and classes 0 and 1 (n,) of each; classifiers restart with each.
     names
-        Of `COMMANDS`.
+        Names of classifiers in `COMMANDS`.
 
     Returns
     -------
-    By classifier, (n,) for each stream.
+    dict
+        Predictions by classifier, (n,) for each stream.
 
     Raises
     ------

@@ -1,1 +1,1 @@
-"""Detectors scored where changes are known."""
+"""Scores of detectors on streams with known changes."""

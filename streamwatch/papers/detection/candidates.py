@@ -1,4 +1,4 @@
-"""Detectors that are scored: the daemon's, and other libraries', called the same way."""
+"""Detectors that are scored: the daemon's and those of other libraries, with one interface."""
 
 from __future__ import annotations
 
@@ -19,21 +19,21 @@ Alarms: TypeAlias = list[list[int]]
 
 @dataclass(frozen=True, slots=True)
 class Candidate:
-    """A detector of another library, at that library's defaults."""
+    """Detector of the daemon or of another library."""
 
     name: str
     library: str
     alarms: Callable[[Losses], Alarms]
-    """Losses (runs, outcomes) → alarms of each run; it begins anew with every run, and after every alarm."""
+    """Losses (runs, outcomes) → alarms of each run; it restarts with every run, and after every alarm."""
 
 
 def defaults() -> tuple[DetectorSpec, ...]:
-    """Every kind of detector as settings have it that name it alone."""
+    """Return every kind of detector with its default parameters."""
     return tuple(kind.spec() for kind in KINDS)
 
 
 def published() -> tuple[DetectorSpec, ...]:
-    """Every kind as it was published: made for independent losses, whatever it is given."""
+    """Return every kind of detector as published: without correction for dependent losses."""
     as_printed: dict[str, DetectorSpec] = {
         "page_hinkley": PageHinkleySpec(threshold=50.0, dependence="ignored"),
         "adwin": AdwinDriftSpec(delta=0.002, dependence="ignored"),
@@ -42,9 +42,9 @@ def published() -> tuple[DetectorSpec, ...]:
 
 
 def own_alarms(specs: Sequence[DetectorSpec], losses: Losses) -> list[Alarms]:
-    """Alarms of the daemon's detectors on losses (runs, outcomes), by detector and run.
+    """Run the daemon's detectors on losses (runs, outcomes); return alarms by detector and run.
 
-    Whoever asks for one of every kind shares one compiled loop, whatever the parameters.
+    Calls with the same kinds of detectors share one compiled loop, whatever the parameters.
     """
     runs, outcomes = losses.shape
     table = table_of(specs, runs)

@@ -1,4 +1,4 @@
-"""Detectors scored where changes are known: the daemon's beside river's and MOA's."""
+"""Scores of the daemon's, river's and MOA's detectors on streams with known changes."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ class _Scored:
     name: str
     runs: int
     scores: list[list[Score]]
-    """By stream, then by run."""
+    """Scores by stream, then by run."""
 
     def cells(self) -> tuple[Cell, ...]:
         """Build its row of the table."""
@@ -77,7 +77,7 @@ class _Scored:
 
 
 def run(effort: Effort) -> Result:
-    """Score detectors as published on every group of streams; then the daemon's also by strictness."""
+    """Score detectors as published on every group of streams; then the daemon's by strictness."""
     others = river.river_detectors() + (() if effort.moa is None else moa.moa_detectors(effort.moa))
     tables = tuple(_table(group, others, effort) for group in GROUPS)
     equal, figure = curves(effort, others)

@@ -1,4 +1,4 @@
-"""Detectors of others, at their defaults: river's and MOA's."""
+"""Detectors of river and MOA."""
 
 # pyright: reportUnknownArgumentType=false, reportUnknownMemberType=false, reportUnknownVariableType=false
 from __future__ import annotations
@@ -12,11 +12,11 @@ from streamwatch.papers.detection.candidates import Alarms, Candidate
 from streamwatch.papers.detection.streams import Losses
 from streamwatch.papers.moa_runs import lines_of, refuse_without
 
-# river's detectors, at its defaults; nothing where river is not installed.
+# river's detectors; none if river is not installed.
 
 
 def river_kinds() -> dict[str, Callable[..., Any]]:
-    """Makers of river's detectors for losses of 0 and 1, but KSWIN: it takes 0.2 ms an outcome."""
+    """Return the classes of river's detectors for losses of 0 and 1, except KSWIN (0.2 ms per outcome)."""
     try:
         from river import drift  # noqa: PLC0415 - what a user may have beside streamwatch
         from river.drift import binary  # noqa: PLC0415
@@ -34,12 +34,12 @@ def river_kinds() -> dict[str, Callable[..., Any]]:
 
 
 def river_detectors() -> tuple[Candidate, ...]:
-    """Those detectors at their defaults."""
+    """Build candidates of these detectors at their defaults."""
     return tuple(river_detector(name, make) for name, make in river_kinds().items())
 
 
 def river_detector(name: str, make: Callable[[], Any]) -> Candidate:
-    """A detector of river's as it is made."""
+    """Build a candidate of a detector of river, which `make` creates."""
     return Candidate(name, "river", _alarms(make))
 
 
@@ -58,14 +58,14 @@ def _alarms(make: Callable[[], Any]) -> Callable[[Losses], Alarms]:
     return found
 
 
-# MOA's detectors, at its defaults, by Java; where a folder with MOA's jar files is given.
+# MOA's detectors, run by Java if a folder with MOA's jar files is given.
 
 
 MOA_DETECTORS: Final = Path(__file__).parent / "MoaDetectors.java"
 """Program that reads losses and writes the alarms of MOA's detectors."""
 _ALARM: Final = b"2"
 _REMEMBERED: Final = 12
-"""Arrays of losses whose answers are kept: as many as a group has streams."""
+"""Number of arrays of losses whose alarms are cached: at least the streams of a group."""
 _CLASSES: Final = (
     "PageHinkleyDM",
     "ADWINChangeDetector",
@@ -82,14 +82,14 @@ _CLASSES: Final = (
 
 
 def moa_detectors(jars: Path, classes: Sequence[str] = _CLASSES) -> tuple[Candidate, ...]:
-    """MOA's detectors; one run of Java asks all of them.
+    """Build candidates of MOA's detectors, which one run of Java evaluates together.
 
     Parameters
     ----------
     jars
         Folder with MOA's jar files.
     classes
-        Class, or Class:option=value,option=value, of each; at MOA's defaults but for what stands there.
+        Class of each, with options that differ from MOA's defaults as Class:option=value,option=value.
 
     Raises
     ------
@@ -102,7 +102,7 @@ def moa_detectors(jars: Path, classes: Sequence[str] = _CLASSES) -> tuple[Candid
 
 
 class _Moa:
-    """Runs all detectors at once, and remembers their alarms on the last few losses."""
+    """Runs all detectors at once, and caches their alarms on the last few arrays of losses."""
 
     def __init__(self, jars: Path, classes: Sequence[str]) -> None:
         self._jars = jars
@@ -110,7 +110,7 @@ class _Moa:
         self._answers: list[tuple[Losses, list[Alarms]]] = []
 
     def alarms(self, index: int, losses: Losses) -> Alarms:
-        """Alarms of one detector on each run, (runs, outcomes)."""
+        """Return the alarms of detector `index` on each run; `losses` is (runs, outcomes)."""
         for given, alarms in self._answers:
             if given is losses:
                 return alarms[index]

@@ -1,11 +1,10 @@
 """Attribution of alarms to known changes.
 
-The rule. A change is given time from its first outcome to the end of its span, or to the next change,
-whichever is sooner. The first alarm within the span of a rise of the error finds it, and its delay is counted
-from the first outcome after the change; further alarms within it are repeats of the same finding, counted
-apart. A rise without an alarm is missed. Alarms outside all spans are false. A fall of the error is nothing
-that has to be found: alarms within its span are neither true nor false, as a detector may look in both
-directions.
+A change may be found from its first outcome to the end of its span, or to the next change if that is sooner.
+The first alarm within the span of a rise of the error finds it, with a delay counted from the first outcome
+after the change; further alarms in the span are repeats, counted separately. A rise without an alarm is
+missed. Alarms outside all spans are false. A fall of the error need not be found: alarms within its span are
+not counted, as some detectors look in both directions.
 """
 
 from __future__ import annotations
@@ -19,29 +18,29 @@ class Change:
     """A change of a model's error."""
 
     at: int
-    """First instance (0-based) after the change, or of a ramp."""
+    """First instance (0-based) after the change, or first of a ramp."""
     span: int
-    """Outcomes within which an alarm is attributed to it."""
+    """Outcomes within which an alarm is attributed to the change."""
     rises: bool = True
 
 
 @dataclass(frozen=True, slots=True)
 class Score:
-    """Alarms of one detector on one stream, by the rule."""
+    """Score of one detector on one stream."""
 
     delays: tuple[int, ...]
-    """Outcomes from each rise that was found to its alarm; 1 for the first outcome after it."""
+    """Delay of each rise found, in outcomes; 1 for an alarm at the first outcome after it."""
     missed: int
     false: int
     repeats: int
     calm: int
-    """Outcomes outside all spans: where an alarm is false."""
+    """Number of outcomes outside all spans, where alarms are false."""
     spans: tuple[int, ...]
-    """Outcomes that each missed rise was looked for."""
+    """Length of the span of each missed rise."""
 
     @property
     def rises(self) -> int:
-        """Number of rises that were to be found."""
+        """Number of rises, found or missed."""
         return len(self.delays) + self.missed
 
 
@@ -53,7 +52,7 @@ def score(alarms: Sequence[int], changes: Sequence[Change], outcomes: int) -> Sc
     alarms
         Outcomes (1-based), ascending.
     changes
-        In order of their instances.
+        Changes in order of their instances.
     outcomes
         Length of the stream.
 

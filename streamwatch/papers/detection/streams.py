@@ -1,4 +1,4 @@
-"""Losses whose changes are known: steps, ramps, losses that go together, stale models on the testbed."""
+"""Losses with known changes: steps, ramps, dependent losses, stale models on the testbed."""
 
 from __future__ import annotations
 
@@ -16,30 +16,30 @@ Losses: TypeAlias = NDArray[np.bool_]
 CALM = 5_000
 """Outcomes before the first change."""
 SPAN = 5_000
-"""Outcomes within which a change of a Bernoulli stream is to be found."""
+"""Outcomes within which a change of a Bernoulli stream may be found."""
 
 
 @dataclass(frozen=True, slots=True)
 class LossStream:
-    """Losses of a model whose changes are known."""
+    """Stream of losses with known changes."""
 
     name: str
     outcomes: int
     changes: tuple[Change, ...]
     draw: Callable[[np.random.Generator], Losses]
-    """One run, (outcomes,)."""
+    """Function that draws one run, (outcomes,)."""
 
 
 @dataclass(frozen=True, slots=True)
 class Group:
-    """Streams that ask the same of a detector."""
+    """Streams with one kind of change."""
 
     name: str
     streams: tuple[LossStream, ...]
 
 
 def bernoulli(name: str, error: NDArray[np.float64], changes: tuple[Change, ...]) -> LossStream:
-    """Independent losses of a given error, (outcomes,)."""
+    """Build a stream of independent losses of a given error, (outcomes,)."""
 
     def drawn(rng: np.random.Generator) -> Losses:
         return rng.random(len(error)) < error
@@ -48,7 +48,7 @@ def bernoulli(name: str, error: NDArray[np.float64], changes: tuple[Change, ...]
 
 
 def together(name: str, error: NDArray[np.float64], rho: float, changes: tuple[Change, ...]) -> LossStream:
-    """Losses of a given error that repeat the one before with probability `rho`, else are drawn anew."""
+    """Build a stream of losses of a given error that repeat the previous one with probability `rho`."""
 
     def drawn(rng: np.random.Generator) -> Losses:
         renewed = rng.random(len(error)) >= rho
@@ -60,21 +60,21 @@ def together(name: str, error: NDArray[np.float64], rho: float, changes: tuple[C
 
 
 def levels(*parts: tuple[float, int]) -> NDArray[np.float64]:
-    """Error of a stream that steps from level to level, each (error, outcomes)."""
+    """Build the error of a stream that steps between levels, given as (error, outcomes)."""
     return np.concatenate([np.full(length, error) for error, length in parts])
 
 
 def ramp(low: float, high: float, length: int) -> NDArray[np.float64]:
-    """Error that is calm, rises evenly over `length` outcomes, and stays up for the rest of its span."""
+    """Build an error of `CALM` outcomes at `low`, a linear rise over `length`, and `SPAN` at `high`."""
     rising = np.linspace(low, high, length, endpoint=False)
     return np.concatenate([np.full(CALM, low), rising, np.full(SPAN, high)])
 
 
 def stale(kind: StreamKind) -> LossStream:
-    """Losses of the classifier that is optimal until a stream of the testbed begins to move.
+    """Build a stream of losses of a classifier that is optimal until its stream of the testbed drifts.
 
-    The stream stands still as it begins for `CALM` instances, then passes one lap; the change is when it
-    begins to move, and may be found during the whole lap.
+    The stream is stationary for `CALM` instances, then passes one lap. The change is the beginning of the
+    drift, and may be found during the whole lap.
     """
     mixture, length = kind.mixture, CALM + kind.mixture.lap
     instants = np.maximum(np.arange(length) - CALM, 0)

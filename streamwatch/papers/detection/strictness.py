@@ -1,4 +1,4 @@
-"""Delay against false alarms of the daemon's detectors, by how strict they are."""
+"""Delay against false alarms of the daemon's detectors, by strictness."""
 
 from __future__ import annotations
 
@@ -25,11 +25,11 @@ from streamwatch.papers.detection.streams import (
 from streamwatch.papers.result import Cell, Effort, Figure, Floats, Line, Measured, Panel, Table
 
 NAMES: Final = tuple(spec.name for spec in defaults())
-"""Of the kinds of detectors in settings, in the order of `KINDS`."""
+"""Names of all kinds of detectors, in the order of `KINDS`."""
 EQUAL: Final = 20.0
 """False alarms in a million outcomes at which delays are compared."""
 STEPS: Final = 12
-"""Degrees of strictness, at equal ratios."""
+"""Number of strictnesses, at equal ratios."""
 _RANGES: Final = {
     "page_hinkley": (8.0, 300.0),
     "adwin": (1.0, 60.0),
@@ -41,7 +41,7 @@ _RANGES: Final = {
     "stepd": (3.0, 60.0),
     "kswin": (3.0, 40.0),
 }
-"""Strictness (as `streamwatch tune` has it) from too lax to too strict for what is compared."""
+"""Range of the strictness (as in `history.tuning.promise`), from too lax to too strict."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,32 +71,33 @@ SCENARIOS: Final = (
     _scenario("step .2 to .3, ρ = .5", 0.2, _step(0.2, 0.3), 0.5),
 )
 DRAWN: Final = (2, 5)
-"""Scenarios of the figure."""
+"""Indices of the scenarios in the figure."""
 
 
 @dataclass(frozen=True, slots=True)
 class Curve:
-    """One detector in one scenario, by strictness; arrays are (strictnesses,)."""
+    """Results of one detector in one scenario, by strictness; arrays are (strictnesses,)."""
 
     false: Floats
-    """Number of alarms on the still stream."""
+    """Number of alarms on the stream without a change."""
     per_million: Floats
+    """Alarms in a million outcomes of that stream."""
     delay: Floats
-    """Mean outcomes from the change to the alarm; one that was missed counts as its whole span."""
+    """Mean outcomes from the change to the alarm; the whole span if the change is missed."""
     error: Floats
     """Standard error of `delay`."""
 
     def at(self, per_million: float) -> Measured:
-        """Delay at a rate of false alarms, between the two strictnesses around it; NaN where none are.
+        """Interpolate the delay at a rate of false alarms; NaN if the rate is not between two strictnesses.
 
-        Its error has what is uncertain of the delay, and of where the rate is.
+        Its error includes those of the delay and of the rate.
         """
-        rate = np.minimum.accumulate(self.per_million)  # what is stricter alarms less, but for chance
+        rate = np.minimum.accumulate(self.per_million)  # stricter detectors alarm less, except by chance
         lax = np.flatnonzero(rate > per_million)
         if not len(lax) or lax[-1] + 1 == len(rate):
             return Measured(math.nan, 0.0, 0)
         i, j = int(lax[-1]), int(lax[-1]) + 1
-        unit = self.per_million[i] / self.false[i]  # of one alarm in a million
+        unit = self.per_million[i] / self.false[i]  # rate of a single alarm
         upper, lower = math.log(rate[i]), math.log(max(rate[j], 0.5 * unit))
         part = (upper - math.log(per_million)) / (upper - lower)
         slope = (self.delay[j] - self.delay[i]) / (upper - lower)
@@ -106,13 +107,16 @@ class Curve:
 
 
 def _published(name: str, strictness: float) -> DetectorSpec:
-    """Detector of this strictness, made for independent losses."""
+    """Build the detector of this strictness, without correction for dependent losses."""
     spec: Any = TUNED[name].spec(strictness)
     return replace(spec, dependence="ignored") if hasattr(spec, "dependence") else spec
 
 
 def curves(effort: Effort, others: Sequence[Candidate]) -> tuple[Table, Figure]:
-    """Delays at one rate of false alarms, and the curves they are read from; others' defaults as points."""
+    """Build the table of delays at one rate of false alarms, and the figure of their curves.
+
+    In the figure, detectors of other libraries at defaults are points.
+    """
     grids = [TUNED[name].grid(*_RANGES[name], STEPS) for name in NAMES]
     settings = [
         tuple(_published(name, float(grid[s])) for name, grid in zip(NAMES, grids, strict=True))
@@ -149,7 +153,7 @@ def _runs(stream: LossStream, runs: int, effort: Effort) -> Losses:
 def _curves(
     settings: Sequence[tuple[DetectorSpec, ...]], still: Losses, changed: Losses, change: Change
 ) -> list[Curve]:
-    """One for each detector."""
+    """Compute the curve of each detector."""
     counts = np.zeros((len(NAMES), len(settings)))
     delay, error = np.zeros(counts.shape), np.zeros(counts.shape)
     for s, specs in enumerate(settings):
@@ -162,7 +166,7 @@ def _curves(
 
 
 def restricted(alarms: Alarms, change: Change) -> Floats:
-    """Outcomes from a change to the first alarm within its span, or the span; (runs,)."""
+    """Compute outcomes from a change to the first alarm in its span, or the span without one; (runs,)."""
     first = [min((a - change.at for a in run if a > change.at), default=change.span) for run in alarms]
     return np.minimum(np.array(first, np.float64), change.span)
 
@@ -170,7 +174,7 @@ def restricted(alarms: Alarms, change: Change) -> Floats:
 def _points(
     others: Sequence[Candidate], still: Losses, changed: Losses, scenario: _Scenario, effort: Effort
 ) -> list[Line]:
-    """Other libraries' detectors at their defaults."""
+    """Build the points of other libraries' detectors at their defaults."""
     points: list[Line] = []
     for library in dict.fromkeys(other.library for other in others):
         effort.progress(f"delay against false alarms: {scenario.name}, {library}")

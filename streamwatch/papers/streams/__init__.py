@@ -1,1 +1,1 @@
-"""Streams of the literature whose drifts are known."""
+"""Streams of the literature with known drifts."""

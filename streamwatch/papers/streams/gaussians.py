@@ -1,9 +1,9 @@
 """Mixtures of Gaussian distributions that move, turn, spread and change their weights.
 
 The data model of Cervantes et al. (testbed for incremental learning from non-stationary data), §3.3 and §3.4:
-a class is a mixture of distributions, and each distribution passes through phases one after another. A phase
-is reached linearly at its end; one of duration 0 at once. Numbers that the paper calls *stddev* are variances
-here: only so its optimal errors come out.
+a class is a mixture of distributions, and each distribution passes through consecutive phases. The change of
+a phase is linear over its duration; with duration 0 it is abrupt. Numbers that the paper calls *stddev* are
+variances here, which reproduces its optimal errors.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ class Phase:
     """Change of one distribution over some instances."""
 
     duration: int
-    """Instances, 0 for a change at once."""
+    """Duration in instances; 0: an abrupt change."""
     move: tuple[float, ...] = ()
     """Translation of the centre, shape (d,); empty for none."""
     circle: float = 0.0
@@ -34,22 +34,22 @@ class Phase:
     turn: float = 0.0
     """Degrees by which the principal axes turn, counter-clockwise."""
     scale: float = 1.0
-    """Factor that the covariance grows by."""
+    """Factor of the covariance."""
     weight: float | None = None
     """Weight at the end of the phase; None if it stays."""
 
 
 @dataclass(frozen=True, slots=True)
 class Distribution:
-    """One Gaussian distribution of a class, as it begins, and its phases."""
+    """Gaussian distribution of a class in its initial state, and its phases."""
 
     label: str
-    """Class of what is drawn from it."""
+    """Class of its instances."""
     weight: float
     """Prior weight; weights of all distributions are divided by their sum."""
     centre: tuple[float, ...]
     variances: tuple[float, ...]
-    """On the principal axes, shape (d,)."""
+    """Variances along the principal axes, shape (d,)."""
     phases: tuple[Phase, ...]
     rotation: float = 0.0
     """Degrees of the first principal axis, counter-clockwise; two dimensions only."""
@@ -70,16 +70,16 @@ class States:
     weight: Floats
     """Prior probabilities, (n, k)."""
     centre: Floats
-    """(n, k, d)."""
+    """Centres, (n, k, d)."""
     variances: Floats
-    """On the principal axes, (n, k, d)."""
+    """Variances along the principal axes, (n, k, d)."""
     axes: Floats
-    """Columns are the principal axes, (n, k, d, d)."""
+    """Matrices whose columns are the principal axes, (n, k, d, d)."""
 
 
 @dataclass(frozen=True)
 class Mixture:
-    """Distributions that change over `lap` instances and then begin again.
+    """Mixture of distributions that change over a lap of `lap` instances, which then repeats.
 
     Raises
     ------
@@ -100,7 +100,7 @@ class Mixture:
 
     @property
     def dimensions(self) -> int:
-        """Attributes of an instance."""
+        """Number of attributes of an instance."""
         return len(self.distributions[0].centre)
 
     @cached_property
@@ -114,7 +114,7 @@ class Mixture:
         return np.array([self.labels.index(each.label) for each in self.distributions])
 
     def over(self, lap: int) -> Mixture:
-        """The same changes over another number of instances: fewer make them faster.
+        """Return the mixture with the same changes over another number of instances.
 
         Raises
         ------
@@ -124,19 +124,19 @@ class Mixture:
         return Mixture(tuple(_stretched(each, lap, self.lap) for each in self.distributions), lap)
 
     def at(self, instances: Indices) -> States:
-        """Compute where the distributions are at some instances, 0-based, shape (n,)."""
+        """Compute the states of the distributions at instances (0-based), shape (n,)."""
         inside = instances % self.lap
         found = [_path(each, inside) for each in self.distributions]
         weight, centre, variances, angle = (np.stack(part, axis=1) for part in zip(*found, strict=True))
         return States(weight / weight.sum(axis=1, keepdims=True), centre, variances, _axes(angle, centre))
 
     def posterior(self, instances: Indices, x: Floats) -> Floats:
-        """P(class | x) at each instance, (n, classes): equation 5 of the paper.
+        """Compute P(class | x) at each instance, (n, classes): equation 5 of the paper.
 
         Parameters
         ----------
         instances
-            0-based, (n,).
+            Numbers of the instances, 0-based, (n,).
         x
             Attributes, (n, d).
         """
@@ -161,7 +161,7 @@ def _stretched(each: Distribution, lap: int, old: int) -> Distribution:
 
 
 def _path(each: Distribution, inside: Indices) -> tuple[Floats, Floats, Floats, Floats]:
-    """Weight (n,), centre (n, d), variances (n, d) and angle in radians (n,) at instances of a lap."""
+    """Compute weight (n,), centre (n, d), variances (n, d) and angle (n,), in radians, within a lap."""
     n = len(inside)
     weight, centre, scale, angle = each.weight, np.array(each.centre), 1.0, each.rotation
     found = (np.empty(n), np.empty((n, len(centre))), np.empty(n), np.empty(n))
@@ -183,7 +183,7 @@ def _path(each: Distribution, inside: Indices) -> tuple[Floats, Floats, Floats, 
 
 
 def _circled(centre: Floats, degrees: Floats) -> Floats:
-    """The centre turned around the origin by each angle, (n, d)."""
+    """Rotate a centre around the origin by each angle, (n, d)."""
     if not degrees.any():
         return np.broadcast_to(centre, (len(degrees), len(centre)))
     turned = np.radians(degrees)
@@ -192,7 +192,7 @@ def _circled(centre: Floats, degrees: Floats) -> Floats:
 
 
 def _axes(angle: Floats, centre: Floats) -> Floats:
-    """Columns are the principal axes, (n, k, d, d)."""
+    """Compute matrices whose columns are the principal axes, (n, k, d, d)."""
     n, k, d = centre.shape
     if d != 2:
         return np.broadcast_to(np.eye(d), (n, k, d, d))
@@ -200,11 +200,11 @@ def _axes(angle: Floats, centre: Floats) -> Floats:
     return np.stack([np.stack([cos, -sin], axis=-1), np.stack([sin, cos], axis=-1)], axis=-2)
 
 
-# Instances drawn from a mixture that drifts, with the answers of its optimal classifier.
+# Instances drawn from a drifting mixture, with the predictions of its optimal classifier.
 
 
 BLOCK = 500
-"""Instances drawn at a time: a stream is the same however much of it is asked for."""
+"""Number of instances drawn at a time, so that a stream does not depend on its requested length."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -212,17 +212,17 @@ class Drawn:
     """Consecutive instances of a stream."""
 
     first: int
-    """Number of the first, 0-based."""
+    """Number of the first instance, 0-based."""
     x: Floats
     """Attributes, (n, d)."""
     true_class: Indices
-    """(n,), by index in the mixture's `labels`."""
+    """Classes by index in the mixture's `labels`, (n,)."""
     posterior: Floats
     """P(class | x) at that time, (n, classes)."""
 
     @property
     def optimal_class(self) -> Indices:
-        """Answers of the optimal (Bayes) classifier, (n,)."""
+        """Predictions of the optimal (Bayes) classifier, (n,)."""
         return self.posterior.argmax(axis=1)
 
     @property
@@ -232,12 +232,12 @@ class Drawn:
 
     @property
     def instances(self) -> Indices:
-        """Their numbers, (n,)."""
+        """Numbers of the instances, (n,)."""
         return np.arange(self.first, self.first + len(self.x))
 
 
 def blocks(mixture: Mixture, seed: int) -> Iterator[Drawn]:
-    """The stream without end, `BLOCK` instances at a time; equal seeds give equal streams."""
+    """Yield an endless stream, `BLOCK` instances at a time; equal seeds give equal streams."""
     rng = np.random.default_rng(seed)
     for first in itertools.count(0, BLOCK):
         instances = np.arange(first, first + BLOCK)
@@ -250,12 +250,12 @@ def blocks(mixture: Mixture, seed: int) -> Iterator[Drawn]:
 
 
 def draw(mixture: Mixture, outcomes: int, seed: int) -> Drawn:
-    """The first instances of a stream.
+    """Draw the first instances of a stream.
 
     Raises
     ------
     ValueError
-        If fewer than one is asked for.
+        If `outcomes` is below 1.
     """
     if outcomes < 1:
         raise ValueError(f"a stream has at least one instance, got {outcomes}")

@@ -1,4 +1,4 @@
-"""Streams with labels that repeat, and others of the literature: SEA concepts, waveforms."""
+"""Streams of the literature: SEA concepts, labels with temporal dependence, waveforms."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ NOISE = 0.1
 def sea(
     rng: np.random.Generator, per_concept: int = 15_000, thresholds: tuple[float, ...] = THRESHOLDS
 ) -> tuple[Floats, Indices]:
-    """Attributes (n, 3) and classes (n,), each concept for as many instances."""
+    """Draw attributes (n, 3) and classes (n,), with `per_concept` instances for each threshold."""
     n = per_concept * len(thresholds)
     x = 10.0 * rng.random((n, 3))
     true_class = (x[:, 0] + x[:, 1] <= np.repeat(thresholds, per_concept)) ^ (rng.random(n) < NOISE)
@@ -29,19 +29,19 @@ def sea(
 
 
 def drifts(per_concept: int = 15_000, thresholds: tuple[float, ...] = THRESHOLDS) -> tuple[int, ...]:
-    """Instances (0-based) at which a concept begins, but for the first."""
+    """Return the instances (0-based) at which each concept but the first begins."""
     return tuple(per_concept * k for k in range(1, len(thresholds)))
 
 
-# Labels that repeat, and attributes that depend on them: temporal dependence, known.
+# Labels of known temporal dependence, and attributes that depend on them.
 
 
 @dataclass(frozen=True, slots=True)
 class StickySpec:
-    """Two classes with one Gaussian attribute of variance 1."""
+    """Parameters of a stream of two classes with one Gaussian attribute of variance 1."""
 
     repeat: float = 0.8
-    """Probability in [0, 1) with which a label repeats the one before outright; else it is drawn anew."""
+    """Probability in [0, 1) with which a label repeats the previous one; else it is drawn from `priors`."""
     priors: tuple[float, float] = (0.6, 0.4)
     apart: float = 1.5
     """Distance of the class centres."""
@@ -55,16 +55,16 @@ class StickySpec:
 
 @dataclass(frozen=True, slots=True)
 class StickyDrawn:
-    """A stream with the probabilities by which it was drawn."""
+    """Stream with the probabilities of its labels."""
 
     x: Floats
-    """(n, 1)."""
+    """Attribute, (n, 1)."""
     true_class: Indices
-    """(n,)."""
+    """Classes, (n,)."""
     posterior: Floats
     """P(y | x), (n, 2)."""
     informed: Floats
-    """P(y | x, label before), (n, 2)."""
+    """P(y | x, previous label), (n, 2)."""
 
 
 def sticky(spec: StickySpec, rng: np.random.Generator, outcomes: int) -> StickyDrawn:
@@ -88,11 +88,11 @@ def _shares(weights: Floats) -> Floats:
 
 # The waveforms of Breiman, Friedman, Olshen, Stone 1984: three classes, 21 attributes, optimal error 14 %.
 #
-# Class k mixes two of three triangular waves in a random share and adds noise of variance 1.
+# Class k is a mixture of two of three triangular waves with a random weight, plus noise of variance 1.
 
 
 OPTIMAL_ERROR = 0.14
-"""Of the optimal classifier, as the literature has it."""
+"""Error of the optimal classifier in the literature."""
 _POSITIONS = np.arange(1, 22)
 _WAVES = np.stack([np.maximum(6 - abs(_POSITIONS - centre), 0) for centre in (11, 15, 7)]).astype(np.float64)
 _PAIRS = np.array([(0, 1), (0, 2), (1, 2)])
@@ -100,7 +100,7 @@ CLASSES = 3
 
 
 def waveform(rng: np.random.Generator, outcomes: int) -> tuple[Floats, Indices]:
-    """Attributes (n, 21) and classes (n,)."""
+    """Draw attributes (n, 21) and classes (n,)."""
     true_class = rng.integers(CLASSES, size=outcomes)
     mix = rng.random((outcomes, 1))
     first, second = _WAVES[_PAIRS[true_class, 0]], _WAVES[_PAIRS[true_class, 1]]
@@ -110,9 +110,9 @@ def waveform(rng: np.random.Generator, outcomes: int) -> tuple[Floats, Indices]:
 def drifting_waveform(
     rng: np.random.Generator, per_concept: int, concepts: int = 3
 ) -> tuple[Floats, Indices]:
-    """Waveforms whose classes change their names in a circle at every new concept: abrupt drifts.
+    """Draw waveforms whose classes are permuted cyclically at every new concept, an abrupt drift.
 
-    Concepts begin at multiples of `per_concept` (0-based). Attributes (n, 21) and classes (n,).
+    Concepts begin at multiples of `per_concept` (0-based). Returns attributes (n, 21) and classes (n,).
     """
     x, true_class = waveform(rng, per_concept * concepts)
     return x, (true_class + np.repeat(np.arange(concepts), per_concept)) % CLASSES

@@ -1,4 +1,4 @@
-"""The nine non-stationary streams of Cervantes et al.: one file each, listed here."""
+"""Testbed: the nine non-stationary streams of Cervantes et al."""
 
 from __future__ import annotations
 
@@ -6,36 +6,36 @@ from dataclasses import dataclass
 
 from streamwatch.papers.streams.gaussians import Distribution, Mixture, Phase
 
-# What a stream of the testbed brings: its mixture, what drifts in it, and the optimal error printed.
+# Description of a stream: its mixture, its drift, and the printed optimal error.
 
 
 @dataclass(frozen=True, slots=True)
 class StreamKind:
-    """One stream of the testbed; `testbed.KINDS` lists them all, and everything else follows from that list.
+    """Stream of the testbed; `KINDS` lists all.
 
     Source: Cervantes, Gagné, Isasi, Parizeau, "Evaluating and characterizing incremental learning from
     non-stationary data", Tables 3 and 4.
     """
 
     name: str
-    """The paper's."""
+    """Name in the paper."""
     section: str
-    """The paper's, without the sign."""
+    """Section of the paper."""
     asks: str
     """Ability that a learner needs to do well on it."""
     drifts: str
-    """Description of the change, and of its speed."""
+    """Description of the drift and its pace."""
     mixture: Mixture
-    """A lap of 10,000 instances is the paper's stream; then it begins again."""
+    """Mixture; the paper's stream is one lap of 10,000 instances."""
     printed_optimal: float
-    """Error of the optimal classifier in Table 3, percent: mean of ten streams."""
+    """Error of the optimal classifier in Table 3, percent (mean of ten streams)."""
     changes: tuple[int, ...] = ()
-    """Instances of a lap (0-based) at which something changes at once."""
+    """Instances of a lap (0-based) with an abrupt change."""
     returns: bool = False
-    """Whether a lap ends where it began, so that the next one begins without a change at once."""
+    """Whether a lap ends in its initial state, so that the next one begins without an abrupt change."""
 
     def known_changes(self, outcomes: int) -> tuple[int, ...]:
-        """Instances at which something changes at once among the first so many, laps included."""
+        """Return the abrupt changes among the first `outcomes` instances, including those between laps."""
         lap = self.mixture.lap
         starts = range(0, outcomes, lap)
         found = {start + change for start in starts for change in self.changes}
@@ -270,7 +270,7 @@ KINDS: tuple[StreamKind, ...] = (
     NSGT_5D,
     NSCX,
 )
-"""In the order of the paper's Table 3."""
+"""All streams, in the order of the paper's Table 3."""
 
 
 def named(name: str) -> StreamKind:
@@ -279,7 +279,7 @@ def named(name: str) -> StreamKind:
     Raises
     ------
     ValueError
-        If there is none.
+        If there is no stream of this name.
     """
     for kind in KINDS:
         if kind.name.lower() == name.lower():

@@ -1,4 +1,4 @@
-"""A stream as lines that `streamwatch replay` reads: the optimal classifier is the model."""
+"""Writing of a stream, with its optimal classifier as the model, as lines or to Kafka."""
 
 from __future__ import annotations
 
@@ -18,16 +18,16 @@ LineLayout: TypeAlias = Literal["csv", "jsonl"]
 MODEL = "optimal"
 """Name of the model whose predictions are written."""
 STEP_MS = 1_000
-"""Time from one instance to the next."""
+"""Milliseconds from one instance to the next."""
 
 
 def lines(
     mixture: Mixture, layout: LineLayout, outcomes: int | None, seed: int, *, start_ms: int = 0
 ) -> Iterator[str]:
-    """Lines of a stream, each with its end of line; without end where `outcomes` is None.
+    """Yield the lines of a stream with line ends; endless if `outcomes` is None.
 
-    CSV has a header and the columns `id,timestamp,model,prediction,label,x1,…`. JSON lines are a prediction,
-    with `scores` (class probabilities of the optimal classifier) and `x`, and then its label.
+    CSV has a header and the columns `id,timestamp,model,prediction,label,x1,…`. JSON lines are in turn a
+    prediction, with `scores` (class probabilities of the optimal classifier) and `x`, and its label.
     """
     if layout == "csv":
         attributes = ",".join(f"x{i + 1}" for i in range(mixture.dimensions))
@@ -69,30 +69,30 @@ def _json(block: Drawn, mixture: Mixture, start_ms: int) -> Iterator[str]:
         yield encode({"id": name, "timestamp": at_ms, "label": labels[truth]}).decode() + "\n"
 
 
-# A stream of the testbed into two topics of Kafka, dated as a backlog that ends now.
+# Writing of a stream to two topics of Kafka, with times of a backlog that ends now.
 
 
 @dataclass(frozen=True, slots=True)
 class Destination:
-    """Topics and brokers a stream is written to."""
+    """Brokers and topics to write to."""
 
     bootstrap_servers: str
     predictions_topic: str
     labels_topic: str
     create: int | None = None
-    """Partitions of topics that are made where they are absent; None: they must be there."""
+    """Number of partitions with which missing topics are created; None: topics must exist."""
 
 
 async def write_to_kafka(mixture: Mixture, instances: int, seed: int, to: Destination) -> None:
-    """Write the JSON lines of a stream as records, predictions and labels by turns, keyed by their id.
+    """Write the JSON lines of a stream as records, predictions and labels in turn, keyed by id.
 
-    Records have the time of their event; instances are a second apart and the last one is of now, so that a
-    daemon takes the rest for a backlog.
+    Records have the times of their events; instances are a second apart up to now, so that a daemon reads
+    them as a backlog.
 
     Raises
     ------
     SimulationError
-        If the broker cannot be reached, a topic is absent, or records are not taken.
+        If the broker cannot be reached, a topic is missing, or records are refused.
     """
     start_ms = time.time_ns() // 1_000_000 - instances * STEP_MS
     topics = (to.predictions_topic, to.labels_topic)

@@ -11,9 +11,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from streamwatch.core.alerting.book import AlarmBook, details_with_incidents
-from streamwatch.core.alerting.notification import Notification, decode, encode
+from streamwatch.core.alerting.notification import Notification
 from streamwatch.core.alerting.rules import AlarmRule, AlarmsSpec
 from streamwatch.core.estimators.comparisons.set import ComparisonVerdict
+from tests.core.alerting.stored import stored
 from tests.core.alerting.watched_book import WatchedBook
 from tests.tiers import examples
 
@@ -61,7 +62,7 @@ def test_a_verdict_is_notified_once_when_confirmed_and_when_it_no_longer_holds()
         "early",
     )
     assert (begun.started_at_ms, begun.ended_at_ms, begun.parts) == (NOW_MS - HOUR_MS, None, ())
-    assert decode(encode(begun)) == begun
+    assert stored(begun) == begun
     assert review(book, verdict(last_ms=NOW_MS + 9)) == []
     assert book.open_incidents() == [begun]
     (confirmed,) = review(book, verdict(status="confirmed", last_ms=NOW_MS + 10), now_ms=NOW_MS + 11)

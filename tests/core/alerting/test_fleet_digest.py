@@ -7,9 +7,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from streamwatch.core.alerting.book import AlarmBook
-from streamwatch.core.alerting.notification import Notification, NotifiedFleet, RivalPair, decode, encode
+from streamwatch.core.alerting.notification import Notification, NotifiedFleet, RivalPair
 from streamwatch.core.alerting.rules import AlarmsSpec, FleetDigestSpec
 from streamwatch.core.estimators.registers.fleet import WorseList, WorsePair
+from tests.core.alerting.stored import stored
 from tests.core.alerting.watched_book import SPEC, WatchedBook
 from tests.tiers import by_tier
 
@@ -66,7 +67,7 @@ def fleet(notifications: list[Notification]) -> NotifiedFleet:
     (only,) = notifications
     assert (only.kind, only.severity, only.model, only.series) == ("digest", "info", "", "")
     assert only.fleet is not None
-    assert decode(encode(only)) == only
+    assert stored(only) == only
     return only.fleet
 
 

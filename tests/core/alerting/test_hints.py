@@ -9,9 +9,10 @@ import numpy as np
 import pytest
 
 from streamwatch.core.alerting.book import AlarmBook, details_with_incidents
-from streamwatch.core.alerting.notification import Notification, decode, encode
+from streamwatch.core.alerting.notification import Notification
 from streamwatch.core.alerting.rules import AlarmRule, AlarmsSpec
 from streamwatch.core.predictions.kind import ActiveHint
+from tests.core.alerting.stored import stored
 from tests.core.alerting.watched_book import WatchedBook, alarm
 
 HOUR_MS = 3_600_000
@@ -44,7 +45,7 @@ def test_a_hint_is_notified_once_and_once_more_when_it_stands_no_longer() -> Non
     assert (begun.kind, begun.severity, begun.model, begun.series) == ("firing", "info", "m", "m")
     assert begun.hint is not None
     assert (begun.hint.as_notified, begun.started_at_ms, begun.ended_at_ms) == (hint(), NOW_MS, None)
-    assert decode(encode(begun)) == begun
+    assert stored(begun) == begun
     assert review(book, {"m": hint()}, NOW_MS + 1) == []
     assert book.open_incidents() == [begun]
     (over,) = review(book, {}, NOW_MS + 5)

@@ -8,9 +8,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from streamwatch.core.alerting.notification import Notification, decode, encode
+from streamwatch.core.alerting.notification import Notification
 from streamwatch.core.alerting.pacing import Pacing, PacingSpec
 from streamwatch.core.join.durable.columns import PackedError
+from tests.core.alerting.stored import stored
 from tests.edge.receivers.notifications import NOW_MS, firing, resolved
 
 SPEC = PacingSpec(group_wait_ms=10_000, max_per_minute=5, listed=20)
@@ -39,7 +40,7 @@ def test_an_outage_of_500_models_is_one_notification() -> None:
     assert digest.gathered is not None
     assert (digest.gathered.notifications, digest.gathered.models) == (500, 500)
     assert len(digest.gathered.listed) == 20
-    assert decode(encode(digest)) == digest
+    assert stored(digest) == digest
 
 
 def test_ten_drifts_at_once_are_ten_lines_of_one_notification() -> None:

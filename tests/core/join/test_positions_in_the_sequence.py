@@ -129,3 +129,14 @@ def test_counts_go_on_when_the_join_begins_anew_and_its_models_still_retire():
     stream.until(4 * HOUR)
     assert stream.monitors.retired == [(2, "m")]
     assert not stream.pipeline.join.holdings().models
+
+
+def test_labels_of_predictions_lost_when_the_join_began_anew_are_no_orphans():
+    stream = Stream(JoinSpec(horizon_ms=HOUR, early_horizon_ms=HOUR))
+    stream.feed(predict("a", at=HOUR))
+    again = Stream(stream.spec, stream.monitors)
+    again.pipeline.begin_join_anew(stream.pipeline.snapshot())
+    again.feed(label("a", at=2 * HOUR - 1), label("b", at=2 * HOUR))
+    again.until(4 * HOUR)
+    assert again.value("labels_before_start_total") == 1
+    assert again.value("labels_orphaned_total") == 1

@@ -1,9 +1,9 @@
-"""Compiled loop over predictions: blocks in turn, bets on the differences of each round, capital and hints.
+"""Compiled loop over predictions: compares blocks of them, bets on their differences, and gives hints.
 
 In a round with counts x (reference) and y (now) of a class, u = (y − x)/(1.5·√(x + y)); for sums of scores, u
 = (y − x)/(2·their mean absolute difference so far). Both are limited to ±1. If the two blocks come from the
 same distribution, either order is as likely, so u is symmetric about 0 given the past, and every bet of a
-share b of the capital, M ← (M + 1)(1 ± b·u), has a mean of at most its number of rounds (an e-detector by
+share b of the capital, M ← (M + 1)(1 ± b·u), has a mean of at most the number of rounds (an e-detector by
 Shiryaev–Roberts sums: Shin, Ramdas, Rinaldo 2022; by symmetry as in Ramdas, Grünwald, Vovk, Shafer 2023, §6).
 A hint is given when the mean of M over all bets reaches the threshold T/δ. Within T rounds without a change
 this happens with probability at most δ. Then all bets start again.

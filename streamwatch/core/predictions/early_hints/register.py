@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field
-from typing import Any, Final, NamedTuple
+from typing import Any, Final
 
 import msgspec
 import numpy as np
@@ -13,7 +13,6 @@ from numpy.typing import NDArray
 
 from streamwatch.core.events import Name, Outcome, fold_of
 from streamwatch.core.metrics.series import Family
-from streamwatch.core.outcomes import OutcomeBatch
 from streamwatch.core.predictions.early_hints.observe import (
     CLASSES,
     EARLY,
@@ -25,7 +24,12 @@ from streamwatch.core.predictions.early_hints.observe import (
 )
 from streamwatch.core.predictions.early_hints.spec import EarlyHintsSpec
 from streamwatch.core.predictions.early_hints.view import EarlyView, active_hint, document, families_of, view
-from streamwatch.core.predictions.kind import ActiveHint, PredictionBatch, score_of, scores_of_classes
+from streamwatch.core.predictions.kind import (
+    ActiveHint,
+    PredictionBatch,
+    outcomes_in_columns,
+    scores_of_classes,
+)
 from streamwatch.core.records import taken
 
 # Cache of the codes of (model, class) pairs, by the numbers of their names.
@@ -62,7 +66,7 @@ class NumberTable:
         model_names: Sequence[str],
         class_names: Sequence[str],
     ) -> NDArray[np.int32]:
-        """Codes of pairs, looked up in this order; all arrays (n,)."""
+        """Look up the codes of (model, class) pairs, in order; all arrays (n,)."""
         if self._models is not model_names or self._classes is not class_names:
             self._models, self._classes = model_names, class_names
             self.clear()
@@ -192,7 +196,7 @@ class EarlyHints:
 
     @property
     def section(self) -> str:
-        """Name of its state: kind, parameters that change the state's meaning, and version."""
+        """Name of the register's state: kind, parameters that change the state's meaning, and version."""
         return f"early_hints:{self._spec.stride}:{self._spec.bucket_ms}:{VERSION}"
 
     def observe(self, predictions: PredictionBatch) -> None:
@@ -206,19 +210,22 @@ class EarlyHints:
 
     def learn(self, outcomes: Sequence[Outcome]) -> None:
         """Count how often scores of watched models were right; assumed outcomes are left out."""
-        is_batch = isinstance(outcomes, OutcomeBatch)
-        scored = _in_columns(outcomes) if is_batch else _one_by_one(outcomes)
-        rows = np.full(len(scored.names), _NOBODY, np.int32)
-        met: list[int] = np.unique(scored.models).tolist()
-        for number in met:
-            watched = self._watched.get(scored.names[number])
+        batch = outcomes_in_columns(outcomes)
+        scored = batch.scored
+        records = taken(batch.records, scored[batch.records["assumed"][scored] == 0])
+        rows = np.full(len(batch.models), _NOBODY, np.int32)
+        numbers: list[int] = np.unique(records["model"]).tolist()
+        for number in numbers:
+            watched = self._watched.get(batch.models[number])
             if watched is not None:
                 rows[number] = watched.row
-        of = rows[scored.models]
-        known = (of >= 0) & (scored.scores >= 0.0)  # false for NaN
+        of, predicted = rows[records["model"]], records["predicted_class"]
+        scores = scores_of_classes(batch.scores, records["scores"], predicted)
+        known = (of >= 0) & (scores >= 0.0)  # false for NaN
         if known.any():
-            columns = scored.scores[known], scored.hits[known], scored.times_ms[known]
-            learn(self._models, of[known], *columns, self._spec.bucket_ms)
+            hits = (predicted == records["true_class"]).astype(np.float64)
+            made_ms = records["event_ms"] - records["delay_ms"]
+            learn(self._models, of[known], scores[known], hits[known], made_ms[known], self._spec.bucket_ms)
 
     def forget(self, model: str) -> None:
         """Remove a model that has retired, and free its row."""
@@ -245,7 +252,7 @@ class EarlyHints:
         return encode(models) if models else b""
 
     def restore(self, state: bytes) -> None:
-        """Continue from a snapshot; models for which there is no room any more are left out.
+        """Continue from a snapshot; models beyond `max_models` are left out.
 
         Raises
         ------
@@ -270,7 +277,7 @@ class EarlyHints:
         return {name: {"early_hints": document(each, self._spec)} for name, each in self.views().items()}
 
     def active_hints(self) -> Mapping[str, ActiveHint]:
-        """Active hints by model, the same as in its document."""
+        """Active hints by model, with the values that its document has."""
         given = self._models
         new = (given["hints"] > 0) & (given["seen"] - given["hint_seen"] < self._spec.reach)
         rows = set(np.flatnonzero(new).tolist())
@@ -283,14 +290,11 @@ class EarlyHints:
         return found
 
     def unrepresentative(self) -> AbstractSet[str]:
-        """Return no models, as every prediction is as likely to be labelled as far as is known here."""
+        """Return the empty set: nothing is known here of how likely predictions are to be labelled."""
         return frozenset()
 
     def _code_of(self, model: str, predicted_class: str) -> int:
-        """Row and local class as one number, row·(CLASSES + 1) + class.
-
-        −1 for a model that is not watched.
-        """
+        """Encode row and local class as row·(CLASSES + 1) + class; −1 for a model that is not watched."""
         watched = self._watched.get(model)
         if watched is None:
             if not self._free or fold_of(model) is not None:
@@ -304,38 +308,3 @@ class EarlyHints:
             else:
                 watched.classes[predicted_class] = index
         return watched.row * (CLASSES + 1) + index
-
-
-class _Scored(NamedTuple):
-    """Outcomes that have scores and a label, in order, as columns."""
-
-    names: Sequence[str]
-    """Of models, by number."""
-    models: NDArray[np.int64]
-    scores: NDArray[np.float64]
-    """Score of the predicted class, as `score_of` gives it."""
-    hits: NDArray[np.float64]
-    times_ms: NDArray[np.int64]
-    """The predictions' own times."""
-
-
-def _in_columns(outcomes: OutcomeBatch) -> _Scored:
-    scored = outcomes.scored
-    scored = scored[outcomes.records["assumed"][scored] == 0]
-    records = taken(outcomes.records, scored)
-    predicted = records["predicted_class"]
-    scores = scores_of_classes(outcomes.scores, records["scores"], predicted)
-    hits = (predicted == records["true_class"]).astype(np.float64)
-    times_ms = records["event_ms"] - records["delay_ms"]
-    return _Scored(outcomes.models, records["model"].astype(np.int64), scores, hits, times_ms)
-
-
-def _one_by_one(outcomes: Sequence[Outcome]) -> _Scored:
-    scored = [each for each in outcomes if each.scores and not each.assumed]
-    return _Scored(
-        [each.model for each in scored],
-        np.arange(len(scored)),
-        np.array([score_of(each.predicted_class, each.scores) for each in scored], np.float64),
-        np.array([each.true_class == each.predicted_class for each in scored], np.float64),
-        np.array([each.event_ms - each.delay_ms for each in scored], np.int64),
-    )

@@ -20,6 +20,7 @@ class EarlyHintsSpec:
     predictions: int = 100_000
     """Number of predictions of a model within which a false hint has probability at most `delta`."""
     delta: float = 0.05
+    """Probability of a false hint within `predictions`, in (0, 1)."""
     reach: int = REACH
     """Distance in predictions between the latest ones and those they are compared with.
 

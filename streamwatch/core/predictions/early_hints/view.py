@@ -136,7 +136,7 @@ def expectation_errors(found: Sequence[Stretch]) -> ExpectationErrors:
 OTHERS: Final = "__other__"
 """Name under which the classes without features of their own are reported."""
 OLDEST: Final = 16
-"""Number of reference blocks whose shares are reported: those to be compared next."""
+"""Number of reference blocks whose shares are reported: the next to be compared."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -211,7 +211,7 @@ def view(m: np.void, classes: Sequence[str], spec: EarlyHintsSpec) -> EarlyView:
 
 
 def active_hint(ordinal: int, hint: Hint, seen: EarlyView) -> ActiveHint:
-    """Combine a hint with the values it is about; a class missing among them has share 0."""
+    """Combine a hint with the share or score that changed; a class that does not occur has share 0."""
     name = hint.predicted_class
     then, now = (
         (seen.score_before, seen.score_now)
@@ -222,7 +222,7 @@ def active_hint(ordinal: int, hint: Hint, seen: EarlyView) -> ActiveHint:
 
 
 def families_of(found: Mapping[str, EarlyView], reach: int) -> list[Family]:
-    """Series of watched models; without hint and evidence for models that were not compared yet."""
+    """Series of watched models; hints and evidence only of models with more than `reach` predictions."""
     compared = {name: each for name, each in found.items() if each.predictions > reach}
 
     def defined(name: str, values: Mapping[str, float]) -> Family:
@@ -248,7 +248,7 @@ def families_of(found: Mapping[str, EarlyView], reach: int) -> list[Family]:
 
 
 def document(view: EarlyView, spec: EarlyHintsSpec) -> dict[str, object]:
-    """Build the JSON values of a model; undefined values are null."""
+    """Build the document of one model; undefined values are null."""
     hint = None
     if view.hint is not None:
         hint = {

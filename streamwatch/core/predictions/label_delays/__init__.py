@@ -1,7 +1,7 @@
 """Label delays: share of predictions labelled by age, with predictions still waiting as censored.
 
-The distribution of the delays of labels alone would be too favourable, as predictions without a label are
-missing in it. Here every accepted prediction counts from its arrival on.
+The distribution of the delays of labels alone would be too favourable, as it lacks predictions without a
+label. Here every accepted prediction counts from its arrival on.
 """
 
 from __future__ import annotations

@@ -13,8 +13,7 @@ from numpy.typing import NDArray
 from streamwatch.core.events import Name, Outcome
 from streamwatch.core.metrics import family
 from streamwatch.core.metrics.series import Family
-from streamwatch.core.outcomes import OUTCOME, OutcomeBatch
-from streamwatch.core.predictions.kind import ActiveHint, PredictionBatch
+from streamwatch.core.predictions.kind import ActiveHint, PredictionBatch, outcomes_in_columns
 from streamwatch.core.predictions.label_delays import LabelDelaysSpec
 
 # Share labelled by age, from counts by prediction time and delay.
@@ -115,8 +114,8 @@ def edges_of(horizon_ms: int) -> Integers:
 class LabelDelays:
     """Label delays of all models.
 
-    Predictions made before the register's start and their labels are not counted, nor is what is more than
-    one and a half horizons ahead of the newest record. A prediction that is withdrawn, evicted or expires
+    Predictions made before the register's start, or more than 1.5 horizons ahead of the newest record, are
+    not counted, nor are their labels. A prediction that is withdrawn, evicted or expires
     counts as never labelled.
     """
 
@@ -147,7 +146,7 @@ class LabelDelays:
             self._forget_old()
 
     def _entered(self, classes: dict[str, Counts], name: str) -> Counts:
-        """Counts of a predicted class: its own if it is among the first, otherwise those of all others."""
+        """Counts of a predicted class: its own if it is among the first, else those shared by all others."""
         if name not in classes and len(classes) - (OTHER in classes) >= self._spec.max_classes:
             name = OTHER
         return classes.setdefault(name, {})
@@ -163,7 +162,7 @@ class LabelDelays:
         """Count labels by the times of their predictions, and by their delays."""
         if self._since_ms == _NEVER or not len(outcomes):
             return
-        batch = outcomes if isinstance(outcomes, OutcomeBatch) else _in_columns(outcomes)
+        batch = outcomes_in_columns(outcomes)
         records = batch.records
         delays_ms = records["delay_ms"]
         made_ms = records["event_ms"] - delays_ms
@@ -241,7 +240,7 @@ class LabelDelays:
         return {}
 
     def unrepresentative(self) -> AbstractSet[str]:
-        """Return no models, as every prediction is as likely to be labelled as far as is known here."""
+        """Return the empty set: nothing is known here of how likely predictions are to be labelled."""
         return frozenset()
 
     def _document(self, classes: Mapping[str, Counts]) -> Mapping[str, object]:
@@ -257,7 +256,7 @@ class LabelDelays:
         }
 
     def _curve(self, classes: Sequence[Counts]) -> tuple[Shares, Shares]:
-        """Share labelled by age over some classes together: of all kinds, and by kind."""
+        """Compute `shares_labelled` over the sums of some classes."""
         sums: Counts = {}
         for counts in classes:
             for stretch, row in counts.items():
@@ -274,7 +273,7 @@ class LabelDelays:
 def _counted(
     models: NDArray[np.int32], classes: NDArray[np.int32], keys: Integers, chosen: NDArray[np.bool_]
 ) -> Iterator[tuple[int, int, int, int]]:
-    """(model, class, key, count) of the chosen entries, in the order of first occurrence."""
+    """Yield each (model, class, key) of the chosen entries with its count, in order of first occurrence."""
     if not chosen.any():
         return
     least = int(keys[chosen].min())
@@ -286,16 +285,3 @@ def _counted(
     for each, count in zip(unique[order].tolist(), counts[order].tolist(), strict=True):
         of, key = divmod(each, width)
         yield of // most, of % most, key + least, count
-
-
-def _in_columns(outcomes: Sequence[Outcome]) -> OutcomeBatch:
-    """Put the fields of outcomes that are needed here into columns."""
-    models: dict[str, int] = {}
-    classes: dict[str, int] = {}
-    records = np.zeros(len(outcomes), OUTCOME)
-    records["model"] = [models.setdefault(each.model, len(models)) for each in outcomes]
-    for name in ("true_class", "predicted_class"):
-        records[name] = [classes.setdefault(getattr(each, name), len(classes)) for each in outcomes]
-    for name in ("event_ms", "delay_ms", "assumed"):
-        records[name] = [getattr(each, name) for each in outcomes]
-    return OutcomeBatch(records, list(models), list(classes))

@@ -1,8 +1,8 @@
 """Estimates from labels that are asked for with a known probability (`mapping.label_probability`).
 
-Only some predictions have their label asked for, each with a probability π that is fixed before the outcome
-is known. Outcomes are no fair sample of the predictions then, unless π is the same for all. Every label is
-weighted by 1/π here, so that accuracy and leads are those of all predictions that carry a π.
+The label of a prediction is asked for with a probability π that is fixed before the outcome is known. Unless
+π is the same for all, outcomes are no fair sample of the predictions. Here every label is weighted by 1/π, so
+that accuracy and leads are estimated for all predictions with a π.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ class SampledLabelsSpec:
     horizon_ms: int = 14 * 86_400_000
     """Longest time that a label may take, at least a second (`JoinSpec.horizon_ms`)."""
     delta: float = 0.05
-    """Probability with which an interval may be wrong at some look while its first labels are in use."""
+    """Probability that an interval is wrong at some look while its first labels are in use, in (0, 1)."""
     max_models: int = 1_000
     """Largest number of models, those that predict first with a probability."""
 

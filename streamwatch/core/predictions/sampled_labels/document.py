@@ -47,7 +47,7 @@ def document_of(record: Any, found: SampledEstimate) -> dict[str, object]:
 
 
 def verdict_of(lead: Interval) -> Verdict:
-    """Return the side that an interval of a lead shows: open if it includes 0, or is not there yet."""
+    """Return the side of 0 on which the interval of a lead lies: open if it includes 0 or is undefined."""
     if lead.lower > 0.0:
         return "better"
     return "worse" if lead.upper < 0.0 else "open"

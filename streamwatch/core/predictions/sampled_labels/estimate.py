@@ -54,7 +54,7 @@ SHRINKAGE: Final = 100.0
 COMPLETE: Final = 0.99
 """Share of the labels by an age that counts as all of them."""
 TOLERATED: Final = 0.05
-"""Share of the labels asked for that may be missing, or too many, without a word."""
+"""Share of the labels asked for that may be missing, or too many, without being reported."""
 ERRORS: Final = 4.0
 """Standard errors by which a number of labels must differ from Σπ to be reported."""
 LENGTHS: Final = (1, 4)
@@ -106,7 +106,7 @@ class SampledEstimate:
     arrived_ratio
         arrived/asked; undefined without any.
     missing
-        Whether more labels are missing than chance explains, and more than one in twenty.
+        Whether more labels are missing than chance explains, and more than `TOLERATED`.
     too_many
         Whether more labels came, or were asked for, than the probabilities imply, likewise.
     """
@@ -157,7 +157,7 @@ class _Buckets:
 
 
 def estimate(record: Any, horizon_ms: int, delta: float) -> SampledEstimate:
-    """Estimate loss and leads of one model from its `SAMPLED` record; `delta` is that of intervals."""
+    """Estimate loss and leads of one model from its `SAMPLED` record; intervals hold with 1 − `delta`."""
     width_ms = width_of(horizon_ms)
     used = np.flatnonzero(record["stamp"] > 0)
     used = used[np.argsort(record["stamp"][used])]
@@ -196,15 +196,16 @@ def estimate(record: Any, horizon_ms: int, delta: float) -> SampledEstimate:
 
 
 def accuracy_of(loss: Interval) -> Interval:
-    """Turn a loss with its interval into an accuracy."""
+    """Convert a mean loss and its interval to an accuracy: 1 − loss."""
     return Interval(1.0 - loss.value, 1.0 - loss.upper, 1.0 - loss.lower, loss.labels, loss.dispersion)
 
 
 def _age(record: Any, used: Integers, number: Integers, horizon_ms: int) -> tuple[int, float]:
     """Age from which labels count as complete, and the share that may come later.
 
-    It is the first one by which 99 % of the labels asked for have come, or of those that come at all, as
-    labels of predictions one horizon old show; else the horizon.
+    The age is the first by which 99 % have come of the labels asked for, or of all labels of predictions that
+    are one horizon old; else the horizon. The share is an upper bound, (m + 2.5·√m + 3)/labels, if m came
+    later.
     """
     ages_ms, width_ms, clock_ms = ages_of(horizon_ms), width_of(horizon_ms), int(record["clock_ms"])
     ends_ms = (number + 1) * width_ms
@@ -224,7 +225,7 @@ def _age(record: Any, used: Integers, number: Integers, horizon_ms: int) -> tupl
 
 
 def _window(sums: Floats, settled: NDArray[np.bool_]) -> NDArray[np.bool_]:
-    """Choose the newest settled buckets that have enough labels together, or all of them."""
+    """Choose the newest settled buckets that together have `MOST_LABELS` effective labels, or all of them."""
     of_loss = sums[:, :, slice(*CELLS[LOSS])].sum(axis=(1, 2))
     window = np.zeros(len(settled), np.bool_)
     inverse = squared = 0.0
@@ -238,7 +239,7 @@ def _window(sums: Floats, settled: NDArray[np.bool_]) -> NDArray[np.bool_]:
 
 
 def _interval(kept: _Buckets, which: int, delta: float) -> Interval:
-    """Estimate an estimand, with its interval."""
+    """Compute an estimate with its interval; `which` is `LOSS`, `NO_CHANGE` or `MAJORITY`."""
     cells = slice(*CELLS[which])
     values, sums = _VALUES[cells], kept.sums[:, :, cells]
     guesses = _guesses(kept, sums, values)
@@ -282,7 +283,7 @@ def _guesses(kept: _Buckets, sums: Floats, values: Floats) -> Floats:
     """
     weights = sums[..., INVERSE_SQUARED] - sums[..., INVERSE]  # Σ (1/π − 1)/π
     before = np.searchsorted(kept.number, kept.number - kept.gap, side="right")
-    # What came before the first bucket is nothing.
+    # Before the first bucket there are no labels.
     weight, labels = (
         np.concatenate([np.zeros_like(each[:1]), np.cumsum(each, axis=0)])[before]
         for each in (weights, sums[..., NUMBER])

@@ -1,4 +1,4 @@
-"""Compiled loops over predictions and over labels: everything that is summed of sampled labels."""
+"""Compiled loops over predictions and over labels, which update the sums of sampled labels."""
 
 # pyright: reportUnknownParameterType=false, reportMissingParameterType=false
 from __future__ import annotations
@@ -72,7 +72,7 @@ def add(m, b, slot, cell, inverse):
 
 @inner
 def majority_at(m, time_ms):
-    """Local index of the majority as noted at a time; −1 before the first note."""
+    """Local index of the majority class noted last at or before a time; −1 without a note."""
     number = m.notes
     oldest = max(0, number - NOTES)
     while number > oldest:
@@ -85,7 +85,10 @@ def majority_at(m, time_ms):
 
 @inner
 def note_majority(m, note_ms):
-    """Note the majority of the labels so far, if it is another than noted last."""
+    """Note the majority class of the labels so far, if it differs from the last note.
+
+    Notes begin after `LEAST_LABELS` labels, and are at least `note_ms` apart.
+    """
     if m.observed < LEAST_LABELS:
         return
     last = (m.notes - 1) % NOTES

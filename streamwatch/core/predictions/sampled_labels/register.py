@@ -16,15 +16,19 @@ from streamwatch.core.events import (
     SAMPLING,
     Name,
     Outcome,
-    carried_by_all,
     fold_of,
     probabilities_of,
     requests_of,
 )
 from streamwatch.core.metrics import family
 from streamwatch.core.metrics.series import Family
-from streamwatch.core.outcomes import OUTCOME, SEGMENTS_FROM, OutcomeBatch
-from streamwatch.core.predictions.kind import ActiveHint, PredictionBatch, scores_of_classes
+from streamwatch.core.outcomes import SEGMENTS_FROM, OutcomeBatch
+from streamwatch.core.predictions.kind import (
+    ActiveHint,
+    PredictionBatch,
+    outcomes_in_columns,
+    scores_of_classes,
+)
 from streamwatch.core.predictions.sampled_labels import SampledLabelsSpec
 from streamwatch.core.predictions.sampled_labels.document import document_of
 from streamwatch.core.predictions.sampled_labels.estimate import SampledEstimate, accuracy_of, estimate
@@ -38,7 +42,6 @@ from streamwatch.core.predictions.sampled_labels.state import (
     ages_of,
     width_of,
 )
-from streamwatch.core.scores import lists_of
 
 WORDS: Final = SAMPLED.itemsize // 8
 _MASK_BYTES: Final = -(-WORDS // 8)
@@ -52,7 +55,7 @@ class SampledModel:
     classes: dict[str, int] = field(default_factory=dict[str, int])
     """Local indices of the classes labelled first."""
     found: SampledEstimate | None = None
-    """Estimate of the state as it is; None when it has to be computed."""
+    """Estimate from the present state; None until it is computed."""
 
 
 class _KeptModel(msgspec.Struct, frozen=True, array_like=True):
@@ -105,7 +108,7 @@ class SampledLabels:
         """Count the labels of predictions with a probability, in order; assumed outcomes are left out."""
         if not self._watched or not len(outcomes):
             return
-        batch = outcomes if isinstance(outcomes, OutcomeBatch) else _in_columns(outcomes)
+        batch = outcomes_in_columns(outcomes)
         chosen = (batch.records["carried"][:, SAMPLING] != 0) & (batch.records["assumed"] == 0)
         if not chosen.any():
             return
@@ -177,7 +180,7 @@ class SampledLabels:
         Raises
         ------
         ValueError
-            If the bytes are not a snapshot, or of more models than there may be.
+            If the bytes are not a snapshot, or have more than `max_models` models.
         """
         for kept in _DECODER.decode(state):
             if len(kept.filled) != _MASK_BYTES or len(kept.classes) > CLASSES:
@@ -250,13 +253,13 @@ class SampledLabels:
         return {}
 
     def unrepresentative(self) -> AbstractSet[str]:
-        """Models with predictions more likely to be labelled than others."""
+        """Models with some predictions more likely to be labelled than others."""
         return {
             name for name, watched in self._watched.items() if is_unrepresentative(self._models[watched.row])
         }
 
     def _row_of(self, model: str, *, begins: bool) -> int:
-        """Row of a model, which gets one if it begins; −1 without one."""
+        """Row of a model; with `begins`, assigns one to a new model. −1 without one."""
         watched = self._watched.get(model)
         if watched is None:
             if not begins or len(self._watched) >= self._spec.max_models or fold_of(model) is not None:
@@ -274,7 +277,7 @@ class SampledLabels:
     def _local_classes(
         self, records: NDArray[Any], batch: OutcomeBatch
     ) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
-        """Local indices of true and of predicted classes, given in the order of the labels."""
+        """Look up the local indices of true and predicted classes; new true classes get one, in order."""
         true_class, predicted = np.full(len(records), -1, np.int32), np.full(len(records), -1, np.int32)
         models: list[int] = records["model"].tolist()
         labels: list[int] = records["true_class"].tolist()
@@ -292,7 +295,7 @@ class SampledLabels:
 
 
 def is_unrepresentative(record: Any) -> bool:
-    """Tell whether probabilities differ, or some predictions or labels have none."""
+    """Tell whether probabilities differ, predictions lack one, or labels came that were not asked for."""
     return bool(record["least"] < record["most"] or record["without"] or record["unasked"])
 
 
@@ -306,32 +309,8 @@ def _scores(records: NDArray[Any], batch: OutcomeBatch) -> NDArray[np.float64]:
 
 
 def _scored(records: NDArray[Any], batch: OutcomeBatch) -> NDArray[np.intp]:
-    """Positions of the records with scores, of some of the batch."""
+    """Indices of those of these records of a batch that have scores."""
     if not len(batch.scores):
         return np.empty(0, np.intp)
     numbers = records["scores"]
     return np.flatnonzero((numbers >= 0) & (numbers < SEGMENTS_FROM))
-
-
-def _in_columns(outcomes: Sequence[Outcome]) -> OutcomeBatch:
-    """Put the fields of outcomes that are needed here into columns."""
-    models: dict[str, int] = {}
-    classes: dict[str, int] = {}
-    records = np.zeros(len(outcomes), OUTCOME)
-    records["model"] = [models.setdefault(each.model, len(models)) for each in outcomes]
-    for name in ("true_class", "predicted_class"):
-        records[name] = [classes.setdefault(getattr(each, name), len(classes)) for each in outcomes]
-    records["label_at_prediction"] = [
-        -1 if each.label_at_prediction is None else classes.setdefault(each.label_at_prediction, len(classes))
-        for each in outcomes
-    ]
-    for name in ("resolved_ms", "waited_ms", "assumed"):
-        records[name] = [getattr(each, name) for each in outcomes]
-    records["carried"] = carried_by_all(outcomes)
-    scored = [index for index, each in enumerate(outcomes) if each.scores]
-    given = [outcomes[index].scores or {} for index in scored]
-    numbered = [{classes.setdefault(name, len(classes)): each[name] for name in each} for each in given]
-    records["scores"] = -1
-    records["scores"][scored] = np.arange(len(scored))
-    lists = lists_of(numbered, [-1] * len(numbered))
-    return OutcomeBatch(records, list(models), list(classes), lists)

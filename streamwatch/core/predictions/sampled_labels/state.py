@@ -1,8 +1,8 @@
 """State of one model's sampled labels: sums by bucket of prediction time; all zero at first.
 
-Predictions are counted in buckets of record time, 1/16 horizon wide. A bucket has its predictions by bin of
-the score, and of its labels the number, Σ 1/π and Σ 1/π² by bin and by kind of label. Estimates,
-their regression on scores, and variances are all computed from these sums when they are read.
+Predictions are counted in buckets of record time, 1/16 horizon wide. A bucket has the number of its
+predictions by bin of the score, and the number, Σ 1/π and Σ 1/π² of its labels by bin and by value of each
+estimand. Estimates, their regression on scores, and variances are computed from these sums on each read.
 """
 
 from __future__ import annotations
@@ -14,16 +14,16 @@ import numpy as np
 VERSION: Final = 1
 """Incremented when the meaning of the state changes."""
 WIDTHS: Final = 16
-"""A bucket is this part of the horizon."""
+"""Number of buckets per horizon."""
 BUCKETS: Final = 48
 """Number of buckets kept: 17 whose predictions may still be labelled, and 31 that are settled."""
 AGES: Final = 9
-"""Number of ages by which labels may be complete: the horizon / 2⁸ … the horizon."""
+"""Number of ages by which labels may be complete: the horizon / 2⁸, / 2⁷, …, the horizon."""
 
 LEAST_SCORES: Final = (0.0, 0.35, 0.5, 0.65, 0.8, 0.9, 0.96, 0.99)
 """Least score of the predicted class in each bin but the first …"""
 EXPECTED_ERRORS: Final = (0.0, 0.8, 0.57, 0.425, 0.275, 0.15, 0.07, 0.025, 0.005)
-"""… and f, the error that the bin's middle promises. Bin 0 is of predictions without a score."""
+"""… and f, the expected error at the bin's middle. Bin 0 has the predictions without a score."""
 BINS: Final = len(EXPECTED_ERRORS)
 
 LOSS, NO_CHANGE, MAJORITY = range(3)
@@ -31,7 +31,7 @@ LOSS, NO_CHANGE, MAJORITY = range(3)
 OPPONENTS: Final = ("persistent_at_prediction", "majority")
 """Opponents whose answers are fixed when the prediction is made, as the label `opponent` names them."""
 CELLS: Final = ((0, 2), (2, 5), (5, 8))
-"""Cells of each estimand, from and to: one for each value."""
+"""Range of the cells of each estimand, (start, stop): one cell for each value."""
 VALUES: Final = (0.0, 1.0, -1.0, 0.0, 1.0, -1.0, 0.0, 1.0)
 """Value of each cell."""
 NUMBER, INVERSE, INVERSE_SQUARED = range(3)
@@ -40,7 +40,7 @@ NUMBER, INVERSE, INVERSE_SQUARED = range(3)
 CLASSES: Final = 64
 """Number of classes of a model that can be the majority, those labelled first."""
 NOTES: Final = 33
-"""Number of notes of the majority, which are at least 1/32 horizon apart."""
+"""Number of notes of the majority class that are kept; they are at least 1/32 horizon apart."""
 LEAST_LABELS: Final = 100
 """Number of labels from which on the majority is noted."""
 FADING: Final = 0.999
@@ -61,7 +61,7 @@ SAMPLED: Final = np.dtype(
         ("observed", "i8"),  # labels counted for the majority
         ("label_ms", "i8"),  # latest time of a label
         ("leader", "i8"),  # 1 + local index of the most frequent class; 0 before the first
-        ("unit", "f8"),  # what the newest label counts
+        ("unit", "f8"),  # weight of the newest label
         ("weights", "f8", (CLASSES,)),  # Σ 1/π of labels by class, faded
         ("notes", "i8"),
         ("note_ms", "i8", (NOTES,)),
