@@ -1,6 +1,6 @@
 """`CompiledJoin`: the compiled join's interface to Python, and owner of its arrays.
 
-Long because it is the whole interface in one class; what it does is done in the modules it calls.
+The work itself is done in the modules that it calls.
 """
 
 from __future__ import annotations
@@ -99,7 +99,7 @@ from streamwatch.core.specs import JoinSpec
 
 
 def take_outcomes(arrays: Arrays, names: JoinNames, order: PairOrder) -> OutcomeBatch:
-    """Hand over the outcomes and pairs since the last call, and drop scores that are not needed any more."""
+    """Return the outcomes and pairs since the last call, and free the scores that are not needed any more."""
     totals = arrays.totals
     records = copied(arrays.outcomes[: int(totals["outcomes"][0])])
     discarded = int(totals["discarded"][0])
@@ -117,7 +117,7 @@ def take_outcomes(arrays: Arrays, names: JoinNames, order: PairOrder) -> Outcome
 _FIRST_ENTRIES: Final = 1_024
 _CONFLICTS: Final = {"first": FIRST, "last": LAST, "both": BOTH}
 FIRST_PAIRS: Final = 1 << 14
-"""Room for pairs at first."""
+"""Number of pairs for which there is room at first."""
 
 
 def new_arrays(spec: JoinSpec, classes: Mapping[str, int], *, outcomes: int, numbered: bool) -> Arrays:
@@ -138,8 +138,7 @@ def new_arrays(spec: JoinSpec, classes: Mapping[str, int], *, outcomes: int, num
     totals = one_record(TOTALS, free=-1, first=-1, last=-1, open_newest_ms=-1, open_first=-1, open_last=-1)
     for name in ("opened_ms", "dedup_clock_ms", "dead_first", "dead_last", "passed_ms", "clock_ms"):
         totals[name] = -1
-    for name in ("pair_generation",):
-        totals[name] = -1
+    totals["pair_generation"] = -1
     totals["partners_ms"] = NEVER_MS
     columns = side_columns(spec)
     limits = one_record(
@@ -196,7 +195,7 @@ _RESERVED: Final = 1 << 22
 """Number of entries up to which their room grows eightfold, beyond it twofold. Memory is touched only as
 entries are used, so what is reserved costs addresses, while every growth copies all entries."""
 _AHEAD: Final = 1 << 14
-"""Number of further records for which there must be room to call the table not nearly full."""
+"""Number of records that a table that is not nearly full has room for."""
 
 
 def shift_of(slots: int) -> np.uint64:
@@ -282,10 +281,9 @@ class CompiledJoin:
     overflow
         Storage for entries that do not fit into the table; None if the table may grow without limit.
     numbered
-        Whether outcomes carry the number of their accepted prediction instead of the label at
-        prediction, and the row that resolved them in `assumed` (see `layout.LIMITS`); not with `conflicts`
-        "last". They are handed over as they are resolved, with `order` "prediction_time", too, in which case
-        `timing` has their times.
+        Whether outcomes have the number of their accepted prediction in `label_at_prediction`, and the row
+        that resolved them in `assumed` (see `layout.LIMITS`); not with `conflicts` "last". Such outcomes are
+        handed over in the order of resolution; with `order` "prediction_time", `timing` has their times.
 
     Raises
     ------
@@ -361,7 +359,7 @@ class CompiledJoin:
         return accepted_predictions(rows, scores, start, stop, self.names)
 
     def prepare(self, rows: Records) -> Iterator[Work]:
-        """Load everything into the table that these rows need.
+        """Yield the work that loads everything these rows need into the table.
 
         Do each piece of work before asking for the next.
         """
@@ -416,9 +414,9 @@ class CompiledJoin:
         return copied(self._arrays.timing[: int(self._arrays.totals["outcomes"][0])])
 
     def take_outcomes(self, clock_ms: int) -> Iterator[OutcomeBatch]:
-        """Hand over the outcomes whose turn it is until `clock_ms`; exhaust the iterator.
+        """Yield the outcomes to be evaluated by `clock_ms`; exhaust the iterator.
 
-        With the order of predictions, these are outcomes held earlier, and others are held.
+        With `order` "prediction_time" these may have been held since earlier calls, and later ones are held.
         """
         timing = self.timing() if self._ordered else None
         outcomes = take_outcomes(self._arrays, self.names, self._pair_order)
@@ -533,13 +531,13 @@ class CompiledJoin:
         self.start_ms = totals.start_ms
 
     def begin_anew(self, state: JoinModelsState, clock_ms: int) -> None:
-        """Begin without anything that a join had but its models, see `JoinModels.begin_anew`."""
+        """Begin with nothing but the models of an earlier join, see `JoinModels.begin_anew`."""
         self._join_models.begin_anew(state, clock_ms)
         self._use_models()
         self._arrays = with_room_for_models(self._arrays, len(self.models.names))
 
     def _use_models(self) -> None:
-        """Take the models' activity into the arrays."""
+        """Write the models' activity to the arrays."""
         activity = restored_activity(self.names, self._join_models.state())
         self._arrays = self._arrays._replace(activity=activity)
         self._arrays.totals["next_idle_check_s"] = self._join_models.next_look_s
@@ -557,7 +555,7 @@ class CompiledJoin:
         return counters
 
     def holdings(self) -> Holdings:
-        """Current holdings."""
+        """Return the numbers of predictions, labels and outcomes that the join holds now."""
         self._update_models()
         totals = self._arrays.totals[0]
         oldest = int(totals["first"][PREDICTIONS])

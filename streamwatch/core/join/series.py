@@ -17,7 +17,7 @@ from streamwatch.core.metrics.series import Family
 
 @dataclass(frozen=True, slots=True)
 class Holdings:
-    """Numbers of what waits, by kind, and the activity of every model by name."""
+    """Numbers of predictions, labels and outcomes that the join holds, and each model's activity by name."""
 
     models: Mapping[str, ModelActivity]
     pending: int

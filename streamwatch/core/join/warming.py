@@ -64,7 +64,7 @@ def warm_up_order() -> None:
 
 
 def warm_up_overflow() -> None:
-    """Let entries of every kind leave a table, be looked up, merged, and fall due."""
+    """Move entries of every kind out of a table, look them up, merge runs, and load entries that fall due."""
     store = MemoryRuns()
     join = CompiledJoin(_SOON, _digests, Overflow(store, _TABLE))
     for at_ms in (0, 1_000, 2_000):

@@ -17,5 +17,5 @@ The join uses them through `ColdEntries`, between two batches and in this order:
 6. A commit writes the result of `changes()` in its atomic batch. What `run` and `evict` write before has no
    effect until then, and is removed at the next start if it is never committed.
 
-Counts of waiting entries, of models and of results are the table's, and include its cold entries.
+The table counts waiting entries, models and results, and includes cold entries in its counts.
 """

@@ -29,10 +29,10 @@ from streamwatch.core.scores import ScoreLists
 
 
 SCORED: Final = 0
-"""Value outside the table for the number of scores."""
+"""Value of `true_or_scores` of a prediction outside the table that has scores."""
 _HALF: Final = 32
 _MOST_LISTS: Final = 4_096
-"""Lists of classes that are remembered; most predictions of a model have the same."""
+"""Most lists of classes kept decoded; most predictions of a model have the same list."""
 _ENCODER: Final = msgspec.msgpack.Encoder()
 _DECODER: Final = msgspec.msgpack.Decoder(tuple[msgspec.Raw, bytes, str])
 _NAMES: Final = msgspec.msgpack.Decoder(tuple[Name, ...])
@@ -66,7 +66,7 @@ class OutsideScores:
         self._classes: dict[bytes, tuple[str, ...]] = {}
 
     def put(self, packed: Records, table: Table) -> None:
-        """Store the scores of predictions that leave the table, and mark predictions that have some."""
+        """Store the scores of predictions that are evicted, and set `true_or_scores` of these to `SCORED`."""
         scored = _scored(packed)
         if not len(scored):
             return
@@ -89,7 +89,7 @@ class OutsideScores:
             start = stop
 
     def read(self, packed: Records) -> list[StoredScores]:
-        """Read the scores of those among these predictions that have some, in order; may run in a thread.
+        """Read the scores of the predictions that have some, in order; may run in a thread.
 
         Raises
         ------
@@ -139,7 +139,7 @@ class OutsideScores:
 
 
 def with_numbers(packed: Records, stored: list[StoredScores], table: Table) -> None:
-    """Assign numbers in the table to scores that were read, in place."""
+    """Add scores that were read to the table, and write their numbers to the entries `packed`, in place."""
     if not stored:
         return
     numbers = {
@@ -176,7 +176,7 @@ class OutsideContents:
     spec
         Sizes of the runs.
     clean
-        Whether to remove what was never committed.
+        Whether to remove values that no commit refers to.
 
     Raises
     ------

@@ -273,7 +273,7 @@ def remove_settled(slots, entries, totals, chosen, shift):
         free_entry(entries, t, chosen[k])
 
 
-# Table of a compiled join, as what is outside of it sees it.
+# Interface of the join to what is outside its table.
 
 
 WAITING_QUEUES: Final = (PREDICTIONS, EARLY_LABELS, RETAINED_LABELS)

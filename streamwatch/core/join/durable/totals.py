@@ -53,7 +53,7 @@ def totals_of(
     pairing: PairingState,
     fold_streams: dict[str, Stream],
 ) -> JoinTotals:
-    """Totals, counters and models that a commit writes in addition to the entries."""
+    """Build the totals that a commit writes in addition to the entries."""
     t = arrays.totals[0]
     oldest, start_ms = int(t["first"][PREDICTIONS]), int(arrays.limits["start_ms"][0])
     closed = [
