@@ -181,7 +181,7 @@ class BucketsSpec:
     max_future_ms: int = 300_000
     """As in `MergeSpec`."""
     start_ms: int | None = None
-    """As in `Pipeline.start_ms`."""
+    """As in `CompiledJoin.start_ms`."""
 
     def __post_init__(self) -> None:
         if self.join.conflicts == "last":

@@ -317,7 +317,11 @@ class CompiledJoin:
 
     @property
     def start_ms(self) -> int | None:
-        """Time at which reading began; see `Pipeline.start_ms`."""
+        """Record time from which topics are read, in milliseconds; None if they are read from their beginning.
+
+        A label without a prediction that is less than one horizon younger than this may belong to a
+        prediction that was never read: it counts in `labels_before_start_total`, not as orphaned.
+        """
         start_ms = int(self._arrays.limits["start_ms"][0])
         return None if start_ms == NO_TIME else start_ms
 

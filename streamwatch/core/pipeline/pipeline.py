@@ -366,7 +366,7 @@ class Pipeline:
             If `snapshot` is not one of this version.
         """
         state = decoded(snapshot)
-        self.clock_ms = self.start_ms = state.clock_ms
+        self.clock_ms = self.join.start_ms = state.clock_ms
         self.join.begin_anew(state.join.join_models, state.clock_ms)
         self._agreement.restore(state.agreement)
         self.predictions.restore(state.predictions)

@@ -129,3 +129,14 @@ def test_counts_go_on_when_the_join_begins_anew_and_its_models_still_retire():
     stream.until(4 * HOUR)
     assert stream.monitors.retired == [(2, "m")]
     assert not stream.pipeline.join.holdings().models
+
+
+def test_labels_of_predictions_from_before_the_join_began_anew_are_not_orphaned():
+    stream = Stream(JoinSpec(horizon_ms=HOUR))
+    stream.feed(predict("a", at=10), predict("b", at=20))
+    other = Stream(stream.spec, stream.monitors)
+    other.pipeline.begin_join_anew(stream.pipeline.snapshot())
+    other.feed(label("a", at=30), label("c", at=20 + HOUR))
+    other.until(4 * HOUR)
+    assert other.value("labels_before_start_total") == 1
+    assert other.value("labels_orphaned_total") == 1
