@@ -539,16 +539,3 @@ def shown_name(name: str) -> str:
     """Name as a person may read it."""
     fold = fold_of(name)
     return name if fold is None else f"{model_of(name)} (fold {fold})"
-
-
-def folds_by_model(names: Iterable[str]) -> dict[str, list[str]]:
-    """Names of the folds of each model that has any, by number."""
-    found: dict[str, list[str]] = {}
-    for name in names:
-        if SEPARATOR in name:
-            found.setdefault(model_of(name), []).append(name)
-    return {model: sorted(folds, key=_number) for model, folds in found.items()}
-
-
-def _number(name: str) -> int:
-    return fold_of(name) or 0

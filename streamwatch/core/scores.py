@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Final, Self
 
 import numpy as np
@@ -73,10 +73,6 @@ class ScoreLists:
     def followed_by(self, others: ScoreLists) -> ScoreLists:
         """These scores and others behind them, whose numbers grow by as many as there are of these."""
         return joined_lists([self, others])
-
-    def with_classes(self, numbers: NDArray[np.int32]) -> Self:
-        """Renumber the classes of the scores: `numbers` has the new number by the present one."""
-        return replace(self, classes=numbers[self.classes])
 
 
 NO_LISTS: Final = ScoreLists(

@@ -49,7 +49,6 @@ _WITHOUT_VARIABLES: Final = frozenset(
 _text_of_record = types.Record.__repr__
 _call_type = BaseFunction.get_call_type
 _variables_of_value = ir.Inst._rec_list_vars
-_variables_of_statement = ir.Stmt.list_vars
 _abi_size = BaseContext.get_abi_sizeof
 _start_event, _end_event = event.start_event, event.end_event
 

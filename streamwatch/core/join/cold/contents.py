@@ -70,9 +70,9 @@ class OutsideScores:
         scored = _scored(packed)
         if not len(scored):
             return
-        lists = table.scores.take(packed["true_or_scores"][scored])
+        lists = table.names.scores.take(packed["true_or_scores"][scored])
         packed["true_or_scores"][scored] = SCORED
-        classes, segments = table.classes.names, table.segments.names
+        classes, segments = table.names.classes.names, table.names.segments.names
         numbers, values = lists.classes.tobytes(), lists.values.astype("<f8", copy=False).tobytes()
         spelt: dict[bytes, msgspec.Raw] = {}
         start = 0
@@ -143,17 +143,17 @@ def with_numbers(packed: Records, stored: list[StoredScores], table: Table) -> N
     if not stored:
         return
     numbers = {
-        classes: np.array([table.classes[name] for name in classes], np.int32)
+        classes: np.array([table.names.classes[name] for name in classes], np.int32)
         for classes in dict.fromkeys(each.classes for each in stored)
     }
-    segments = table.segments
+    segments = table.names.segments
     lists = ScoreLists(
         np.cumsum([len(each.classes) for each in stored], dtype=np.int64),
         np.concatenate([numbers[each.classes] for each in stored]),
         np.frombuffer(b"".join(each.values for each in stored), "<f8").astype(np.float64),
         np.array([segments.number(segments_of(text)) if text else -1 for *_, text in stored], np.int32),
     )
-    packed["true_or_scores"][_scored(packed)] = table.scores.add(lists)
+    packed["true_or_scores"][_scored(packed)] = table.names.scores.add(lists)
 
 
 def score_key(arrival: int) -> bytes:

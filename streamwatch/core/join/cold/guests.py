@@ -165,7 +165,7 @@ class Guests:
         if self._scored:
             unchanged = arrays.entries[self._entries[there & ~revised]]
             numbers = unchanged["true_or_scores"][unchanged["state"] == PENDING]
-            table.scores.free(numbers[(numbers >= 0) & (numbers < SEGMENTS_FROM)])
+            table.names.scores.free(numbers[(numbers >= 0) & (numbers < SEGMENTS_FROM)])
         if revised.any():
             self._store_anew(table, np.flatnonzero(revised))
         remove_guests(

@@ -9,7 +9,6 @@ import numpy as np
 
 from streamwatch.core.jit import detached, entry, hot, prefetch
 from streamwatch.core.join.counters import PENDING, RESOLVED
-from streamwatch.core.join.held_scores import HeldScores
 from streamwatch.core.join.layout import (
     EARLY_LABELS,
     FRONT,
@@ -20,7 +19,7 @@ from streamwatch.core.join.layout import (
     UNWRITTEN,
     Arrays,
 )
-from streamwatch.core.join.names import NumberedNames, NumberedSegments
+from streamwatch.core.join.names import JoinNames
 from streamwatch.core.join.table import (
     UPPER,
     allocate_entry,
@@ -282,27 +281,12 @@ WAITING_QUEUES: Final = (PREDICTIONS, EARLY_LABELS, RETAINED_LABELS)
 class Table(Protocol):
     """Interface of the join that its overflow uses."""
 
-    @property
-    def arrays(self) -> Arrays:
-        """Arrays that the loop reads and changes."""
-        ...
-
-    @arrays.setter
-    def arrays(self, arrays: Arrays) -> None: ...
+    arrays: Arrays
+    """Arrays that the loop reads and changes."""
 
     @property
-    def scores(self) -> HeldScores:
-        """Scores of the predictions in the table."""
-        ...
-
-    @property
-    def classes(self) -> NumberedNames:
-        """Numbers of classes."""
-        ...
-
-    @property
-    def segments(self) -> NumberedSegments:
-        """Numbers of the predictions' segments."""
+    def names(self) -> JoinNames:
+        """Names and scores that the join numbers."""
         ...
 
     @property

@@ -355,10 +355,6 @@ class Overflow:
         came_back, self._came_back = self._came_back, False
         return came_back
 
-    def note_written(self, runs: Sequence[tuple[int, NDArray[np.int32]]]) -> None:
-        """Note the dedup entries that a commit wrote, by generation, in the order in which they settled."""
-        self.eviction.note_written(runs)
-
     def take_dedup_moved_out(self) -> bool:
         """Return whether all dedup entries were moved out of the table since the last call."""
         moved_out, self.eviction.dedup_moved_out = self.eviction.dedup_moved_out, False

@@ -152,7 +152,7 @@ class DurableEntries:
         self._waiting.write(commit, arrays, fresh, self._names.scores, self._columns, changes)
         written = self._dedup.write(arrays, changes)
         if overflow is not None:
-            overflow.note_written(written)
+            overflow.eviction.note_written(written)
         for kind, names in (
             (MODEL, self._names.models),
             (CLASS, self._names.classes),
