@@ -1,7 +1,7 @@
 """Functions that compiled functions call, and whose machine code is written by hand.
 
-They are described here; their code is in `instructions` and, for vectors, in `vectors`. Those import numba,
-and are imported when a function that names one of these is compiled.
+They are described here; their code is in `instructions`, which imports numba, and is imported when a function
+that names one of these is compiled.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ Function = TypeVar("Function", bound=Callable[..., Any])
 
 
 class Intrinsic:
-    """A function whose machine code is written by hand under the same name in another file."""
+    """Function whose machine code is written by hand, under the same name in `instructions`."""
 
     def __init__(self, function: Callable[..., Any]) -> None:
         self.__doc__ = function.__doc__
@@ -51,7 +51,7 @@ def word_at(data: Any, at: Any) -> Any:
 def text_stops(data: Any, at: Any) -> Any:
     """Find which of 32 bytes end plain text in JSON: bit i of the uint64 is that of byte `at` + i.
 
-    They are quotes, backslashes, and all that is not printable ASCII. The 32 bytes must exist.
+    Quotes, backslashes, and all bytes that are not printable ASCII do. The 32 bytes must exist.
     """
 
 

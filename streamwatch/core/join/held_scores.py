@@ -26,7 +26,7 @@ CELL: Final = np.dtype([("number", np.int32), ("size", np.int32), ("value", np.f
 
 Of a score: `number` is that of its class, `value` the score. Of a block's first cell: `number` is that of the
 segments, -1 without any, and `size` the number of scores. Of a free block's first cell: `number` is the next
-free block, -1 for none, and `size` is -1 minus the cells behind it.
+free block, -1 for none, and `size` is -1 minus the number of cells after it.
 """
 _SIZES: Final = 256
 """Lists of free blocks: enough for blocks of 2³⁰ scores."""

@@ -130,7 +130,7 @@ def new_arrays(spec: JoinSpec, classes: Mapping[str, int], *, outcomes: int, num
     classes
         Numbers of classes.
     outcomes
-        Number of outcomes handed over at a time; those of one id may come in addition.
+        Number of outcomes handed over at a time; the last id may add more.
     numbered
         See `CompiledJoin`.
     """
@@ -264,7 +264,7 @@ def _with_slots(arrays: Arrays) -> Arrays:
 __all__ = ["CHECK_IDLE", "DONE", "LOAD_OLDEST", "TAKE_OUTCOMES", "CompiledJoin"]
 
 ROOM: Final = 4_096
-"""Number of outcomes handed over at a time; those of one id may come in addition."""
+"""Number of outcomes handed over at a time; the last id may add more."""
 SCORES_AT_ONCE: Final = 1 << 17
 """Number of scores handed over at a time, as far as that is known before."""
 

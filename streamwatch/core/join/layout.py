@@ -179,13 +179,13 @@ which a model may be idle. `outcomes`, `discarded`: numbers written since they w
 `obsolete`, `changed`: numbers of positions and of entries noted since the last commit. `cold`: number of
 entries of each queue outside the table, guests included; `cold_unmatched`: those of them that are labels
 without a match; `cold_ms`: lower bound of their record times. `front`: number of entries at the start of each
-queue that came back from outside, older than all that are still there. `needed`: queue whose oldest entries
+queue that were loaded from outside, older than all that are still there. `needed`: queue whose oldest entries
 must be loaded. `used`: number of entries of the table in use. `settled`, `queued`: numbers of entries noted
 since the last commit; -1 once there were too many. `clock_ms`: record time of the last row. `pairs`: number
 written since they were last handed over; `pairs_needed`: room that one record needs. `pair_generation`:
 generation in which `PARTNER` is up to date, -1 at first; `known_models`: number of models known then;
-`open_partners`: as `partners` of a closed generation. `partners_ms`: record time up to which what is pending
-has the other entries of its ids in the table; see `pass_time`. `marked_chains`: number of the last chain
+`open_partners`: as `partners` of a closed generation. `partners_ms`: record time up to which the partners of
+pending predictions are in the table; see `loop.pass_time`. `marked_chains`: number of the last chain
 whose models were marked (`rules.mark_models`).
 """
 
@@ -203,7 +203,7 @@ UNWRITTEN: Final = 0
 """Value in `Arrays.log_positions` of an entry that no commit has written as waiting."""
 FRONT_BIT: Final = 62
 FRONT: Final = 1 << FRONT_BIT
-"""Bit in `Arrays.log_positions` of an entry that came back to the front of its queue."""
+"""Bit in `Arrays.log_positions` of an entry that was loaded from outside to the front of its queue."""
 CHANGED: Final = 1 << FRONT_BIT - 1
 """Bit in `Arrays.log_positions` of a prediction that changed since a commit wrote it."""
 POSITION_BITS: Final = 47
@@ -211,8 +211,8 @@ POSITION_BITS: Final = 47
 POSITION_MASK: Final = 2**POSITION_BITS - 1
 """Mask of 1 + position in `Arrays.log_positions`."""
 UNCHANGED, GONE, MATCHED, MATCH_STORED, REVISED = range(5)
-"""Values of `Arrays.guests`: unchanged; gone; a label that was matched; such a label, stored in a run; a
-prediction that was revised."""
+"""Values of `Arrays.guests`: unchanged; not waiting any more; a label that was matched; such a label, stored
+in a run; a prediction that was revised."""
 
 
 GENERATION: Final = np.dtype(
@@ -358,7 +358,7 @@ class Arrays(NamedTuple):
     log_positions: NDArray[np.int64]
     """Shape (capacity,): 1 + position in the waiting log of entries that a commit wrote, else `UNWRITTEN`.
 
-    `FRONT` is added for an entry that came back to the front of its queue.
+    `FRONT` is added for an entry that was loaded from outside to the front of its queue.
 
     For a guest, -1 minus its number: it belongs to the entries outside the table and is in the table only
     while its id is processed. Without durable state nothing is written here, and no memory is used.

@@ -211,7 +211,7 @@ def repeat(t, row, own):
     It repeats the class that counts so far, or is in conflict with it.
 
     With `join.conflicts: last`, a conflicting one replaces a pending one: its class, scores,
-    segments, sampling and own time count, and the label that was known when it came. The record time stays
+    segments, sampling and own time count, and the label known when it arrived. The record time stays
     that of the first, and with it the deadline: a model that predicts again and again would otherwise never
     have a prediction expire. The topic stays, too, as a prediction is counted on one topic only. With `both`
     the first one counts, and only the class of the later one is kept, beside it.
@@ -246,7 +246,7 @@ def repeat(t, row, own):
 
 @hot
 def accept(t, shift, row, i, early, bare, last):
-    """Accept a prediction: it waits, or is resolved by a label that came first; return its entry."""
+    """Accept a prediction: it waits, or is resolved by a label received before; return its entry."""
     totals, counters = t.totals[0], t.counters[0]
     entries, record_ms = t.entries, row.record_ms
     a = t.activity[row.model]

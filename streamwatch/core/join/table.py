@@ -150,7 +150,7 @@ class Generation(msgspec.Struct, gc=False, array_like=True):
     number: int
     count: int
     newest_ms: int
-    """Latest record time at which one of them was settled."""
+    """Latest record time at which one of the entries settled."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -344,7 +344,7 @@ class DedupMark(NamedTuple):
     entry: int = -1
     """Index of the entry; -1 if none of that generation was written."""
     settled: int = -1
-    """Entries of that generation up to and including it; -1 if what was written is obsolete."""
+    """Number of entries of that generation up to and including it; -1 if the written ones are obsolete."""
 
 
 _AHEAD = 16
@@ -356,7 +356,7 @@ def _find_noted(entries, last, log_positions, queued, found):
     """Do the same as `_find_unwritten`, faster, with the entries that were noted in `queued`.
 
     The notes tell which entries are read next, so that they can be prefetched. An entry that was noted may
-    have stopped waiting, and be in use for one that came back to the front of the queue, which is not noted.
+    have stopped waiting, and be in use for one that was loaded to the front of the queue, which is not noted.
     """
     x = last
     n = 0
@@ -390,14 +390,14 @@ def find_waiting(
 ) -> int:
     """Find the entries that no commit has written: the last ones of each queue; return their number.
 
-    Of each queue, entries that came back to its front precede the others.
+    Of each queue, entries that were loaded to its front precede the others.
 
     Parameters
     ----------
     entries, totals, log_positions, queued
         Fields of `Arrays`.
     came_back
-        Whether entries may have come back.
+        Whether entries may have been loaded to the front of a queue.
     found
         int32 (room for all that waits,), output: entries queue by queue, each in its order.
     """

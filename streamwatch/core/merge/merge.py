@@ -1,4 +1,4 @@
-"""`Merge`: holds records until no earlier one can still come, and releases them in order.
+"""`Merge`: holds records until no earlier one can be delivered any more, and releases them in order.
 
 The smallest record held, by (time, topic, partition, offset), is released once every other partition
 
@@ -148,7 +148,7 @@ class Merge:
         )
 
     def crowded(self) -> frozenset[Partition]:
-        """Partitions with too many held records, to be paused; no other record waits for any of them."""
+        """Return the partitions with too many held records, to be paused; no record waits for any of them."""
         partitions, spec = self._partitions, self._spec
         full = partitions.held > spec.max_held_records
         most = spec.max_held_records

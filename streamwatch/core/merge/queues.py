@@ -167,7 +167,7 @@ def queue_plain(pool, ids, running, reached, odd, firsts, lasts, held, max_futur
 
 @entry
 def queue_judged(pool, ids, times, reasons, index, firsts, lasts):
-    """Queue records of one partition with the times that they were given, behind those held of it."""
+    """Queue records of one partition with the times judged, after the records queued before."""
     for k in range(ids.shape[0]):
         i = ids[k]
         pool[i, TIME] = times[k]
@@ -419,9 +419,9 @@ class HeldRecords:
         return ids
 
     def _make_room(self, count: int) -> None:
-        """Give the pool at least so many free slots, and four times as many as it has.
+        """Enlarge the pool to four times its slots, or more until `count` are free; contents are copied.
 
-        Memory of slots is touched only as they are used, the lowest first; what is there is copied.
+        Memory of slots is touched only as they are used, the lowest first.
         """
         before = len(self._free)
         room = max(4 * before, before + count, _FEWEST)

@@ -10,8 +10,8 @@ beyond its partition's newest time and either
 
 A partition's first timestamp is judged by the first of these rules alone; if it is not believed, the record
 takes the time of the first of the next `LOOK_AHEAD` that may be, or else the newest time anywhere. Records
-that cannot be decoded move no time. A partition in which time stands still for a weekend is thereby
-distinguished from one with a wrong clock in it.
+that cannot be decoded do not change the time. So a partition without records for a weekend is distinguished
+from one with a producer whose clock is wrong.
 """
 
 from __future__ import annotations

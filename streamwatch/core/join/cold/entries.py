@@ -67,7 +67,7 @@ class ColdEntries:
     def keep_side(self, columns: tuple[str, ...], spec: JoinSpec) -> None:
         """Store predictions with these side columns, and rename those of existing runs (`layout.renamed`).
 
-        To be called once, before anything else.
+        To be called once, before any other method.
         """
         if len(columns) > MOST_SIDE_COLUMNS:
             raise ValueError(f"expected at most {MOST_SIDE_COLUMNS} side columns, got {len(columns)}")
@@ -238,7 +238,7 @@ class ColdEntries:
             self._drop(run)
 
     def discard_plans(self) -> None:
-        """Drop what is planned; its `run` must have ended."""
+        """Drop the planned merge and search; their `run` must have ended."""
         self._merge = self._search = None
 
     def changes(self) -> ColdChanges:

@@ -130,7 +130,7 @@ def remove_guests(slots, entries, totals, log_positions, at, shift):
 
 @entry
 def bring_to_front(slots, entries, totals, log_positions, side, packed, values, start, queue, shift):
-    """Insert entries into their queue after those that came back before, and before all others.
+    """Insert entries into their queue after those that were loaded before, and before all others.
 
     Returns the position of the next entry if there is no more room. Parameters as for `add_guests`; `packed`
     is ordered by arrival.
@@ -219,7 +219,7 @@ def pack_settled(entries, chosen, order, arrival, packed):
 
 @entry
 def oldest_of(entries, totals, log_positions, queue, found):
-    """Find the oldest entries of a queue that never left it, at most as many as `found` holds.
+    """Find the oldest entries of a queue that were not loaded from outside, as many as `found` has room for.
 
     Return the number.
     """
@@ -246,7 +246,7 @@ def look_ahead(slots, entries, chosen, shift, k):
 
 @entry
 def remove_waiting(slots, entries, totals, log_positions, obsolete_positions, queue, chosen, shift):
-    """Remove entries from their queue and the table, and note that what commits wrote of them is obsolete."""
+    """Remove entries from their queue and the table, and note that their committed values are obsolete."""
     t = totals[0]
     for k in range(chosen.shape[0]):
         look_ahead(slots, entries, chosen, shift, k)

@@ -42,7 +42,7 @@ from streamwatch.core.join.table import deadline, entries_by_generation, find_de
 
 @dataclass(frozen=True, slots=True)
 class OverflowSpec:
-    """Limits of the table, and sizes of what is outside."""
+    """Limits of the table, and sizes of the runs outside."""
 
     entries: int
     """Number of entries between two batches above which the oldest are evicted."""
@@ -351,7 +351,7 @@ class Overflow:
         self.contents.update_oldest_ms(table)
 
     def take_came_back(self) -> bool:
-        """Return whether entries have come back into the table since the last call."""
+        """Return whether entries were loaded to the front of a queue since the last call."""
         came_back, self._came_back = self._came_back, False
         return came_back
 

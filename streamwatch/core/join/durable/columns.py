@@ -53,7 +53,7 @@ def narrow(
     digests
         bool (columns,): whether a column holds halves of digests.
     bases, widths
-        int64 and uint8, (columns,), output: what is stored of each column beside its data.
+        int64 and uint8, (columns,), output: smallest value and width of each column.
     words, fours, twos, ones
         The same memory, of at least columns × rows words, as uint64, uint32, uint16 and uint8; output.
     """

@@ -172,7 +172,7 @@ def unpack_changed(value: bytes) -> ChangedRows:
 
 
 OF_FRONT: Final = FRONT >> POSITION_BITS
-"""Added to the number of times written of an entry that came back to the front of its queue."""
+"""Summand in the number of times written of an entry that was loaded to the front of its queue."""
 MOST_REWRITTEN: Final = (CHANGED >> POSITION_BITS) - 1
 RUN_ROWS: Final = 4_096
 """Most entries of one value: few enough that their columns stay in the processor's cache."""
