@@ -1,4 +1,4 @@
-"""Is a deployed classifier still better than guessing what came last, and since when not."""
+"""Evaluation of deployed classifiers: is one better than repeating the last label, and since when not."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _MODULES = {"Evaluator": "streamwatch.history.evaluator", "replay": "streamwatch
 
 
 def __getattr__(name: str) -> Any:
-    """Import what notebooks use when it is asked for: commands start without it."""
+    """Import a name that notebooks use at its first use, so that commands start without it."""
     if name in _MODULES:
         return getattr(import_module(_MODULES[name]), name)
     raise AttributeError(f"module 'streamwatch' has no attribute {name!r}")

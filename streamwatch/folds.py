@@ -1,7 +1,7 @@
 """Roles of folds in k-fold distributed prequential validation (Bifet et al. 2015, §3).
 
-Trainers and the monitor agree on which fold tests and which trains on an event without talking: the role is a
-function of the event's id, the fold and the scheme alone. With
+Trainers and the monitor agree without communication on which fold tests and which trains on an event: the
+role is a function of the event's id, the fold and the scheme alone. With
 
     h = BLAKE2b, 8-byte digest of  utf8(scheme) 0x00 utf8(id) 0x00 utf8(fold),  read as little-endian integer
 
@@ -14,8 +14,8 @@ cross-validation and split-validation:
                         tests if the weight is 0
 
 Under the prequential form, the default, every fold tests every event first, then trains as the table says.
-`docs/folds/test-vectors.json` has roles to check other implementations against. Nothing but the standard
-library is imported: trainers may use this module as it is.
+`docs/folds/test-vectors.json` has roles to check other implementations against. The module imports the
+standard library only, so that trainers can copy it.
 """
 
 from __future__ import annotations
@@ -46,21 +46,21 @@ _POISSON = (
     9007199254740824,
     9007199254740983,
 )
-"""⌈CDF_j·2⁵³⌉ of Poisson(1), j = 0 … 16: CDF_j ≤ u if and only if h >> 11 is at least this. No u reaches
-later CDF_j."""
+"""⌈CDF_j·2⁵³⌉ of Poisson(1), j = 0 … 16: CDF_j ≤ u if and only if h >> 11 is at least this. Later CDF_j are
+larger than every u."""
 
 
 class Role(NamedTuple):
-    """Part of a fold in an event: it tests first, then trains."""
+    """Role of a fold on an event: whether it tests, and with which weight it trains afterwards."""
 
     tests: bool
     weight: int
-    """Times the fold trains on the event; 0 for not at all."""
+    """Number of times the fold trains on the event."""
 
 
 @dataclass(frozen=True, slots=True)
 class Scheme:
-    """Scheme of which folds test and which train.
+    """Scheme that decides which folds test and which train on an event.
 
     Raises
     ------
@@ -70,7 +70,7 @@ class Scheme:
 
     validation: Validation = "bootstrap"
     folds: int = 10
-    """k ≥ 2; folds are 0 … k − 1. Under bootstrap their number matters to nobody and may be 1."""
+    """k ≥ 2; folds are 0 … k − 1. Under bootstrap k affects no role and may be 1."""
     prequential: bool = True
 
     def __post_init__(self) -> None:
@@ -83,7 +83,7 @@ class Scheme:
 
 
 def roles(event_id: str, fold: int, scheme: Scheme) -> Role:
-    """Role of a fold on the event of an id.
+    """Return the role of a fold on the event with this id.
 
     Raises
     ------

@@ -1,4 +1,4 @@
-"""streamwatch's estimates within river's `evaluate.progressive_val_score`, delayed labels included.
+"""Estimates of streamwatch as a metric of river's `evaluate.progressive_val_score`, also with delayed labels.
 
 Needs the package river, which this project does not depend on.
 """
@@ -13,17 +13,17 @@ from streamwatch.history.evaluator import Evaluator
 
 
 class Watch(ClassificationMetric):
-    """A metric of river's that is one of streamwatch's, and keeps all the others beside it.
+    """Metric for river whose value is a measure of streamwatch; all other measures are kept in `evaluator`.
 
     Parameters
     ----------
     measure, forgetting
-        What `get` gives: one of the measures of `streamwatch catalogue measures`, under a forgetting of the
-        evaluator's.
+        Measure that `get` returns, of those of `streamwatch catalogue measures`, and a forgetting of the
+        evaluator.
     evaluator
-        What keeps the estimates; one with the daemon's defaults if absent. All else can be read there.
+        Evaluator that keeps all estimates; None for one with the daemon's defaults.
     batch
-        Outcomes that are evaluated together, for speed; whoever looks gets everything so far.
+        Number of outcomes evaluated together, for speed; `get` and `evaluator` include all outcomes so far.
 
     Raises
     ------
@@ -62,7 +62,7 @@ class Watch(ClassificationMetric):
 
     @property
     def evaluator(self) -> Evaluator:
-        """Evaluator, with everything so far."""
+        """Evaluator, with all outcomes so far."""
         if self._waiting:
             true, predicted = zip(*self._waiting, strict=True)
             self._waiting.clear()
@@ -70,12 +70,12 @@ class Watch(ClassificationMetric):
         return self._evaluator
 
     def update(self, y_true: Any, y_pred: Any, w: float = 1.0) -> None:
-        """Take one outcome; one without a prediction is left out, as river does.
+        """Add one outcome; one without a prediction is ignored, as by river's metrics.
 
         Raises
         ------
         ValueError
-            If the outcome is weighted: forgetting decides weights here.
+            If `w` is not 1: outcomes are weighted by the forgetting.
         """
         if w != 1.0:
             raise ValueError(f"w must be 1, got {w}: how outcomes are weighted is decided by the forgetting")
@@ -86,7 +86,7 @@ class Watch(ClassificationMetric):
             _ = self.evaluator
 
     def revert(self, y_true: Any, y_pred: Any, w: float = 1.0) -> None:
-        """Refuse: what forgets cannot be made to un-see an outcome.
+        """Refuse to remove an outcome: estimates that forget cannot do so.
 
         Raises
         ------

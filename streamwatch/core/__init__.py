@@ -1,4 +1,4 @@
 """The functional core: no I/O, no clock, no logging.
 
-Time enters as `Progress` events, in order, so a run can be replayed.
+Time is that of the records in their merged order, so that a run can be replayed.
 """

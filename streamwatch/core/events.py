@@ -19,13 +19,13 @@ from streamwatch.core.specs import HEADLINE, UtilityKind
 #
 # Times are integers, milliseconds since the epoch. `record_ms` is the clock at the event's position in the
 # merged sequence (deadlines count from it; the merge sets it when the event is released); `timestamp_ms` is
-# the event's own time, where it carries one (label delay and prediction-time order use it).
+# the event's own time, if it has one (label delay and prediction-time order use it).
 
 
 VERDICT = "verdict"
-"""`Alarm.detector` of alarms that a verdict raised."""
+"""Value of `Alarm.detector` in alarms about a changed verdict."""
 Name: TypeAlias = Annotated[str, msgspec.Meta(min_length=1)]
-"""Name, as of a model, a class, a topic or a detector: bytes with an empty one are refused when decoded."""
+"""Name of a model, a class, a topic or a detector; decoding refuses an empty one."""
 Side: TypeAlias = Literal["prediction", "label", "both"]
 """Kinds of events that a topic carries."""
 
@@ -63,13 +63,13 @@ class Prediction(msgspec.Struct, gc=False):
     timestamp_ms: int | None = None
     scores: dict[str, float] | None = None
     segments: dict[str, str] | None = None
-    """Segment values of the record by segment name (`region: eu`); None without any."""
+    """Segment values of the prediction by segment name (`region: eu`); None without any."""
     topic: str = ""
     """Topic of its record; empty if unknown."""
     label_probability: float | None = None
-    """Probability with which its label is asked for, a float32; None where labels are not sampled."""
+    """Probability with which its label is requested, a float32; None where labels are not sampled."""
     label_requested: bool | None = None
-    """Whether its label was asked for; None without a probability, or if that is unknown."""
+    """Whether its label was requested; None without a probability, or if that is unknown."""
 
 
 class Label(msgspec.Struct, gc=False):
@@ -115,7 +115,7 @@ class Skipped(msgspec.Struct, gc=False):
 
 
 class Invalid(msgspec.Struct, gc=False):
-    """A record that could not be decoded or broke a rule of SEMANTICS §1; `reason` is one of a closed set."""
+    """Event: a record that could not be decoded, or has invalid contents; `reason` is one of a fixed set."""
 
     topic: str
     partition: int
@@ -134,21 +134,21 @@ Event: TypeAlias = Prediction | Label | NullRecord | WrongFold | Skipped | Inval
 class EventGroup(msgspec.Struct, gc=False):
     """Events of a record that holds several, or none. They share its time and its position in the sequence.
 
-    They are joined one after the other, and no commit comes between them.
+    They are joined one after another, and no commit is made between them.
     """
 
     events: tuple[Event, ...]
     """Events in the order of the record; empty for a skipped record."""
     record_ms: int = -1
     tied: int = 0
-    """Number of predictions among them whose class shared the largest score with another."""
+    """Number of its predictions whose class shared the largest score with another."""
 
 
 Decoded: TypeAlias = Event | EventGroup
 
 
 def is_decodable(found: Decoded) -> bool:
-    """Return whether a record could be read: it holds no events at all, or one that is not `Invalid`."""
+    """Return whether a record could be read: it holds no event at all, or one that is not `Invalid`."""
     events = found.events if isinstance(found, EventGroup) else (found,)
     return not events or any(type(event) is not Invalid for event in events)
 
@@ -163,7 +163,7 @@ class PairedAnswer(NamedTuple):
 
 
 class Outcome(msgspec.Struct, frozen=True, gc=False, array_like=True):
-    """A resolved prediction: predicted class and true class. Estimators are fed outcomes, in order."""
+    """A resolved prediction: predicted class and true class. Estimators evaluate outcomes in order."""
 
     model: Name
     true_class: Name
@@ -178,18 +178,18 @@ class Outcome(msgspec.Struct, frozen=True, gc=False, array_like=True):
     label_at_prediction: Name | None = None
     """True class of the model's latest outcome when this prediction was accepted; None before the first."""
     pairs: tuple[PairedAnswer, ...] | None = None
-    """Predicted classes of models compared with this one whose predictions of the id were resolved before;
-    None without any."""
+    """Predicted classes of the models compared with this one whose prediction of the id was resolved before
+    with the same label; None without any."""
     segments: dict[Name, Name] | None = None
     """Segment values of the prediction, by segment name; None without any."""
     last_class: Name | None = None
-    """Class predicted last before the label came, beside `predicted_class`, the first (`join.conflicts:
+    """Class predicted last before the label arrived, while `predicted_class` is the first (`join.conflicts:
     both`); None if the prediction was never revised."""
     made: int = 0
-    """Number of predictions of the model, or fold, that were accepted up to where label and prediction met in
-    the merged sequence, whatever became of them, modulo 2³².
+    """Number of predictions of the model, or fold, accepted before label and prediction met in the merged
+    sequence, whether resolved or not, modulo 2³².
 
-    It begins anew, at 0, when the model has retired.
+    It begins again at 0 after the model retired.
     """
     resolved_ms: int = 0
     """Clock of the merged sequence where label and prediction met; of an assumed outcome the deadline."""
@@ -197,9 +197,9 @@ class Outcome(msgspec.Struct, frozen=True, gc=False, array_like=True):
     """`resolved_ms` minus the clock at the prediction's position, at least 0. If another prediction replaced
     it (`join.conflicts: last`), the position of the first one counts."""
     label_probability: float | None = None
-    """Probability with which the label was asked for, a float32; None where labels are not sampled."""
+    """Probability with which the label was requested, a float32; None where labels are not sampled."""
     label_requested: bool | None = None
-    """Whether the label was asked for; None without a probability, or if that is unknown."""
+    """Whether the label was requested; None without a probability, or if that is unknown."""
 
 
 DelayKind: TypeAlias = Literal["errors", "hits"]
@@ -213,46 +213,48 @@ class Judgement(msgspec.Struct, frozen=True, gc=False):
     verdict: Literal[-1, 0, 1]
     """1 better, −1 worse, 0 open."""
     since: int
-    """1-based index of the first outcome of the model for which it holds; by cohorts, about."""
+    """1-based index of the first outcome of the model for which it holds; approximate by cohorts."""
     since_ms: int
     """Event time of that outcome; by cohorts, the prediction time since which it holds."""
     quick_labels_only: bool = False
-    """Whether the model was watched for less than one horizon, and delays did not show that hardly any label
-    takes longer: slower labels may have been missing."""
+    """Whether slower labels may have been missing: the model was watched for less than one horizon, and
+    delays did not show that hardly any label takes longer."""
     basis: Literal["cohorts", "labels"] = "labels"
-    """Whether it judges cohorts of prediction time, or outcomes in the order of their labels.
+    """What is judged: cohorts of prediction time, or outcomes in the order of their labels.
 
-    By cohorts it is about no change and the majority: worse than `opponent`, or better than both, or open.
+    A verdict by cohorts is against two opponents, no change and the majority: worse than `opponent`, or
+    better than both, or open.
     """
     status: Literal["early", "confirmed", "retracted", ""] = ""
-    """By cohorts: `early` until its predictions have all their labels, then `confirmed`, or open as
-    `retracted`; otherwise empty."""
+    """By cohorts, `early` until all labels of the predictions judged are in, then `confirmed`, or `retracted`
+    with an open verdict; otherwise empty."""
     earliest_ms: int | None = None
-    """By cohorts: 80 % interval of `since_ms`; None of an open one.
+    """Lower end of the 80 % interval of `since_ms` by cohorts; None for an open verdict.
 
-    `earliest_ms` is None too if the verdict may hold since before all that was judged.
+    It is None, too, if the verdict may hold since before the first cohort judged.
     """
     latest_ms: int | None = None
+    """Upper end of that interval; None for an open verdict."""
     utility: UtilityKind = "accuracy"
     """Utility by which the model is judged."""
 
     @property
     def is_headline(self) -> bool:
-        """Return whether it decides the headline of the model."""
+        """Return whether this verdict decides the headline of the model."""
         return self.basis == "cohorts" or self.opponent == HEADLINE
 
 
 class ErrorChange(msgspec.Struct, frozen=True, gc=False):
-    """Change of a model's error, located by when predictions were made instead of when labels came.
+    """Change of a model's error, located by when predictions were made instead of when labels arrived.
 
     Attributes
     ----------
     since_ms
         Prediction time from which on the error differs, to the nearest bucket of prediction time.
     earliest_ms, latest_ms
-        Limits of its 95 % interval.
+        Limits of the 95 % interval of `since_ms`.
     before, after
-        Error of the predictions before it and since.
+        Error rate of the predictions before `since_ms`, and of those since.
     """
 
     since_ms: int
@@ -268,11 +270,11 @@ class Confirmation(msgspec.Struct, frozen=True, gc=False):
     Attributes
     ----------
     is_confirmed
-        Whether predictions err more; if not, as far as cohorts show, only the mix of labels changed.
+        Whether predictions err more often; if not, cohorts show a change of the mix of labels only.
     since_ms
         Prediction time of the change that fits best, at the beginning of a cohort.
     before, after
-        Error of the predictions before it, and of those since, up to the last cohort judged.
+        Error rate of the predictions before `since_ms`, and of those since, up to the last cohort judged.
     """
 
     is_confirmed: bool
@@ -284,15 +286,15 @@ class Confirmation(msgspec.Struct, frozen=True, gc=False):
 class Alarm(msgspec.Struct, frozen=True, gc=False):
     """Alarm of one model: a detector declared a drift, or the verdict on the model changed.
 
-    For a verdict `statistic` is the mean M that claimed it (0 if no claim did) beside `threshold` A, `before`
-    and `after` are the verdicts (1, 0, −1), and `n_eff` is the number of outcomes judged, by cohorts of
-    predictions. Where these are equal, only the basis, the status or the opponent of the verdict changed.
+    For a verdict, `statistic` is the mean M that claimed it (0 if no claim did), compared with `threshold` A;
+    `before` and `after` are the verdicts (1, 0, −1), and `n_eff` is the number of outcomes, or by cohorts of
+    predictions, judged. If the verdicts are equal, only the basis, the status or the opponent changed.
     """
 
     model: Name
     detector: Name
     ordinal: int
-    """1 for the first alarm of this (model, detector); of a verdict it grows, and may leave numbers out."""
+    """1 for the first alarm of this (model, detector), then ascending; verdicts may skip some."""
     outcome: int
     """1-based index of the model's outcome that raised it."""
     event_ms: int
@@ -315,21 +317,20 @@ class Alarm(msgspec.Struct, frozen=True, gc=False):
     time, and a model that predicts in folds."""
 
 
-# With which probability a label is asked for, and whether it was, as one small number.
+# Probability with which a label is requested, and whether it was requested, as one small number ("sampling").
 #
-# A prediction may carry the probability π with which its label is asked for, fixed before the label, and
-# whether it was asked for. π is the float32 nearest to the record's value, everywhere: what is computed
-# from it is the same in the daemon, in buckets and in a replay.
+# A prediction may carry the probability π with which its label is requested, fixed before the label, and
+# whether it was requested. π is the float32 nearest to the record's value everywhere, so that the daemon,
+# buckets and a replay compute the same from it.
 #
-# The number is 0 without a probability. Otherwise its lower 29 bits are 1 + the bits of π as a float32
-# beyond those of 2⁻³²; the bits above are 0 if it is unknown whether the label was asked for, else 1 (no)
-# or 2 (yes).
+# The number is 0 without a probability. Otherwise its lower 29 bits are 1 + the bits of π as a float32 less
+# those of 2⁻³²; the bits above are 0 if it is unknown whether the label was requested, 1 (no) or 2 (yes).
 
 
 LEAST_PROBABILITY: Final = 1e-6
 """Smallest probability that settings may declare."""
 MOST_SAMPLING: Final = (3 << 29) - 1
-"""Largest number."""
+"""Largest sampling number."""
 _FLOAT: Final = Struct("<f")
 _BITS: Final = Struct("<I")
 _BASE: Final = 0x2F800000  # 2⁻³² as a float32
@@ -344,7 +345,7 @@ def as_float32(probability: float) -> float:
 
 
 def sampling_of(probability: float | None, requested: bool | None) -> int:  # noqa: FBT001 - a field's value
-    """Number of a probability, a float32 from 2⁻³² to 1, and of whether the label was asked for."""
+    """Return the sampling number of a probability, a float32 in [2⁻³², 1], and of `requested`."""
     if probability is None:
         return 0
     (bits,) = _BITS.unpack(_FLOAT.pack(probability))
@@ -352,45 +353,45 @@ def sampling_of(probability: float | None, requested: bool | None) -> int:  # no
 
 
 def samplings_of(bits: NDArray[Any], requested: NDArray[Any]) -> NDArray[np.int32]:
-    """Numbers as `sampling_of` gives them of many probabilities, shape (n,).
+    """Return sampling numbers, int32 (n,), as `sampling_of` does.
 
     Parameters
     ----------
     bits
-        Probabilities as float32, by their bits; 0 without one.
+        Bits of the probabilities as float32, (n,); 0 without one.
     requested
-        Whether the label was asked for: 2 yes, 1 no, 0 unknown.
+        Whether the label was requested, (n,): 2 yes, 1 no, 0 unknown.
     """
     return np.where(bits > 0, (bits - _BASE + 1) | requested << _SHIFT, 0).astype(np.int32)
 
 
 def probability_of(sampling: int) -> float | None:
-    """Probability of a number; None without one."""
+    """Return the probability of a sampling number; None without one."""
     if sampling == 0:
         return None
     return _FLOAT.unpack(_BITS.pack((sampling & _PROBABILITY) - 1 + _BASE))[0]
 
 
 def requested_of(sampling: int) -> bool | None:
-    """Return whether the label was asked for; None if that is unknown."""
+    """Return whether the label was requested, by a sampling number; None if that is unknown."""
     return (None, False, True)[sampling >> _SHIFT]
 
 
 def probabilities_of(numbers: NDArray[Any]) -> NDArray[np.float64]:
-    """Probabilities of numbers, shape (n,); 0 for one without a probability."""
+    """Return the probabilities of sampling numbers, shape (n,); 0 for one without a probability."""
     codes = numbers.astype(np.int64)
     bits = ((codes & _PROBABILITY) - 1 + _BASE).astype(np.uint32)
     return np.where(codes == 0, 0.0, bits.view(np.float32).astype(np.float64))
 
 
 def requests_of(numbers: NDArray[Any]) -> NDArray[np.int8]:
-    """Return for each number, shape (n,), whether the label was asked for: 1 yes, 0 no, −1 unknown."""
+    """Return for each sampling number, shape (n,), whether the label was requested: 1, 0, −1 unknown."""
     requested = numbers.astype(np.int64) >> _SHIFT
     return np.where(requested == 0, -1, requested - 1).astype(np.int8)
 
 
 def is_sampling(numbers: NDArray[Any]) -> bool:
-    """Return whether all numbers, shape (n,), are valid."""
+    """Return whether all sampling numbers, shape (n,), are valid."""
     wide = numbers.astype(np.int64)
     if ((wide < 0) | (wide > MOST_SAMPLING)).any():
         return False
@@ -398,36 +399,36 @@ def is_sampling(numbers: NDArray[Any]) -> bool:
     return bool(((probability <= _ONE) & ((probability > 0) | (requested == 0))).all())
 
 
-# Numbers that go with a prediction, from its record to its outcome.
+# Carried numbers: numbers of a prediction that are passed on from its record to its outcome.
 #
-# What is declared here is a column of everything on that way: rows and side columns of the join, outcomes,
-# their journal, predictions as they are accepted, what buckets send one another. It is stored with all others
-# of its kind, so that another one is a new schema of the store.
+# Each one declared here is a column of all structures in between: rows and side columns of the join, accepted
+# predictions, outcomes and their journal, and the pieces that buckets exchange. To add one changes the schema
+# of the store.
 
 
 class CarriedNumber(NamedTuple):
-    """Number that stands for some fields of a prediction, which its outcome has, too.
+    """Encoding of some fields of a prediction, and of its outcome, as one number.
 
-    It is an int32 of at least 0, and 0 where a prediction has none of the fields.
+    The number is an int32 of at least 0, and 0 if a prediction has none of the fields.
     """
 
     name: str
     """Name of its side column in the store."""
     fields: tuple[str, ...]
-    """Fields of `Prediction`, `Outcome` and a topic's mapping: the last ones of the first two, in the order
-    of `CARRIED`. Predictions have the number only where a mapping names a field for the first of them."""
+    """Names of the fields in `Prediction`, `Outcome` and a topic's mapping; in the first two they are the
+    last ones, in the order of `CARRIED`. Predictions have the number if their mapping has the first field."""
     encode: Callable[..., int]
-    """Gives the number of the fields' values."""
+    """Function from the fields' values to the number."""
     decode: tuple[Callable[[int], Any], ...]
-    """For each field, gives its value by the number."""
+    """Function from the number to the value, for each field."""
     is_valid: Callable[[NDArray[Any]], bool]
-    """Returns whether all of these stored numbers, shape (n,), are valid."""
+    """Function from stored numbers, shape (n,), to whether all are valid."""
     meaning: str
-    """What it is, for messages: "expected …"."""
+    """Description in the plural, for messages: "expected …"."""
 
 
 SAMPLING: Final = 0
-"""Index of `sampling_of` in columns of carried numbers."""
+"""Index of sampling numbers in columns of carried numbers."""
 CARRIED: Final = (
     CarriedNumber(
         "sampling",
@@ -438,23 +439,23 @@ CARRIED: Final = (
         "probabilities with which labels are asked for",
     ),
 )
-"""Numbers by their index in a column `carried`, which is int32 of shape (n, len(CARRIED)) everywhere."""
+"""Carried numbers by their index in a column `carried`, which is int32, (n, len(CARRIED)), everywhere."""
 CARRIED_FIELDS: Final = tuple(field for each in CARRIED for field in each.fields)
-"""Fields that carried numbers stand for, in order."""
+"""Fields that carried numbers encode, in order."""
 
 
 def carried_by(event: object) -> tuple[int, ...]:
-    """Numbers that go with an event, or outcome, which has `CARRIED_FIELDS`."""
+    """Return the carried numbers of an event, or outcome, that has `CARRIED_FIELDS`."""
     return tuple(each.encode(*[getattr(event, name) for name in each.fields]) for each in CARRIED)
 
 
 def carried_fields(carried: Sequence[int]) -> list[Any]:
-    """Values of `CARRIED_FIELDS` that the numbers of one event stand for."""
+    """Return the values of `CARRIED_FIELDS` that the carried numbers of one event stand for."""
     return [decode(each) for number, each in zip(CARRIED, carried, strict=True) for decode in number.decode]
 
 
 def carried_by_all(events: Sequence[object]) -> NDArray[np.int32]:
-    """Numbers that go with events, as `carried_by` gives them: shape (n, len(CARRIED))."""
+    """Return the carried numbers of events, as `carried_by` does: shape (n, len(CARRIED))."""
     found = np.zeros((len(events), len(CARRIED)), np.int32)
     for index, number in enumerate(CARRIED):
         first, *others = (map(attrgetter(name), events) for name in number.fields)
@@ -465,7 +466,7 @@ def carried_by_all(events: Sequence[object]) -> NDArray[np.int32]:
 
 
 def carried_values(carried: NDArray[np.int32]) -> list[Iterable[Any]]:
-    """Values of `CARRIED_FIELDS`, n of each: the last arguments of `Prediction` and `Outcome`."""
+    """Return n values of each of `CARRIED_FIELDS`: the last arguments of `Prediction` and `Outcome`."""
     found: list[Iterable[Any]] = []
     for index, number in enumerate(CARRIED):
         column = carried[:, index]
@@ -481,7 +482,7 @@ def carried_values(carried: NDArray[np.int32]) -> list[Iterable[Any]]:
 
 
 OTHER: Final = "__other__"
-"""Stands for the values of a segment that are not distinguished."""
+"""Value that stands for all values of a segment that are not distinguished."""
 _REMEMBERED: Final = 16_384
 _ENCODER: Final = msgspec.json.Encoder()
 _DECODER: Final = msgspec.json.Decoder(list[tuple[Name, Name]])
@@ -494,18 +495,18 @@ def segments_text(segments: Mapping[str, str]) -> str:
 
 @lru_cache(_REMEMBERED)
 def segments_of(text: str) -> dict[str, str]:
-    """Read what `segments_text` wrote; nobody may change it.
+    """Read a text of `segments_text`; the result is shared and must not be changed.
 
     Raises
     ------
     ValueError
-        If it is nothing that `segments_text` writes.
+        If it is no such text.
     """
     return dict(_DECODER.decode(text))
 
 
 def others_of(segments: Mapping[str, str]) -> dict[str, str]:
-    """The same segments with `OTHER` as the value of each."""
+    """Replace the value of each segment by `OTHER`."""
     return dict.fromkeys(segments, OTHER)
 
 
@@ -520,35 +521,22 @@ SEPARATOR: Final = "\x1f"
 
 
 def fold_name(model: str, fold: int) -> str:
-    """Name of a fold."""
+    """Return the name of fold `fold` of a model."""
     return f"{model}{SEPARATOR}{fold}"
 
 
 def model_of(name: str) -> str:
-    """Model of a fold; any other name is its own model."""
+    """Return the model of a fold's name; any other name is returned as it is."""
     return name.partition(SEPARATOR)[0]
 
 
 def fold_of(name: str) -> int | None:
-    """Number of a fold; None of any other name."""
+    """Return the number of the fold in a fold's name; None for any other name."""
     fold = name.partition(SEPARATOR)[2]
     return int(fold) if fold else None
 
 
 def shown_name(name: str) -> str:
-    """Name as a person may read it."""
+    """Write a name, which may be that of a fold, for people."""
     fold = fold_of(name)
     return name if fold is None else f"{model_of(name)} (fold {fold})"
-
-
-def folds_by_model(names: Iterable[str]) -> dict[str, list[str]]:
-    """Names of the folds of each model that has any, by number."""
-    found: dict[str, list[str]] = {}
-    for name in names:
-        if SEPARATOR in name:
-            found.setdefault(model_of(name), []).append(name)
-    return {model: sorted(folds, key=_number) for model, folds in found.items()}
-
-
-def _number(name: str) -> int:
-    return fold_of(name) or 0

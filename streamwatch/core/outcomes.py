@@ -1,4 +1,4 @@
-"""`OutcomeBatch`: outcomes in columns, usable as a sequence of `Outcome` objects, too."""
+"""`OutcomeBatch`: outcomes in columns, which is also a sequence of `Outcome` objects."""
 
 from __future__ import annotations
 
@@ -36,22 +36,22 @@ OUTCOME: Final = np.dtype(
 """One `Outcome` in 88 bytes, of the id with the 128-bit digest (`low`, `high`).
 
 `model` and the classes are numbers of names, -1 for none. `scores` is the number of the prediction's scores
-and, beside them, its segments; `SEGMENTS_FROM` plus the number of its segments if it has segments and no
-scores; or -1 with neither.
-`last_class` is 1 + the number of the class that was predicted last, beside `predicted_class`, the first
+and of its segments, stored with them; `SEGMENTS_FROM` plus the number of its segments if it has segments and
+no scores; or -1 with neither.
+`last_class` is 1 + the number of the class predicted last, while `predicted_class` is the first
 (`join.conflicts: both`); 0 if the prediction was never revised. `carried` are the numbers of
 `core.events.CARRIED`.
 """
 
 Pairs = NDArray[np.int32]
 """Pairs of outcomes, shape (m, `PAIR_COLUMNS`): position of the outcome in its batch, ascending; number of
-the partner's model; number of the class that the partner predicted; and predictions that the partner had made
-by then, as `Outcome.made`, a uint32 of which the column holds the bits."""
+the partner's model; number of the class that the partner predicted; and the partner's `Outcome.made` at that
+point, a uint32 of which the column holds the bits."""
 PAIR_COLUMNS: Final = 4
 NO_PAIRS: Final[Pairs] = np.zeros((0, PAIR_COLUMNS), np.int32)
 
 SEGMENTS_FROM: Final = 1 << 30
-"""Least value of the column `scores` that stands for segments; numbers of scores are smaller."""
+"""Smallest value of the column `scores` that stands for segments; numbers of scores are smaller."""
 
 
 class OutcomeBatch(Sequence[Outcome]):
@@ -64,10 +64,10 @@ class OutcomeBatch(Sequence[Outcome]):
     models, classes
         Names by number.
     scores
-        Scores of the classes by their numbers, beside them the numbers of segments.
+        Scores of predictions by number; `beside` has the numbers of their segments.
     segments
-        Values of segments by number, as `segments_text` writes them. A number never changes its meaning
-        within one list object: when it is used anew, there is a new list.
+        Values of segments by number, as `segments_text` writes them. A number stands for the same values
+        within one list object; a number that is used again comes with a new list.
     pairs
         Predictions of compared models on the same ids; None without any.
     """
@@ -102,7 +102,7 @@ class OutcomeBatch(Sequence[Outcome]):
         return np.flatnonzero((numbers >= 0) & (numbers < SEGMENTS_FROM))
 
     def own_scores(self) -> tuple[NDArray[np.int64], ScoreLists]:
-        """Positions of the outcomes with scores, and their scores in this order."""
+        """Return the positions of the outcomes with scores, and their scores in this order."""
         scored = self.scored
         return scored, self.scores.only(self.records["scores"][scored])
 
@@ -116,14 +116,14 @@ class OutcomeBatch(Sequence[Outcome]):
         return self.only(np.array(positions, np.int64))
 
     def _pairs_of(self, chosen: NDArray[np.bool_ | np.int64]) -> Pairs | None:
-        """Pairs of chosen outcomes, with their positions among these."""
+        """Select the pairs of chosen outcomes, with their positions among these."""
         return None if self.pairs is None else pairs_at(self.pairs, chosen, len(self.records))
 
     def _with(self, records: NDArray[np.void], pairs: Pairs | None) -> OutcomeBatch:
         return OutcomeBatch(records, self.models, self.classes, self.scores, self.segments, pairs)
 
     def segment_numbers(self) -> NDArray[np.int32] | None:
-        """Number of each outcome's segments, shape (n,), -1 without any; None if no outcome can have some."""
+        """Return the number of each outcome's segments, int32 (n,), -1 without; None if none can have any."""
         if not self.segments:
             return None
         numbers = self.records["scores"]
@@ -197,7 +197,7 @@ class OutcomeBatch(Sequence[Outcome]):
 
 
 def pairs_at(pairs: Pairs, chosen: NDArray[np.bool_ | np.int64], outcomes: int) -> Pairs:
-    """Pairs of some outcomes of a batch, with their positions among these.
+    """Select the pairs of some outcomes of a batch, with their positions among these.
 
     Parameters
     ----------
@@ -220,7 +220,7 @@ NO_OUTCOMES: Final = OutcomeBatch(np.zeros(0, OUTCOME), (), ())
 
 
 def moved(pairs: Pairs, start: int) -> Pairs:
-    """Pairs of outcomes of which the first now has the position `start`."""
+    """Add `start` to the positions of the outcomes of pairs."""
     found = pairs.copy()
     found[:, 0] += start
     return found

@@ -15,11 +15,11 @@ from streamwatch.core.join.cold.store import ColdChanges, RunStore
 from streamwatch.core.metrics.series import Family, Report
 from streamwatch.core.records import RecordBatch
 
-# Records, and what decodes them.
+# Records, and their decoders.
 
 
 class Record(Protocol):
-    """A record as the Kafka client delivers it (structural)."""
+    """Record as the Kafka client delivers it."""
 
     @property
     def topic(self) -> str:
@@ -95,7 +95,7 @@ class Explains(Protocol):
 
 
 NeededSchemas: TypeAlias = Mapping[Partition, Collection[Any]]
-"""By partition, names of schemas that nobody but the decoders understands."""
+"""Names of schemas by partition, in a form that only the decoders know."""
 
 
 class Schemas(Protocol):
@@ -103,12 +103,12 @@ class Schemas(Protocol):
 
     @property
     def problem(self) -> str | None:
-        """Reason why schemas cannot be had just now; None while they can."""
+        """Reason why schemas cannot be loaded at the moment; None while they can."""
         ...
 
     @property
     def waiting(self) -> str | None:
-        """Words for what records wait for; None while nothing does, or not for long."""
+        """Description of the schemas that records wait for; None while none waits, or not for long."""
         ...
 
     async def needed(self, records: Mapping[Partition, Sequence[Record]]) -> NeededSchemas:
@@ -116,7 +116,7 @@ class Schemas(Protocol):
         ...
 
     async def missing(self, needed: NeededSchemas, *, wait: bool = True) -> Collection[Partition]:
-        """Load schemas; name the partitions of which some are not there, after a short wait if any."""
+        """Load schemas; name the partitions of which some are missing, after a short wait if `wait`."""
         ...
 
     def families(self) -> Sequence[Family]:
@@ -124,7 +124,7 @@ class Schemas(Protocol):
         ...
 
     async def close(self) -> None:
-        """Cancel what is being fetched, and close connections."""
+        """Cancel fetches, and close connections."""
         ...
 
 
@@ -141,7 +141,7 @@ class DeadLetters(Protocol):
 
     @property
     def problem(self) -> str | None:
-        """Reason for which queued records cannot be written at the moment, in words; None where they can."""
+        """Reason, in words, why queued records cannot be written at the moment; None while they can."""
         ...
 
     def put(self, record: Record, reason: str) -> None:
@@ -169,7 +169,7 @@ class Sink(Protocol):
         ...
 
 
-# Sources of records, and what a poll of one delivers.
+# Sources of records, and their polls.
 
 
 @dataclass(frozen=True, slots=True)
@@ -199,7 +199,7 @@ class Poll:
     Their records do not follow those delivered before.
     """
     left_behind: frozenset[Partition] = frozenset()
-    """Partitions not to be waited for although they have records, until they deliver again."""
+    """Partitions that are not to be waited for until they deliver again, although they have records."""
 
 
 class DataLossCounters(Protocol):
@@ -259,7 +259,7 @@ class Source(DataLossCounters, Protocol):
         ...
 
     def evaluated(self, newest: Mapping[Partition, Record]) -> None:
-        """Take the last record evaluated of each partition into its fingerprint."""
+        """Add the last record evaluated of each partition to the partition's fingerprint."""
         ...
 
     def count_from(
@@ -273,14 +273,14 @@ class Source(DataLossCounters, Protocol):
         ...
 
     def release_findings(self) -> None:
-        """Release the findings of the last poll about the logs to the counters.
+        """Add the data loss found in the last poll to the counters.
 
         To be called once every record delivered before them is evaluated.
         """
         ...
 
     async def poll(self) -> Poll:
-        """Wait a bounded time for the next records; reconnects, if need be, at the same positions."""
+        """Wait a bounded time for the next records; reconnect at the same positions if necessary."""
         ...
 
     def pause(self, partitions: frozenset[Partition]) -> None:
@@ -288,7 +288,7 @@ class Source(DataLossCounters, Protocol):
         ...
 
     def families(self, counts: DataLossCounters | None) -> Sequence[Family]:
-        """Series of whether the brokers answer, and of these counts; None before any are known."""
+        """Series of the connection to the brokers, and of the counts given; None before any are known."""
         ...
 
     async def stop(self) -> None:
@@ -296,7 +296,7 @@ class Source(DataLossCounters, Protocol):
         ...
 
 
-# What a store is given at a commit, and gives back at a start.
+# Contents of a commit, and the state that a store loads at a start.
 
 
 @dataclass(frozen=True, slots=True)
@@ -304,21 +304,21 @@ class CommitBatch:
     """Contents of one commit, written atomically."""
 
     sections: Mapping[str, bytes] = field(default_factory=dict[str, bytes])
-    """Each replaces what stood under its name."""
+    """New sections by name; each replaces the one before."""
     models: Mapping[str, bytes | None] = field(default_factory=dict[str, "bytes | None"])
-    """Models whose entry is new; None removes it."""
+    """New `ModelCheckpoint` by model, encoded; None removes it."""
     journal: bytes = b""
-    """Outcomes since the last commit: kept under this commit's number. Empty: nothing to keep."""
+    """Outcomes since the last commit, encoded, to be stored under this commit's number; empty without any."""
     journal_floor: int = 0
-    """Entries of the journal with a lower number are no longer needed."""
+    """Number below which entries of the journal are no longer needed."""
     outbox: Mapping[str, bytes | None] = field(default_factory=dict[str, "bytes | None"])
-    """Notifications to deliver, by id; None: delivered, or given up."""
+    """Notifications to deliver, by id; None for one that was delivered or given up."""
     columns: Mapping[bytes, bytes | None] = field(default_factory=dict[bytes, "bytes | None"])
-    """Values of the join that are new, by key; None removes one."""
+    """New values of the join by key; None removes one."""
     runs: ColdChanges | None = None
-    """Changes of its entries outside the table; None where none can be."""
+    """Changes of the join's entries outside the table; None for a join without an overflow."""
     publications: Mapping[int, bytes | None] = field(default_factory=dict[int, "bytes | None"])
-    """What is to be written to the outcomes and events topics, by commit number; None: it is written."""
+    """Records to write to the outcomes and events topics, by commit number; None once they are written."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -326,18 +326,18 @@ class RecoveredState:
     """Contents of the last durable commit."""
 
     commits: int = 0
-    """Number of the last commit, counted from the beginning of the state; 0: there is no state yet."""
+    """Number of the last commit, counted from 1 at the beginning of the state; 0 if there is no state yet."""
     sections: Mapping[str, bytes] = field(default_factory=dict[str, bytes])
     models: Mapping[str, bytes] = field(default_factory=dict[str, bytes])
     journal: Sequence[tuple[int, bytes]] = ()
     """Entries by commit number, ascending."""
     outbox: Mapping[str, bytes] = field(default_factory=dict[str, bytes])
     columns: Iterable[tuple[bytes, bytes]] = ()
-    """Values of the join, in the order of keys; read while they are iterated, once."""
+    """Values of the join, in the order of keys; they are read while iterated, and only once."""
     runs: RunStore | None = None
-    """What keeps its entries outside the table; None where none can be."""
+    """Store of the join's entries outside the table; None for a join without an overflow."""
     publications: Mapping[int, bytes] = field(default_factory=dict[int, bytes])
-    """What may have yet to be written to the outcomes and events topics, by commit number, ascending."""
+    """Records that may not be written to the outcomes and events topics yet, by commit number, ascending."""
 
 
 # Store of the state.
@@ -346,9 +346,9 @@ class RecoveredState:
 class Store(Protocol):
     """Store of the state, which changes by commits alone.
 
-    `commit` writes a `CommitBatch` in one atomic step. `flush`, which may run in a thread beside the task
-    that commits, makes the commits made before it survive a power cut. If either raises, it is unknown what
-    was written: close the store and open it again.
+    `commit` writes a `CommitBatch` atomically. `flush`, which may run in a thread beside the task that
+    commits, makes earlier commits survive a power cut. If either raises, it is unknown whether the commit was
+    written: close the store and open it again.
     """
 
     @property
@@ -358,7 +358,7 @@ class Store(Protocol):
 
     @property
     def identity(self) -> str:
-        """Unique name of this state, given when it began and kept for its life."""
+        """Unique name of this state, chosen when it began."""
         ...
 
     def load(self) -> RecoveredState:
@@ -366,7 +366,7 @@ class Store(Protocol):
         ...
 
     def commit(self, changes: CommitBatch) -> None:
-        """Write `changes`, all or nothing."""
+        """Write `changes` atomically."""
         ...
 
     def flush(self) -> None:
@@ -374,14 +374,14 @@ class Store(Protocol):
         ...
 
     def copy_to(self, directory: Path) -> None:
-        """Copy the last commit to a directory that is not there, from which a store can be opened.
+        """Copy the last commit to a directory that does not exist yet, from which a store can be opened.
 
         It may run in a thread beside the task that commits; `close` has to wait for it.
         """
         ...
 
     def families(self) -> Sequence[Family]:
-        """Size and cost of the store, as metrics."""
+        """Metrics of the store's size and cost."""
         ...
 
     def close(self) -> None:

@@ -1,9 +1,9 @@
 """`RecordBatch`: records in columns. Decoders build them, the merge orders them and the join reads them.
 
-A row has the size of one cache line. Scores of predictions are in columns beside the rows, and so are the
-events of a record that holds several, which is one row for as long as it waits. An event that does not fit
-into them (an invalid record, a null value, a name beyond the vocabulary) is kept as an object in a list
-beside the rows, and the row has its index.
+A row has the size of one cache line. Scores of predictions are in columns beside the rows. A record that
+holds several events is one row until the merge releases it; its events are rows beside the others. An event
+that does not fit into columns (an invalid record, a null value, a name beyond the vocabulary) is kept as an
+object in a list, and the row has its index.
 """
 
 from __future__ import annotations
@@ -37,19 +37,19 @@ if TYPE_CHECKING:
     from streamwatch.core.ports import Record
 
 
-# Texts of keys, gathered in another order by one compiled loop.
+# Copying of keys' texts in another order, compiled.
 
 
 @entry
 def gather_texts(texts: Any, starts: Any, sizes: Any, gathered: Any) -> int:
-    """Copy texts, each with the byte behind it, to `gathered`; the bytes written.
+    """Copy texts, each with the byte after it, to `gathered`; return the number of bytes written.
 
     Parameters
     ----------
     texts
         uint8.
     starts, sizes
-        int64, one of each for every text: where it begins, and its bytes without the one behind it.
+        int64 (n,): index at which each text begins, and its length without the byte after it.
     gathered
         uint8 with room for all of them; written to.
     """
@@ -62,16 +62,16 @@ def gather_texts(texts: Any, starts: Any, sizes: Any, gathered: Any) -> int:
     return end
 
 
-# Names and values of segments as numbers: one vocabulary for all topics, so that columns can carry them.
+# Numbers of names and of values of segments, for columns: one vocabulary for all topics.
 
 
 MAX_NAMES: Final = 65_536
-"""Most names of one kind that have a number; records with other names are passed on as event objects."""
+"""Most names of one kind that have a number; a record with another name is kept as an event object."""
 MAX_SEGMENTS: Final = 65_535
 """Most combinations of segment values that have a number, which has 16 bits in a row."""
 
 NO_NAME: Final = -1
-"""Number of a missing name, as of a label without a model, and of one beyond the limit."""
+"""Number of an absent name, such as the model of a label without one, and of a name beyond the limit."""
 
 _NO_CLASSES: Final = np.empty(0, np.int32)
 
@@ -124,7 +124,7 @@ class Names:
         return number
 
     def fixed_number(self, name: str) -> int:
-        """Return the number of a name as `number` does; it is never released."""
+        """Return the number of a name, as `number` does, and never release it."""
         number = self.number(name)
         if number >= 0:
             self._fixed.add(number)
@@ -152,7 +152,7 @@ class Vocabulary:
     segments
         Combinations of segment values, as `segments_text` writes them.
     version
-        How many times numbers were released. Whoever remembers numbers forgets them when it changes.
+        How many times numbers were released. Numbers that were looked up are valid until it changes.
     """
 
     __slots__ = ("classes", "models", "segments", "version")
@@ -171,7 +171,7 @@ class Vocabulary:
     def release_all_but(
         self, rows: NDArray[np.void], classes_of_scores: NDArray[np.int32] = _NO_CLASSES
     ) -> None:
-        """Release the numbers that none of these rows, of dtype `core.records.ROW`, and scores carries."""
+        """Release the numbers that are neither in these rows (`ROW`) nor among these classes of scores."""
         self.models.release_all_but(rows["model"].astype(np.int64))
         self.classes.release_all_but(np.concatenate([rows["class"], classes_of_scores]).astype(np.int64))
         self.segments.release_all_but(rows["segments"].astype(np.int64) - 1)
@@ -235,17 +235,17 @@ def rows_of(words: NDArray[np.int64]) -> NDArray[np.void]:
 
 @dataclass(frozen=True, slots=True)
 class RecordElements:
-    """Events of n records that hold several, or none; the records are known by their numbers from 0 on.
+    """Events of n records that hold several, or none; a record's number is its position here.
 
     Attributes
     ----------
     ends
-        int64, shape (n,): where those of each record end; they begin where the one's before it end.
+        int64, shape (n,): index in `rows` at which each record's events end, and those of the next begin.
     rows
         One row for each event, in the order of the record: dtype `ROW`, none of them `SEVERAL`. Offset,
         time and topic are in the record's row only.
     tied
-        int64, shape (n,): predictions of each record whose class shared the largest score with another.
+        int64, shape (n,): number of each record's predictions whose class shared the largest score.
     """
 
     ends: NDArray[np.int64]
@@ -256,18 +256,18 @@ class RecordElements:
         return len(self.ends)
 
     def sizes(self, numbers: NDArray[np.integer]) -> NDArray[np.int64]:
-        """Number of events of each of the records with these numbers."""
+        """Return the number of events of each of the records with these numbers."""
         return self.ends[numbers] - np.where(numbers > 0, self.ends[numbers - 1], 0)
 
     def only(self, numbers: NDArray[np.integer]) -> Self:
-        """Copy the events of records with these numbers, which are numbered anew in this order."""
+        """Copy the events of the records with these numbers; in the copy, numbers are in this order."""
         sizes = self.sizes(numbers)
         ends = np.cumsum(sizes)
         at = np.arange(int(sizes.sum())) + np.repeat(self.ends[numbers] - ends, sizes)
         return type(self)(ends, rows_of(words_of(self.rows).take(at, axis=0)), self.tied[numbers])
 
     def followed_by(self, others: RecordElements) -> RecordElements:
-        """These and others behind them, whose numbers grow by as many as there are of these."""
+        """Concatenate these and others, to whose numbers the number of these records is added."""
         if not len(self):
             return others
         return RecordElements(
@@ -281,7 +281,7 @@ NO_ELEMENTS = RecordElements(np.empty(0, np.int64), np.empty(0, ROW), np.empty(0
 
 
 class Beside(NamedTuple):
-    """Sizes of what a batch has beside its rows: bytes of texts, and numbers of the others."""
+    """Sizes of a batch's data beside its rows: bytes of texts; numbers of objects, scores and elements."""
 
     texts: int
     objects: int
@@ -290,7 +290,7 @@ class Beside(NamedTuple):
 
 
 def point_behind(rows: NDArray[np.void], before: Beside) -> None:
-    """Move the rows' pointers to texts, scores and events behind those that were there before."""
+    """Add to the rows' pointers to texts, objects, scores and events the sizes of those `before` them."""
     sides, numbers = rows["side"], rows["object"]
     if before.objects:
         numbers[sides == OBJECT] += before.objects
@@ -306,11 +306,11 @@ class SpreadRecords(NamedTuple):
     """Events of records, each in a row of its own."""
 
     batch: RecordBatch
-    """A record without any has one row, a `Skipped`."""
+    """Rows of events; a record without events has one row, a `Skipped`."""
     of: NDArray[np.int64]
-    """int64, one for each row: the position of its record, which does not decrease."""
+    """int64, one for each row: position of its record, not decreasing."""
     events: NDArray[np.int64]
-    """int64, one for each record: how many events it holds."""
+    """int64, one for each record: number of its events."""
     tied: NDArray[np.int64]
     """int64, one for each record: see `RecordElements`."""
 
@@ -330,13 +330,12 @@ class RecordBatch:
     vocabulary
         Numbers of the names in the rows.
     topics
-        Topics by number, the first "" for an unknown one; empty if rows do not have the number of their
-        topic.
+        Topics by number, the first "" for an unknown one; empty if rows have no topic.
     scores
-        Scores of the rows whose `side` is `PREDICTION` and that have some, or that have the probability with
-        which their label is asked for; beside them are the numbers of `core.events.sampling_of`.
+        Scores of the rows whose `side` is `PREDICTION` and that have scores, or a probability with which
+        their label is requested; `beside` has the numbers of `core.events.sampling_of`.
     elements
-        Events of the rows whose `side` is `SEVERAL`; objects and scores are pointed to by their rows, too.
+        Events of the rows whose `side` is `SEVERAL`; their rows point at objects and scores, too.
     """
 
     rows: NDArray[np.void]
@@ -352,13 +351,13 @@ class RecordBatch:
 
     @property
     def beside(self) -> Beside:
-        """Sizes of what is beside the rows."""
+        """Sizes of the data beside the rows."""
         texts = 0 if self.texts is None else len(self.texts)
         return Beside(texts, len(self.objects), len(self.scores), len(self.elements))
 
     @property
     def only_objects(self) -> bool:
-        """Return whether every event of a whole batch is an object, so that rows only point to objects."""
+        """Return whether every event of a whole batch is an object."""
         return len(self.objects) == len(self.rows) - len(self.elements) + len(self.elements.rows)
 
     def part(self, start: int, stop: int) -> RecordBatch:
@@ -374,9 +373,9 @@ class RecordBatch:
         )
 
     def with_rows(self, indices: NDArray[np.integer], others: RecordBatch) -> RecordBatch:
-        """Insert another batch's rows at these indices, and append its texts, scores and events.
+        """Replace the rows with these indices by another batch's, and append its texts, scores and events.
 
-        Both must number names by one vocabulary, or the other have only objects.
+        Both must number names by one vocabulary, or the other must have objects only.
         """
         before, moved, elements = self.beside, rows_of(words_of(others.rows).copy()), others.elements
         point_behind(moved, before)
@@ -416,7 +415,7 @@ class RecordBatch:
         return SpreadRecords(_with_skipped(batch, empty) if len(empty) else batch, of, events, tied)
 
     def records_of_objects(self) -> NDArray[np.intp]:
-        """Positions of the records of all objects of a whole batch, in the order of the objects."""
+        """Return the position of each object's record, of a whole batch, in the order of the objects."""
         rows, of = self.rows, np.empty(len(self.objects), np.intp)
         for at, some in ((np.arange(len(rows)), rows), (self._records_of_elements(), self.elements.rows)):
             chosen = np.flatnonzero(some["side"] == OBJECT)
@@ -424,7 +423,7 @@ class RecordBatch:
         return of
 
     def _records_of_elements(self) -> NDArray[np.intp]:
-        """Position of the record of each event of those that hold several, in a whole batch."""
+        """Return the position of the record of each of `elements`, in a whole batch."""
         at = np.empty(len(self.elements), np.intp)
         several = np.flatnonzero(self.rows["side"] == SEVERAL)
         at[self.rows["object"][several]] = several
@@ -443,7 +442,7 @@ class RecordBatch:
         return found
 
     def given(self) -> list[Event]:
-        """Return the event objects as they are, of a batch that has only objects, each in its own row."""
+        """Return the event objects, unchanged, of a batch in which every row is one object."""
         return [self.objects[number] for number in self.rows["object"].tolist()]
 
     def events(self) -> list[Event]:
@@ -520,7 +519,7 @@ class RecordBatch:
     def _scores(
         self, column: NDArray[np.int32]
     ) -> tuple[Iterable[dict[str, float] | None], NDArray[np.int32]]:
-        """Scores of predictions, and the numbers that go with them."""
+        """Return the scores of predictions, and their carried numbers."""
         carried = np.zeros((len(column), len(CARRIED)), np.int32)
         scored = np.flatnonzero(column >= 0) if len(self.scores) else ()
         if not len(scored):
@@ -552,7 +551,7 @@ class RecordBatch:
         )
 
     def _keys(self, rows: NDArray[np.void]) -> Sequence[str]:
-        """Return keys as events carry them: texts, or digests as 16 latin-1 characters, high part first."""
+        """Return keys as events have them: texts, or digests as 16 latin-1 characters, high part first."""
         if self.texts is None:
             digests = np.empty((len(rows), 2), ">u8")
             digests[:, 0], digests[:, 1] = rows["id_high"], rows["id_low"]
@@ -565,7 +564,7 @@ class RecordBatch:
 
 
 def _with_skipped(batch: RecordBatch, empty: NDArray[np.intp]) -> RecordBatch:
-    """Give the rows `empty`, whose records hold no event, a `Skipped` object each.
+    """Make the event of each of the rows `empty`, whose records hold none, a `Skipped` object.
 
     Objects that no row refers to are dropped.
     """
@@ -621,7 +620,7 @@ def batch_of(
 
 
 def _elements_of(groups: Sequence[EventGroup], first: int) -> RecordElements:
-    """Events of groups as objects, the first of which has the given number."""
+    """Build rows for the events of groups as objects with the numbers from `first` on."""
     ends = np.cumsum([len(group.events) for group in groups])
     rows = np.zeros(int(ends[-1]), ROW)
     rows["side"] = OBJECT
@@ -635,20 +634,20 @@ def no_records() -> RecordBatch:
     return RecordBatch(np.empty(0, ROW), None, (), Vocabulary())
 
 
-# Records as they were fetched: positions in one buffer; an object is made of one that somebody asks for.
+# Records as they were fetched: positions in one buffer; objects are built only for records that are accessed.
 
 
 COLUMNS: Final = 10
 OFFSET, TIMESTAMP, KEY, KEY_BYTES, VALUE, VALUE_BYTES, HEADERS, HEADER_COUNT, FAULT, APPENDED = range(COLUMNS)
 """Columns of a row: positions are indexes into the data, lengths are -1 for null.
 
-FAULT is 0 for a record that can be read. HEADERS is where the first of them begins: length and bytes of its
-name, then of its value, lengths as varints with the sign in the lowest bit. APPENDED is 1 where the broker
-set the timestamp.
+FAULT is 0 for a record that can be read. HEADERS is the position of the first header: length and bytes of its
+name, then of its value; lengths are varints with the sign in the lowest bit. APPENDED is 1 if the broker set
+the timestamp.
 """
 
 PADDING: Final = 64
-"""Zero bytes behind the data: those who read many bytes at once need not look where it ends."""
+"""Number of zero bytes after the data, so that many bytes can be read at once at its end."""
 
 
 class FetchedRecords(Sequence["Record"]):
@@ -678,7 +677,7 @@ class FetchedRecords(Sequence["Record"]):
 
     @abstractmethod
     def over(self, data: NDArray[np.uint8], rows: NDArray[np.int64]) -> Self:
-        """The same partition's records over other data."""
+        """Build records of the same partition over other data."""
 
     @property
     def sizes_bytes(self) -> NDArray[np.int64]:
@@ -707,17 +706,17 @@ class FetchedRecords(Sequence["Record"]):
         return self.record(index % count)
 
 
-# Records of structured arrays moved as the words they consist of.
+# Copying of structured arrays as the words that they consist of.
 #
-# numpy moves a structured array field by field: ten to thirty times the cost of its bytes. All layouts here
-# are whole words of 8 bytes, without gaps in an array.
+# numpy copies a structured array field by field, at ten to thirty times the cost of its bytes. All layouts
+# here are whole words of 8 bytes, without gaps.
 
 
 Records = NDArray[np.void]
 
 
 def taken(records: Records, chosen: NDArray[np.bool_ | np.integer[Any]]) -> Records:
-    """Copy some records, shape (n,), by mask or by their positions, which may repeat."""
+    """Copy some of the records, shape (n,), by mask or by positions, which may repeat."""
     at = np.flatnonzero(chosen) if chosen.dtype == np.bool_ else chosen
     return words_of_array(records).take(at, axis=0).reshape(-1).view(records.dtype)
 
@@ -733,5 +732,5 @@ def joined(parts: Sequence[Records]) -> Records:
 
 
 def words_of_array(records: Records) -> NDArray[np.int64]:
-    """Records as rows of words, shape (n, words): the same memory, where it has no gaps."""
+    """View records as rows of words, int64 (n, words); a copy if they are not contiguous."""
     return np.ascontiguousarray(records).view(np.int64).reshape(len(records), records.itemsize // 8)

@@ -1,9 +1,9 @@
-"""`ScoreLists`: scores of predictions in columns, one prediction's behind another's."""
+"""`ScoreLists`: scores of predictions, concatenated in columns."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Final, Self
 
 import numpy as np
@@ -12,20 +12,20 @@ from numpy.typing import NDArray
 
 @dataclass(frozen=True, slots=True)
 class ScoreLists:
-    """Scores of n predictions, known by their numbers from 0 on.
+    """Scores of n predictions; a prediction's number is its position here.
 
     Attributes
     ----------
     ends
-        int64, shape (n,): where those of each prediction end; they begin where the one's before it end.
+        int64, shape (n,): index at which the scores of each prediction end, and those of the next begin.
     classes
-        int32: number of each score's class, in the order in which the prediction lists them.
+        int32: number of each score's class, in the order of the prediction's list.
     values
         float64, as long as `classes`.
     beside
-        int32, shape (n,): what else is known by the same number. Of decoded records it is the number of
-        `core.events.sampling_of`, 0 without a probability; of what the join holds and hands over the number
-        of the prediction's segments, -1 without any.
+        int32, shape (n,): further number of each prediction. In decoded records it is that of
+        `core.events.sampling_of`, 0 without a probability; in the join and in outcomes it is the number of
+        the prediction's segments, -1 without any.
     """
 
     ends: NDArray[np.int64]
@@ -37,11 +37,11 @@ class ScoreLists:
         return len(self.ends)
 
     def sizes(self, numbers: NDArray[np.integer]) -> NDArray[np.int64]:
-        """Number of scores of each of the predictions with these numbers."""
+        """Return the number of scores of each of the predictions with these numbers."""
         return self.ends[numbers] - np.where(numbers > 0, self.ends[numbers - 1], 0)
 
     def by_class(self, numbers: NDArray[np.integer], names: Sequence[str]) -> list[dict[str, float]]:
-        """Scores of predictions with these numbers, by name of the class; `names` are by number."""
+        """Return the scores of the predictions with these numbers, by name of the class."""
         if not len(numbers):
             return []
         chosen = self.only(numbers)
@@ -54,7 +54,7 @@ class ScoreLists:
         ]
 
     def only(self, numbers: NDArray[np.integer]) -> Self:
-        """Copy the scores of predictions with these numbers, which are numbered anew in this order."""
+        """Copy the scores of the predictions with these numbers; in the copy, these are numbered in order."""
         if len(numbers) and (np.diff(numbers) == 1).all():
             return self._between(int(numbers[0]), int(numbers[-1]) + 1)
         sizes = self.sizes(numbers)
@@ -71,12 +71,8 @@ class ScoreLists:
         return type(self)(ends, self.classes[some].copy(), self.values[some].copy(), beside)
 
     def followed_by(self, others: ScoreLists) -> ScoreLists:
-        """These scores and others behind them, whose numbers grow by as many as there are of these."""
+        """Concatenate these scores and others, to whose numbers the number of these predictions is added."""
         return joined_lists([self, others])
-
-    def with_classes(self, numbers: NDArray[np.int32]) -> Self:
-        """Renumber the classes of the scores: `numbers` has the new number by the present one."""
-        return replace(self, classes=numbers[self.classes])
 
 
 NO_LISTS: Final = ScoreLists(
@@ -85,7 +81,7 @@ NO_LISTS: Final = ScoreLists(
 
 
 def joined_lists(parts: Sequence[ScoreLists]) -> ScoreLists:
-    """Scores of all parts; the numbers of each grow by as many predictions as are before it."""
+    """Concatenate parts; to the numbers of each the number of predictions before it is added."""
     parts = [part for part in parts if len(part)]
     if len(parts) < 2:
         return parts[0] if parts else NO_LISTS
@@ -99,7 +95,7 @@ def joined_lists(parts: Sequence[ScoreLists]) -> ScoreLists:
 
 
 def lists_of(scores: Sequence[Mapping[int, float]], beside: Sequence[int] | NDArray[np.int32]) -> ScoreLists:
-    """Put scores by number of the class into columns; for few predictions, one at a time."""
+    """Build columns from scores by number of the class, one mapping a prediction; slow for many."""
     return ScoreLists(
         np.cumsum([len(each) for each in scores], dtype=np.int64),
         np.array([number for each in scores for number in each], np.int32),

@@ -1,6 +1,6 @@
-"""Specifications: the choices of an operator as frozen values. Settings build them; each part gets its own.
+"""Specifications: settings of the parts of the core as frozen values; each part is given its own.
 
-Names follow METRICS: `alpha` is Gama's fading factor (near 1 forgets slowly), `delta` ADWIN's confidence.
+Names follow the papers: `alpha` is Gama's fading factor (near 1 forgets slowly), `delta` ADWIN's confidence.
 """
 
 from __future__ import annotations
@@ -11,9 +11,9 @@ from fnmatch import fnmatchcase
 from typing import Any, ClassVar, Final, Literal, Protocol, TypeAlias, get_args
 
 Dependence: TypeAlias = Literal["followed", "ignored"]
-"""Whether a detector is as much stricter as losses depend on earlier ones, or takes them for independent."""
+"""Whether a detector becomes stricter as losses depend on earlier ones, or assumes that they do not."""
 Direction: TypeAlias = Literal["up", "down", "both"]
-"""Changes of the mean that a detector looks for: of a loss, "up" means worse."""
+"""Direction of the changes of the mean that a detector looks for; "up" of a loss means worse."""
 Conflicts: TypeAlias = Literal["first", "last", "both"]
 DAY_MS = 86_400_000
 Opponent: TypeAlias = Literal[
@@ -91,7 +91,7 @@ class PageHinkleySpec:
 
 @dataclass(frozen=True, slots=True)
 class AdwinDriftSpec:
-    """Detector that alarms at *new drifts* of an ADWIN window (`detectors.adwin_drift`).
+    """Detector that raises alarms at *new drifts* of an ADWIN window (`detectors.adwin_drift`).
 
     An `AdwinSpec` of equal parameters shares the window.
     """
@@ -114,8 +114,8 @@ class DriftWeightedSpec:
     dependence: Dependence = "followed"
     """Dependence of losses, as in ADWIN's window."""
     drift_signal: Literal["own", "reference", "labels"] = "own"
-    """Which drifts count: rises in the error of this model (own), or of the model `reference` (reference),
-    or changes of the labels, whatever models predict (labels)."""
+    """Drifts that count: rises of the error of this model (own) or of the model `reference` (reference), or
+    changes of the labels, whatever models predict (labels)."""
     reference: str = ""
     """Name of the model whose drifts count, with `drift_signal` reference."""
     alpha: float = 1.0
@@ -123,7 +123,7 @@ class DriftWeightedSpec:
 
     @property
     def name(self) -> str:
-        """Value of the `drift_weighted` label, which series have where there are several."""
+        """Value of the `drift_weighted` label, which series have if there are several specifications."""
         whose = f":{self.reference}" if self.drift_signal == "reference" else ""
         sure = "" if self.delta == 0.05 else f":delta:{self.delta!r}"
         sure += ":ignored" if self.dependence == "ignored" else ""
@@ -134,7 +134,7 @@ class DriftWeightedSpec:
 class DetectorSpec(Protocol):
     """Specification of a detector: a frozen dataclass with a name.
 
-    Other kinds of detectors define theirs beside the detector (`core.estimators.detectors`).
+    Most kinds of detectors define theirs in the file of the detector (`core.estimators.detectors`).
     """
 
     __dataclass_fields__: ClassVar[dict[str, Field[Any]]]
@@ -177,7 +177,7 @@ class UtilitySpec:
     costs: tuple[tuple[str, str, float], ...] = ()
     """(true class, predicted class, cost) for each pair, with `kind` costs."""
     other: float | None = None
-    """Cost of every pair that `costs` leaves out; None if it has to list all."""
+    """Cost of every pair that `costs` leaves out; None if `costs` must list all pairs."""
 
 
 def first_utility(utilities: Sequence[UtilitySpec], model: str) -> UtilitySpec:
@@ -187,12 +187,12 @@ def first_utility(utilities: Sequence[UtilitySpec], model: str) -> UtilitySpec:
 
 @dataclass(frozen=True, slots=True)
 class ComparisonSpec:
-    """Comparison of some models with one other, the champion, on the ids that both predicted."""
+    """Comparison of some models, the challengers, with one, the champion, on the ids that both predicted."""
 
     champion: str
     """Name of the model that the others are compared with."""
     challengers: tuple[str, ...]
-    """Patterns (fnmatch) of the others' names; the champion never counts among them."""
+    """Patterns (fnmatch) of the challengers' names; the champion is never one."""
 
 
 COLUMN_ENTRY_BYTES: Final = 110
@@ -200,35 +200,35 @@ COLUMN_ENTRY_BYTES: Final = 110
 
 
 SIDE_VALUE_BYTES: Final = 4
-"""Bytes of memory of each value that settings add beside an entry."""
+"""Bytes of memory of each side column's value of an entry."""
 
 
 OUTSIDE_ENTRY_BYTES: Final = 2
-"""Bytes of memory per entry of it that lies on disk: Bloom filters and the index of blocks."""
+"""Bytes of memory per entry of the join on disk: Bloom filters and the index of blocks."""
 
 
 def join_entries(join: JoinSpec) -> int:
-    """Most entries that a join can hold: the sum of its limits."""
+    """Return the largest number of entries that a join can hold: the sum of its limits."""
     return join.max_pending + join.max_labels + join.max_dedup_entries
 
 
 def side_bytes(join: JoinSpec) -> int:
-    """Bytes of memory beside each entry of the compiled join, for fields that only some settings keep.
+    """Return the bytes of memory beside each entry of the compiled join that `conflicts` needs.
 
-    Of predictions that are revised: the last class, and the note for the next commit.
+    They are for the last class, and the note of a revised prediction for the next commit.
     """
     return SIDE_VALUE_BYTES * {"first": 0, "last": 1, "both": 2}[join.conflicts]
 
 
 def table_entries(memory_bytes: int, join: JoinSpec) -> int:
-    """Number of entries that the compiled join can hold in `memory_bytes`."""
+    """Return the number of entries that the compiled join can hold in `memory_bytes`."""
     return memory_bytes // (COLUMN_ENTRY_BYTES + side_bytes(join))
 
 
 def champion_of(comparisons: Sequence[ComparisonSpec], one: str, other: str) -> str | None:
-    """Return which of two models is the champion of the other; None if they are not compared.
+    """Return the one of two models that is the champion of the other; None if they are not compared.
 
-    The first comparison decides in which one is the champion and the other matches a challenger's pattern.
+    The first comparison counts of which one is the champion and the other matches a challenger's pattern.
     """
     if one == other:
         return None
@@ -258,29 +258,29 @@ class MonitorsSpec:
     """Whether a scrape shows every series, not the standard ones alone."""
     max_series: int = 200_000
     shadow_max_classes: int = 16
-    """Models with at most so many classes K have shadow classifiers (which keep K³ counts) and a confusion
-    matrix; 0 for no model."""
+    """Largest number of classes K of models that have shadow classifiers (which keep K³ counts) and a
+    confusion matrix; 0 for no model."""
     confidence_delta: float = 0.05
-    """Probability in (0, 1) with which a bound of the accuracy may be wrong, or the verdict on one model and
-    opponent within `verdict_outcomes`; both if losses do not depend on earlier ones."""
+    """Largest probability, in (0, 1), that a bound of the accuracy is wrong, and that a false verdict on one
+    model and opponent holds within `verdict_outcomes`; both if losses do not depend on earlier ones."""
     opponents: tuple[Opponent, ...] = OPPONENTS
     """Opponents that every model is judged against."""
     utilities: tuple[UtilitySpec, ...] = (UtilitySpec(),)
-    """Utilities by pattern of models; the first that matches counts, and without any, accuracy."""
+    """Utilities by pattern of models; the first that matches counts, or accuracy if none does."""
     folds: str = ""
     """Description of the scheme of folds, "" without one; when it changes, folds start with empty state."""
     folds_share_stream: bool = False
     """As `JoinSpec.folds_share_stream`."""
     verdict_outcomes: int = 100_000
-    """Number N of outcomes within which a false verdict on one model and opponent has probability
-    `confidence_delta` at most, if losses do not depend on earlier ones; a verdict that none of N outcomes
-    confirms becomes open again."""
+    """Number N of outcomes within which a false verdict on one model and opponent has at most the probability
+    `confidence_delta`, if losses do not depend on earlier ones; a verdict that is not confirmed for N
+    outcomes becomes open again."""
     comparisons: tuple[ComparisonSpec, ...] = ()
     """Comparisons between models; the first that matches a pair counts."""
     history_days: int = 30
     """Days for which numbers of outcomes and hits per hour are kept; 0 keeps no past at all."""
     max_comparisons: int = 100
-    """Most pairs of models compared; the first pairs that predicted a common id are taken."""
+    """Most pairs of models compared: those that predicted a common id first."""
     registers: tuple[RegisterSpec, ...] = ()
     """Registers kept beside the estimators of every model, at most one of each kind."""
     detectors_by_model: tuple[ModelDetectors, ...] = ()
@@ -289,7 +289,7 @@ class MonitorsSpec:
 
 @dataclass(frozen=True, slots=True)
 class JoinSpec:
-    """Rules of the join (SEMANTICS §2). Durations are in milliseconds of record time."""
+    """Rules of the join. Durations are in milliseconds of record time."""
 
     horizon_ms: int = 14 * DAY_MS
     early_horizon_ms: int = 3_600_000
@@ -307,14 +307,14 @@ class JoinSpec:
     folds: bool = False
     """Whether models may predict in folds."""
     folds_share_stream: bool = False
-    """Whether the previous label of a fold's outcome is taken from the outcomes of all folds of its model
-    (for schemes in which each fold tests only some ids) instead of its own."""
+    """Whether the previous label of a fold's outcome is that of the outcomes of all folds of its model,
+    instead of the fold's own (for schemes in which each fold tests only some ids)."""
     comparisons: tuple[ComparisonSpec, ...] = ()
-    """Comparisons between models, whose outcomes of one id are paired."""
+    """Comparisons between models; outcomes of compared models on one id are paired."""
     prediction_registers: tuple[RegisterSpec, ...] = ()
     """Registers of predictions as they arrive, at most one of each kind (`core.predictions`)."""
     carried: tuple[str, ...] = ()
-    """Names of the numbers that predictions may carry to their outcomes (`core.events.CARRIED`)."""
+    """Names of the carried numbers that predictions may have (`core.events.CARRIED`)."""
     conflicts: Conflicts = "first"
-    """Which prediction counts if a model predicts an id again, with another class, before its label comes;
-    with both, the first counts and the last class is kept beside it."""
+    """Prediction that counts if a model predicts an id again, with another class, before its label arrives;
+    with both, the first counts and the last class is kept, too."""

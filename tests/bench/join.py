@@ -137,7 +137,7 @@ def main() -> None:
     print(f"first and last prediction {kept:6.3f} µs, {kept / loop:.2f} of that from columns")
     print(f"  one of {REVISED} revised        {some:6.3f} µs, {some / loop:.2f} of it")
     join = columns.pipeline.join
-    entries = int(join._arrays.totals["top"][0])
+    entries = int(join.arrays.totals["top"][0])
     print(f"{entries:,} entries of {join.nbytes / entries:.0f} bytes each, table included")
 
 

@@ -182,7 +182,7 @@ class ColumnJoin:
         """Numbers of segment values in the join; every prediction beyond the limit is counted."""
         numbers = [-1] * len(texts)
         counts = np.bincount(column + 1, minlength=len(texts) + 1)[1:].tolist() if texts else []
-        segments = self.join.segments
+        segments = self.join.names.segments
         for number, count in enumerate(counts):
             if count:
                 before = segments.over_limit

@@ -1,9 +1,9 @@
 """Functions compiled by numba: decorators, and intrinsics that compiled functions call.
 
 A decorated function costs nothing until it is needed: numba is imported, and the function handed to it, when
-Python first calls it or when a compiled caller first names it. So whoever only reads the tables of estimators
-(settings, `streamwatch --help`, `check`) never loads a compiler. Importing this package loads `decorators`
-and `intrinsics`; `dispatcher`, `instructions`, `vectors` and `cache` import numba.
+Python first calls it or when a compiled caller first names it. So commands that only read the tables of
+estimators (`streamwatch --help`, `config`, `check`) never load a compiler. Importing this package loads
+`decorators` and `intrinsics`; `dispatcher`, `instructions`, `sparing` and `cache` import numba.
 """
 
 from __future__ import annotations

@@ -2,13 +2,13 @@
 
 The directory's name is a hash of the kernels' syntax trees: docstrings, comments and line breaks change
 nothing. The join and the merge have a hash of their own in the names of their files, and so has each folder
-outside the core: a change there lets the estimators be. A file is named by the function and a hash of its
-module (what is compiled imports it by name, so a module that was moved is another) and of what it was
-compiled for (types of arguments, processor), so processes that compile side by side never write each
-other's files; numba's own cache numbers its files in an index, which two processes at once
-can leave pointing at each other's code.
-A directory that cannot be written to, as in an image, is read and not added to. Where a function is not
-kept, the one that came with the installation is taken (`shipped`), and not copied.
+outside the core: a change there does not recompile the estimators. A file is named by the function, and a
+hash of its module (compiled code names it, so that a module that was moved is compiled anew) and of what it
+was compiled for (types of arguments, processor). So processes that compile side by side never write each
+other's files; numba's own cache numbers its files in an index, which two processes at once can leave pointing
+at each other's code.
+A directory that cannot be written to, as in an image, is only read. A function that is not in the directory
+is loaded from those that came with the installation (`shipped`), and not copied.
 """
 
 # pyright: reportPrivateUsage=false, reportPrivateImportUsage=false
@@ -40,10 +40,10 @@ from numba.core.serialize import dumps
 from streamwatch.core.jit.observers import observers
 from streamwatch.core.jit.shipped import SHIPPED
 
-# Hash of Python sources that comments and docstrings do not change; remembered, as it takes long.
+# Hash of Python sources that comments and docstrings do not change; kept in files, as it takes long.
 #
-# Parsing the sources of all compiled functions is half a second of every start; whether a file is the same
-# one as before is known after reading it.
+# Parsing the sources of all compiled functions would take half a second of every start; reading them tells
+# whether they are the same as before.
 
 
 _BYTES = 8
@@ -63,10 +63,10 @@ def syntax_hash(sources: Iterable[bytes]) -> str:
 
 
 def remembered_syntax_hash(sources: Sequence[bytes], folder: Path, shipped: Path = SHIPPED) -> str:
-    """`syntax_hash`, looked up in a folder by the bytes of the sources, and kept there if it can be.
+    """Look up `syntax_hash` in a folder by the bytes of the sources; if absent, compute and store it there.
 
-    It is also looked up in `sources` of `shipped`. A file that does not hold a hash counts as none. How an
-    interpreter writes trees is part of the key, and so is this file, which defines what is left out of them.
+    It is also looked up in `sources` of `shipped`. A file without a hash is ignored. The interpreter, which
+    determines trees, and this file, which defines what is left out of them, are part of the key.
     """
     key = hashlib.blake2b(f"{sys.implementation.cache_tag}".encode(), digest_size=16)
     for source in (Path(__file__).read_bytes(), *sources):
@@ -82,20 +82,17 @@ def remembered_syntax_hash(sources: Sequence[bytes], folder: Path, shipped: Path
         folder.mkdir(parents=True, exist_ok=True)
         new = file.with_suffix(f".{uuid4().hex}.tmp")
         new.write_text(found)
-        new.replace(file)  # whoever reads sees it whole or not at all
+        new.replace(file)  # readers see the whole file or none
     return found
 
 
 def _is_text(line: ast.stmt) -> bool:
-    """A docstring, of a function or below an attribute."""
+    """Return whether a statement is a docstring, of a function or below an attribute."""
     return (
         isinstance(line, ast.Expr)
         and isinstance(line.value, ast.Constant)
         and isinstance(line.value.value, str)
     )
-
-
-# (numba is untyped)
 
 
 _CORE = Path(__file__).parent.parent
@@ -118,9 +115,9 @@ _UNCOMPILED = (
     "estimators/kernel/table.py",
     "jit/shipped.py",
 )
-"""Files of these rooms from which compiled functions take nothing: to change them compiles nothing anew."""
+"""Files of these rooms that compiled functions use nothing of: a change of them recompiles nothing."""
 _READ_BY_OTHERS = ("records.py",)
-"""Files of the core whose constants compiled functions outside the core name."""
+"""Files of the core whose constants compiled functions outside the core use."""
 _CALLS = {
     ("history", "outcome_rows"): ("edge", "decoders", "scanner"),
     ("decoders", "transcoding"): ("edge", "decoders", "scanner"),
@@ -129,7 +126,7 @@ _CALLS = {
 
 
 def kernel_sources() -> list[Path]:
-    """Sources whose change makes every compiled function another."""
+    """List the sources whose change recompiles every function."""
     rooms = (
         source for room in _COMPILED for source in sorted((_CORE / room).rglob("*.py")) or [_CORE / room]
     )
@@ -145,7 +142,7 @@ def _compiled_in(folder: Path) -> list[Path]:
 
 @cache
 def kernel_hash() -> str:
-    """Hash over the sources of compiled rooms and the versions of what compiles them."""
+    """Hash the sources of compiled rooms, and the versions of numba, numpy, llvmlite and Python."""
     versions = (numba.__version__, np.__version__, llvmlite.__version__, sys.implementation.cache_tag)
     sources = _syntax_of(kernel_sources())
     return hashlib.blake2b(f"{versions} {sources}".encode(), digest_size=8).hexdigest()
@@ -172,13 +169,13 @@ def sources_of_room(folder: Path) -> list[Path]:
 
 @cache
 def _hash_of_room(folder: Path) -> str:
-    """One hash over `sources_of_room`; empty for folders without any."""
+    """Hash `sources_of_room`; empty for folders without any."""
     sources = sources_of_room(folder)
     return _syntax_of(sources) if sources else ""
 
 
 def _syntax_of(files: list[Path]) -> str:
-    """Syntax hash of files, remembered beside their compiled functions."""
+    """Return the syntax hash of files, which is kept beside compiled functions."""
     sources = [file.read_bytes() for file in files]
     base = _base()
     return syntax_hash(sources) if base is None else remembered_syntax_hash(sources, base / "sources")
@@ -197,8 +194,8 @@ def cache_directory() -> str | None:
     """Directory of compiled functions between runs, or None where there is none.
 
     `NUMBA_CACHE_DIR`, else `XDG_CACHE_HOME`/streamwatch, else ~/.cache/streamwatch; below it one directory
-    per state of the kernel's sources, made here, and `sources`, what is remembered of them. None means that
-    every start compiles.
+    per state of the kernel's sources, made here, and `sources` with hashes of sources. None means that every
+    start compiles.
     """
     base = _base()
     if base is None:
@@ -227,11 +224,11 @@ class KernelCache:
     Parameters
     ----------
     function
-        As Python defines it.
+        Python function.
     directory
         That of `cache_directory`; None if nothing is kept.
     shipped
-        Directory of what came with the installation.
+        Directory of the compiled functions that came with the installation.
     """
 
     def __init__(self, function: Callable[..., Any], directory: str | None, shipped: Path = SHIPPED) -> None:
@@ -244,10 +241,10 @@ class KernelCache:
         self._stem = f"{function.__module__.rpartition('.')[2]}.{function.__qualname__}"
 
     def load_overload(self, sig: Any, target_context: Any) -> Any:
-        """The compiled function for these argument types, or None.
+        """Load the compiled function for these argument types; None if there is none.
 
-        Numba's own cache first loads all that it can compile, half of a start. What is compiled needs the
-        runtime alone; where there is something to compile, the compiler loads the rest.
+        Numba's own cache first loads everything that the compiler needs, which is half of a start. Compiled
+        code needs the runtime alone; the compiler loads the rest when there is something to compile.
         """
         name = self._name(sig, target_context.codegen())
         for folder in (self._directory, self._shipped):
@@ -261,12 +258,12 @@ class KernelCache:
         return None
 
     def save_overload(self, sig: Any, data: Any) -> None:
-        """Keep a compiled function; whoever reads sees it whole or not at all.
+        """Store a compiled function; readers see the whole file or none.
 
         Raises
         ------
         TypeError
-            If the function returns an array: nothing counts who holds it.
+            If the function returns an array: references to arrays are not counted.
         """
         returned = data.signature.return_type
         if _has_array(returned):

@@ -14,14 +14,14 @@ Function = TypeVar("Function", bound=Callable[..., Any])
 
 
 class CompiledFunction:
-    """A function that numba compiles when it is first needed; what numba keeps of it is in `dispatcher`.
+    """Function that numba compiles when it is first needed; `dispatcher` is numba's form of it.
 
     Parameters
     ----------
     function
-        Python source of it, in the subset that numba compiles.
+        Python function, in the subset of the language that numba compiles.
     kept
-        Whether the result is kept between runs: entry points; what they call is compiled into them.
+        Whether it is an entry point, whose compiled form is kept between runs, with all that it calls.
     inlined
         Whether the optimizer must inline it into its callers.
     unlocked
@@ -72,7 +72,7 @@ class CompiledFunction:
         Raises
         ------
         TypeError
-            Of a function that only compiled functions call: Python's entry to it is not compiled.
+            If only compiled functions may call the function: it has no entry for Python.
         """
         if not self.kept:
             name = f"{self.py_func.__module__}.{self.py_func.__qualname__}"
@@ -97,7 +97,7 @@ def detached(function: Function) -> Function:
 
 
 def inner(function: Function) -> Function:
-    """Compile a function called from compiled functions, on rare paths; it lives in its callers' cache."""
+    """Compile a function called from compiled functions, on rare paths; it is compiled into its callers."""
     return cast("Function", CompiledFunction(function))
 
 
@@ -107,7 +107,7 @@ def hot(function: Function) -> Function:
 
 
 class WhereFilled:
-    """A compiled function for records whose field, an array, is not empty, and another for all others.
+    """Compiled function for records whose field, an array, is not empty, and another for all others.
 
     Which of the two is decided by the type of the first argument while the caller is compiled: the function
     that is not called is not compiled either.

@@ -42,21 +42,21 @@ intrinsic = cast("Callable[[Callable[..., Any]], Callable[..., Any]]", _untyped_
 
 
 class _WithoutEnvironment:
-    """Code generator as numba calls it once code is emitted: to store the module's globals."""
+    """Code generator that numba asks, once code is emitted, to store the module's globals."""
 
     def set_env(self, _name: str, _environment: object) -> None:
         """Store nothing: there is no code that could read it."""
 
 
 class _LinkedLibrary(JITCodeLibrary):
-    """Code of a function that only compiled functions call: linked into its callers, no code of its own.
+    """Code of a function that only compiled functions call: it is linked into its callers, and not emitted.
 
     Numba optimizes and emits every function by itself before it links it, so that a call seven deep is
-    optimized seven times; here the entry alone is, with all it calls in it.
+    optimized seven times; here only the entry is optimized, with all that it calls.
     """
 
     def _optimize_final_module(self) -> None:
-        """Leave it to the entry."""
+        """Do nothing: the code is optimized in the entry."""
 
     def _finalize_final_module(self) -> None:
         self._finalize_dynamic_globals()
@@ -64,25 +64,25 @@ class _LinkedLibrary(JITCodeLibrary):
         self._finalized = True
 
     def get_pointer_to_function(self, name: str) -> int:  # noqa: ARG002  (numba passes it by name)
-        """None: there is no code of it outside its callers."""
+        """Return 0: there is no code of the function outside its callers."""
         self._ensure_finalized()
         return 0
 
     @property
     def codegen(self) -> Any:
-        """Asked for by numba to store the function's environment."""
+        """Return a generator that does not store the function's environment."""
         return _WithoutEnvironment()
 
 
 COLLECTED_EVERY: Final = 20_000
-"""Objects made from one collection of garbage to the next while a function is being compiled."""
+"""Number of objects made between two collections of garbage while a function is being compiled."""
 
 
 @contextmanager
 def _collecting_seldom() -> Generator[None]:
     """Collect garbage less often: a compiler makes many objects, and most of them stay."""
     before = gc.get_threshold()
-    if before[0]:  # otherwise it never does
+    if before[0]:  # 0: garbage is not collected
         gc.set_threshold(max(before[0], COLLECTED_EVERY), 20, 20)
     try:
         yield
@@ -91,10 +91,10 @@ def _collecting_seldom() -> Generator[None]:
 
 
 class _SparingCompiler(Compiler):
-    """Numba's compiler without some of its passes, during which garbage is collected seldom."""
+    """Numba's compiler without some of its passes, and with fewer collections of garbage."""
 
     def define_pipelines(self) -> Any:
-        """Numba's passes but those left out."""
+        """Return numba's passes without those in `LEFT_OUT`."""
         pipelines: Any = super().define_pipelines()
         for each in pipelines if IS_KNOWN else ():
             each.passes = [one for one in each.passes if one[0] not in LEFT_OUT]
@@ -118,10 +118,9 @@ class _LinkingCompiler(_SparingCompiler):
 def dispatcher(function: Callable[..., Any], *, kept: bool, inlined: bool, unlocked: bool = False) -> Any:
     """Numba's form of a function; `kept` ones are looked up in the cache, if there is one.
 
-    Only those are given a wrapper that Python can call. Nothing calls any by C's conventions. References to
-    arrays are not counted: Python holds those that it hands in for as long as a call takes, and compiled
-    functions neither make arrays (numba refuses to compile one that does) nor return them (`KernelCache`
-    refuses to keep one).
+    Only those get a wrapper that Python can call; none gets one for C. References to arrays are not counted:
+    Python holds its arguments for as long as a call takes, and compiled functions neither make arrays (numba
+    refuses to compile one that does) nor return them (`KernelCache` refuses to store one).
     """
     njit: Any = numba.njit  # its overloads know of fewer options than it takes
     compiled: Any = njit(
@@ -136,7 +135,7 @@ def dispatcher(function: Callable[..., Any], *, kept: bool, inlined: bool, unloc
     by_values = compiled.get_call_template
 
     def by_types(arguments: Any, keywords: Any) -> Any:
-        """Compile a call for the types of its arguments, whichever numbers are written there."""
+        """Compile a call for the types of its arguments, whatever literals are written there."""
         keywords = {name: types.unliteral(each) for name, each in keywords.items()}
         return by_values(tuple(map(types.unliteral, arguments)), keywords)
 
@@ -167,11 +166,11 @@ class _Choice(types.Callable):
         return self._function if filled else self._otherwise
 
     def get_call_type(self, context: Any, args: Any, kws: Any) -> Any:
-        """Signature of the call, compiled now."""
+        """Return the signature of the call, which is compiled now."""
         return self._of(args).get_call_type(context, args, kws)
 
     def get_call_signatures(self) -> Any:
-        """None that are known before the call."""
+        """Return no signatures: none is known before the call."""
         return (), True
 
     def get_impl_key(self, sig: Any) -> Any:
@@ -184,7 +183,7 @@ register_model(_Choice)(models.OpaqueModel)
 
 @lower_constant(_Choice)
 def _no_value(context: Any, _builder: Any, _type: Any, _value: Any) -> Any:
-    """Nothing is needed of it when code runs."""
+    """Return a dummy value, as running code needs none."""
     return context.get_dummy_value()
 
 

@@ -1,4 +1,7 @@
-"""Numba's side of intrinsics: the LLVM code of operations on words, arrays and vectors of eight doubles."""
+"""Numba's side of intrinsics: the LLVM code of operations on words, arrays and vectors of eight doubles.
+
+Imported when a kernel that names one is built, never before.
+"""
 
 # pyright: reportMissingParameterType=false, reportPrivateImportUsage=false, reportUnknownParameterType=false
 from __future__ import annotations
@@ -15,13 +18,6 @@ from numba.core.typing.templates import ConcreteTemplate, infer_global, signatur
 from numba.extending import models, register_model
 
 from streamwatch.core.jit.dispatcher import intrinsic
-
-# Numba's side of intrinsics on arrays and words: their LLVM code.
-#
-# Imported when a kernel that names one is built, never before.
-
-
-# (numba and llvmlite are untyped)
 
 
 @intrinsic
@@ -160,14 +156,9 @@ def swapped(typing_context: Any, word: Any) -> Any:  # noqa: ARG001  (its type i
     return types.uint64(types.uint64), generate
 
 
-# Numba's side of vectors: eight doubles that compiled functions hold in registers, and what is done to
-# them.
+# Vectors: eight doubles that compiled functions hold in registers, and operations on them.
 #
-# Imported when a kernel that names one is built, never before. Sums and products are rounded one by one
-# (none is fused), so that what is computed does not depend on the processor.
-
-
-# (numba and llvmlite are untyped)
+# Sums and products are rounded one by one (none is fused), so that results do not depend on the processor.
 
 
 WIDTH = 8
@@ -204,7 +195,7 @@ def _all_words(value: int) -> Any:
 
 
 def _operator(function: Callable[..., Any], instruction: str) -> None:
-    """Let `a ∘ b` of two vectors be an instruction on all eight."""
+    """Compile the operator `a ∘ b` of two vectors to one instruction on all eight lanes."""
 
     @infer_global(function)  # pyright: ignore[reportOptionalCall, reportUntypedClassDecorator]  (untyped)
     class _Typed(ConcreteTemplate):  # pyright: ignore[reportUnusedClass]
@@ -230,7 +221,7 @@ def _row(context: Any, builder: Any, array_type: Any, array: Any, row: Any) -> A
 
 def _check_rows(array: Any) -> None:
     if not (isinstance(array, types.Array) and array.dtype == types.float64 and array.layout == "C"):
-        raise TypeError(f"vectors stand in contiguous rows of float64, got {array}")
+        raise TypeError(f"vectors must be contiguous rows of float64, got {array}")
 
 
 @intrinsic
@@ -327,7 +318,7 @@ def bytes_with(typing_context: Any, array: Any, bit: Any) -> Any:  # noqa: ARG00
     """`jit.bytes_with`: an unaligned load, and a comparison of 64 bytes."""
     del typing_context
     if not (isinstance(array, types.Array) and array.dtype == types.uint8 and array.layout == "C"):
-        raise TypeError(f"bytes stand in contiguous uint8, got {array}")
+        raise TypeError(f"bytes must be a contiguous array of uint8, got {array}")
 
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         array, bit = arguments
@@ -348,7 +339,7 @@ def bytes_with(typing_context: Any, array: Any, bit: Any) -> Any:  # noqa: ARG00
 
 @intrinsic
 def lane(typing_context: Any, values: Any, index: Any) -> Any:  # noqa: ARG001  (its type is fixed)
-    """`jit.lane`: one of the eight."""
+    """`jit.lane`: one instruction."""
     del typing_context
 
     def generate(_context: Any, builder: Any, _signature: Any, arguments: Any) -> Any:
@@ -384,7 +375,7 @@ def sum_in_pairs(typing_context: Any, values: Any) -> Any:  # noqa: ARG001  (its
 
 
 def _polynomial(builder: Any, x: Any, coefficients: list[float]) -> Any:
-    """Σ_k c_k·x^k by Horner's rule, lowest first."""
+    """Compute Σ_k c_k·x^k by Horner's rule; coefficients from the lowest power on."""
     value = _all(coefficients[-1])
     for c in reversed(coefficients[:-1]):
         value = builder.fadd(builder.fmul(value, x), _all(c))
@@ -404,9 +395,9 @@ _LOG_TERMS = [
         "0x1.2f112df3e5244p-3",
     )
 ]
-"""Of log((1 + s)/(1 − s)) = 2s + s³·(…) for |s| below .1716 (FreeBSD's e_log.c, error below 2^-58)."""
+"""Coefficients of log((1 + s)/(1 − s)) = 2s + s³·(…), |s| < .1716 (FreeBSD's e_log.c, error below 2^-58)."""
 _MAGIC = 1.5 * 2.0**52
-"""Added to a small double, leaves it rounded to an integer, which stands in the lowest bits."""
+"""Summand that rounds a small double to an integer, which is then in the lowest bits of the sum."""
 _ROOT_HALF = 0x3FE6A09E667F3BCD
 
 

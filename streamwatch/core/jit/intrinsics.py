@@ -1,7 +1,7 @@
 """Functions that compiled functions call, and whose machine code is written by hand.
 
-They are described here; their code is in `instructions` and, for vectors, in `vectors`. Those import numba,
-and are imported when a function that names one of these is compiled.
+They are described here; their code is in `instructions`, which imports numba, and is imported when a function
+that names one of these is compiled.
 """
 
 from __future__ import annotations
@@ -15,26 +15,21 @@ Function = TypeVar("Function", bound=Callable[..., Any])
 
 
 class Intrinsic:
-    """A function whose machine code is written by hand under the same name in another file."""
+    """Function whose machine code is written by hand, under the same name in `instructions`."""
 
-    def __init__(self, function: Callable[..., Any], module: str) -> None:
+    def __init__(self, function: Callable[..., Any]) -> None:
         self.__doc__ = function.__doc__
         self._name = function.__name__
-        self._module = module
 
     @cached_property
     def _numba_type_(self) -> Any:
         from streamwatch.core.jit.dispatcher import type_of  # noqa: PLC0415  (it imports numba)
 
-        return type_of(getattr(import_module(self._module), self._name))
+        return type_of(getattr(import_module("streamwatch.core.jit.instructions"), self._name))
 
 
 def _intrinsic(function: Function) -> Function:
-    return cast("Function", Intrinsic(function, "streamwatch.core.jit.instructions"))
-
-
-def _of_vectors(function: Function) -> Function:
-    return cast("Function", Intrinsic(function, "streamwatch.core.jit.instructions"))
+    return cast("Function", Intrinsic(function))
 
 
 @_intrinsic
@@ -56,7 +51,7 @@ def word_at(data: Any, at: Any) -> Any:
 def text_stops(data: Any, at: Any) -> Any:
     """Find which of 32 bytes end plain text in JSON: bit i of the uint64 is that of byte `at` + i.
 
-    They are quotes, backslashes, and all that is not printable ASCII. The 32 bytes must exist.
+    Quotes, backslashes, and all bytes that are not printable ASCII do. The 32 bytes must exist.
     """
 
 
@@ -85,61 +80,61 @@ def count_bits(bits: Any) -> Any:
     """Count the bits that are set, of an int64."""
 
 
-@_of_vectors
+@_intrinsic
 def lanes(value: Any) -> Any:
     """Give a vector of eight copies of a double; vectors are added, subtracted, multiplied and divided."""
 
 
-@_of_vectors
+@_intrinsic
 def lanes_of(array: Any, row: Any) -> Any:
     """Give row `row` of a float64 array of shape (n, 8) as a vector."""
 
 
-@_of_vectors
+@_intrinsic
 def put_lanes(array: Any, row: Any, values: Any) -> None:
     """Write a vector to row `row` of a float64 array of shape (n, 8)."""
 
 
-@_of_vectors
+@_intrinsic
 def lane(values: Any, index: Any) -> Any:
     """Give one of the eight doubles."""
 
 
-@_of_vectors
+@_intrinsic
 def larger(left: Any, right: Any) -> Any:
     """Give the larger of two vectors, by lane."""
 
 
-@_of_vectors
+@_intrinsic
 def where_at_most(left: Any, right: Any, then: Any, otherwise: Any) -> Any:
     """Give `then` in lanes where left ≤ right, `otherwise` in the others."""
 
 
-@_of_vectors
+@_intrinsic
 def bits_at_most(left: Any, right: Any) -> Any:
     """Find the lanes where left ≤ right: bit k of the int64 is that of lane k."""
 
 
-@_of_vectors
+@_intrinsic
 def lanes_where(bits: Any, values: Any) -> Any:
     """Give a vector with 0 in each lane k whose bit k of an int64 is not set."""
 
 
-@_of_vectors
+@_intrinsic
 def bytes_with(array: Any, bit: Any) -> Any:
     """Find which of the first 64 bytes of a uint8 array have a bit set: bit i of the int64 is of byte i."""
 
 
-@_of_vectors
+@_intrinsic
 def sum_in_pairs(values: Any) -> Any:
     """Give ((v0 + v1) + (v2 + v3)) + ((v4 + v5) + (v6 + v7)): no addition waits for seven others."""
 
 
-@_of_vectors
+@_intrinsic
 def log_lanes(values: Any) -> Any:
     """Give natural logarithms of positive normal doubles, to 1 unit in the last place."""
 
 
-@_of_vectors
+@_intrinsic
 def exp_lanes(values: Any) -> Any:
     """Give exponentials of values in [−700, 700], to 2 units in the last place."""

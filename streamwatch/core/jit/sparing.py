@@ -1,8 +1,8 @@
-"""What numba does again and again while it compiles, done once or not at all.
+"""Replacements of functions that numba calls again and again while it compiles.
 
 Two thirds of the time that compiling takes are numba's own Python. `sparing` replaces a few of its functions
-by ones with the same results while something of streamwatch is compiled. A test compares each with what it
-replaces, for the versions of numba that are `KNOWN`. Imported when a kernel is built, never before.
+by ones with the same results while a function of streamwatch is compiled. A test compares each with the one
+it replaces, for the versions of numba that are `KNOWN`. Imported when a kernel is built, never before.
 """
 
 # pyright: reportPrivateUsage=false, reportPrivateImportUsage=false, reportUnknownMemberType=false
@@ -33,9 +33,9 @@ LEFT_OUT: Final = frozenset(
         typed_passes.InlineOverloads,
     }
 )
-"""Passes that look for what compiled functions have none of, and which numba refuses without them.
+"""Passes for closures, comprehensions, and functions that numba inlines before their types are known.
 
-They are closures, comprehensions, and functions of numba's own that it inlines before their types are known.
+Compiled functions here have none of these; without the passes numba refuses to compile them.
 """
 
 INHERITED: Final = ("nrt", "fastmath", "error_model", "forceinline")
@@ -49,7 +49,7 @@ _WITHOUT_VARIABLES: Final = frozenset(
 _text_of_record = types.Record.__repr__
 _call_type = BaseFunction.get_call_type
 _variables_of_value = ir.Inst._rec_list_vars
-_variables_of_statement = ir.Stmt.list_vars
+
 _abi_size = BaseContext.get_abi_sizeof
 _start_event, _end_event = event.start_event, event.end_event
 
@@ -60,7 +60,7 @@ _sizes: dict[Any, int] = {}
 
 
 def text_of_record(record: Any) -> str:
-    """Text of a record type, which each pass asks for."""
+    """Return the text of a record type, which each pass asks for."""
     text = _texts.get(record)
     if text is None:
         text = _texts[record] = _text_of_record(record)
@@ -68,10 +68,10 @@ def text_of_record(record: Any) -> str:
 
 
 def call_type(function: Any, context: Any, args: Any, kws: Any) -> Any:
-    """Signature of a call of one of numba's functions, for types of arguments and options of the caller.
+    """Return the signature of a call of one of numba's functions, by types of arguments and caller's options.
 
     Numba tries each form of the function, with and without literals, and again whenever a type in the caller
-    is found. A call that has no signature is not remembered.
+    is found. That a call has no signature is not remembered.
     """
     options = ConfigStack.top_or_none()
     chosen = None if options is None else tuple(str(getattr(options, name)) for name in INHERITED)
@@ -119,7 +119,7 @@ def variables_of_expression(expression: Any) -> list[Any]:
 
 
 def values_of_options(options: Any) -> dict[str, Any]:
-    """All options of the compiler, chosen or not."""
+    """Return all options of the compiler, with the default of those not chosen."""
     kind = type(options)
     if kind not in _defaults:
         _defaults[kind] = {name: option.default for name, option in kind.options.items()}
@@ -127,7 +127,7 @@ def values_of_options(options: Any) -> dict[str, Any]:
 
 
 def abi_size(context: Any, kind: Any) -> int:
-    """Bytes that an LLVM type takes; LLVM has to parse the type to find out."""
+    """Return the bytes that an LLVM type takes; LLVM has to parse the type to find out."""
     key = context.target_data, str(kind)
     size = _sizes.get(key)
     if size is None:
@@ -148,7 +148,7 @@ def end_event(kind: str, data: Any = None, exc_details: Any = None) -> None:
 
 
 def uncoloured(_scheme: Any, text: str, color: object = None, style: object = None) -> str:  # noqa: ARG001
-    """Text of an error as it is: most are dropped, as the next form of a function fits."""
+    """Return the text of an error without colours: most errors are dropped, as another form fits."""
     return text
 
 
@@ -170,7 +170,7 @@ if _coloured := getattr(errors, "HighlightColorScheme", None):  # absent where n
 def sparing() -> Generator[None]:
     """Replace numba's functions by those above while something is compiled, which numba does one at a time.
 
-    Other users of numba in the process compile as ever. Nothing is replaced in versions that are not `KNOWN`.
+    Nothing is replaced for other users of numba in the process, nor in versions that are not `KNOWN`.
     """
     if not IS_KNOWN:
         yield

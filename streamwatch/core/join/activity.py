@@ -1,4 +1,4 @@
-"""Activity of models in a join, and release of the names that nobody uses any more."""
+"""Activity of models in a join, and release of names that no record of the join uses any more."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ def update_models(arrays: Arrays, names: JoinNames, join_models: JoinModels) -> 
 def retire(
     arrays: Arrays, names: JoinNames, join_models: JoinModels, others: OtherRecords, clock_ms: int
 ) -> list[str]:
-    """Remove the models that are idle at `clock_ms`, and return their names; `join_models` is up to date."""
+    """Remove the models that are idle at `clock_ms`, and return their names; call `update_models` before."""
     idle = join_models.retire(clock_ms)
     activity = arrays.activity
     for name in idle:
@@ -100,7 +100,7 @@ def restored_activity(names: JoinNames, state: JoinModelsState) -> NDArray[np.vo
 def release_names(
     arrays: Arrays, names: JoinNames, outside: ColdEntries | None, order: PredictionOrder
 ) -> None:
-    """Release the unused names of each kind that has many.
+    """Release the unused names of each kind that is `crowded`.
 
     Parameters
     ----------
@@ -159,7 +159,7 @@ def _release_classes(
 
 
 def classes_beside(arrays: Arrays) -> list[NDArray[np.int32]]:
-    """Side columns of classes, of pending predictions."""
+    """Return the side columns of pending predictions that hold classes, int32 (pending,): class + 1, or 0."""
     last_class = int(arrays.limits["last_class"][0])
     if last_class < 0:
         return []

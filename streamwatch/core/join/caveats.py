@@ -27,16 +27,16 @@ class Caveats:
     Attributes
     ----------
     horizon_ends_ms
-        Clock at which its first prediction is one horizon old; None once that is past. Until then labels that
-        take longer than the model has been watched are missing, if there are any (`labels_are_in`), and if
-        errors are labelled sooner or later than hits, it looks worse or better than it is.
+        Time at which the model's first prediction is one horizon old; None once that is past. Until then,
+        labels with a delay longer than the time watched are missing: if errors are labelled sooner than hits,
+        the model looks worse than it is; if later, better.
     predictions, labelled, waiting
         Predictions accepted so far, those that have met their label, and those that wait for it; 0 once
         `horizon_ends_ms` is None.
     watched_ms
-        Time since its first prediction; likewise.
+        Milliseconds since the model's first prediction; 0 once `horizon_ends_ms` is None.
     assumed_class
-        Class that a prediction counts as when it expires without a label; None where it is discarded.
+        Class assumed as the label of a prediction that expires without one; None if it is discarded instead.
     """
 
     horizon_ends_ms: int | None = None
@@ -62,16 +62,16 @@ def caveats(models: Mapping[str, ModelActivity], spec: JoinSpec, clock_ms: int) 
 def details_with_caveats(
     details: Mapping[str, Mapping[str, object]], found: Mapping[str, Caveats], families: Sequence[Family] = ()
 ) -> Mapping[str, Mapping[str, object]]:
-    """Add caveats to what the API shows of models beside numbers, also of models without outcomes.
+    """Add caveats to the details that the API shows of models, including models without outcomes.
 
     Parameters
     ----------
     details
-        What is shown without them.
+        Details by model, without caveats.
     found
-        Caveats of models.
+        Caveats by model.
     families
-        Series of the same report, among them label delays: where these show that labels are in, a first
+        Series of the same report. Where its label delays show that labels are in (`labels_are_in`), the first
         horizon is no caveat.
     """
 
@@ -90,7 +90,7 @@ def details_with_caveats(
 
 
 def _models_in_time(found: Mapping[str, Caveats], families: Sequence[Family]) -> Iterator[str]:
-    """Models of a first horizon whose label delays show that labels are in."""
+    """Yield the models in their first horizon whose label delays show that labels are in."""
     delays = next((family for family in families if family.name == "label_delay_seconds"), None)
     if delays is None:
         return
@@ -106,27 +106,28 @@ def _models_in_time(found: Mapping[str, Caveats], families: Sequence[Family]) ->
 
 
 ENOUGH_LABELS: Final = 30
-"""Labels of a model from which its delays are known."""
+"""Fewest labels of a model from which its delays are judged."""
 USUAL: Final = 0.99
-"""Share of the labels so far that take at most the usual delay."""
+"""Quantile of the delays so far that is called the usual delay."""
 LONG: Final = 10
-"""Usual delays for which a model must have been watched."""
+"""Multiple of the usual delay for which a model must have been watched."""
 MOST_OVERDUE: Final = 0.05
-"""Share of the predictions older than the usual delay that may still wait: some labels never come."""
+"""Largest share of the predictions older than the usual delay that still wait: some labels never come."""
 
 
 def labels_are_in(caveat: Caveats, delays: Histogram, bounds: Sequence[float]) -> bool:
-    """Return whether labels take so little time that hardly any prediction older than that waits for one.
+    """Return whether hardly any prediction older than the usual delay still waits for its label.
 
-    The delays of the labels that came do not suffice to decide, as slow labels are missing among them: if
-    these are many, many predictions older than the usual delay still wait.
+    The delays of the labels received do not suffice to decide, since slow labels are missing among them; if
+    many are, many predictions older than the usual delay still wait. False with fewer than `ENOUGH_LABELS`
+    labels, or if the usual delay is longer than the last bound.
 
     Parameters
     ----------
     caveat
         Predictions of a model that has been watched for less than a horizon.
     delays
-        Delays of its labels so far.
+        Histogram of the delays of the model's labels so far, with cumulative counts.
     bounds
         Upper bounds of their buckets in seconds, without +Inf.
     """
@@ -163,7 +164,8 @@ def _only_label(confusion: object) -> str | None:
     return labelled[0] if len(labelled) == 1 else None
 
 
-# Detection of silent mistakes: classes with nothing in common, scores as classes, labels never met.
+# Detection of silent mistakes: predicted and true classes with nothing in common, scores taken for classes,
+# predictions that never meet a label.
 #
 # A model that predicts 1 and 0 where labels are fraud and legit is wrong every time, and one whose ids are
 # written differently from those of its labels is never evaluated: both look like results.
@@ -172,25 +174,25 @@ def _only_label(confusion: object) -> str | None:
 JUDGED_AFTER: Final = 100
 """Outcomes of a model before its classes are called disjoint."""
 REMEMBERED: Final = 32
-"""Classes remembered of each side."""
+"""Most classes remembered of each side, predicted and true."""
 SHOWN: Final = 5
 """Classes given as examples of each side."""
 SCORES_FROM: Final = 20
-"""Predicted classes that are decimal fractions, all different, from which on they are taken for scores."""
+"""Fewest different decimal fractions among a model's predicted classes for these to be taken for scores."""
 _SCORES_SHARE: Final = 0.9
-"""Share of them among the predicted classes that are remembered."""
+"""Smallest share of decimal fractions among the predicted classes remembered for the same."""
 _FRACTION: Final = re.compile(r"-?\d+\.\d+(e-?\d+)?|-?\d+e-\d+")
 """A number that is not whole, as decoders write it."""
 
 
 class ClassSets(msgspec.Struct, array_like=True, gc=False):
-    """Predicted and true classes of one model, in order of appearance, as long as none is in both."""
+    """Predicted and true classes of one model, in order of appearance, until the model is settled."""
 
     outcomes: int = 0
     predicted_class: list[Name] = []
     true: list[Name] = []
     met: bool = False
-    """A class was seen on both sides."""
+    """Whether a class was both predicted and true."""
 
     @property
     def are_scores(self) -> bool:
@@ -207,32 +209,32 @@ class AgreementState(msgspec.Struct, frozen=True, array_like=True):
 
 @dataclass(frozen=True, slots=True)
 class Mismatch:
-    """Mismatch of one model, undefined parts empty.
+    """Mistakes found in the records of one model; None for each that was not found.
 
     Attributes
     ----------
     model
         Its name.
     disjoint
-        Predicted and true classes that have nothing in common, some of each; None if it is not so.
+        Some predicted and some true classes, if these have nothing in common.
     predictions
-        Predictions of which none has met a label, `early_horizon` after the first one; None if it is not so.
+        Number of predictions, if none has met a label although the first is old enough (see `mismatches`).
     """
 
     model: str
     disjoint: tuple[Sequence[str], Sequence[str]] | None = None
     predictions: int | None = None
     scores: Sequence[str] | None = None
-    """Some of the predicted classes, if they are scores rather than names; None if they are not."""
+    """Some of the predicted classes, if they are scores rather than names."""
 
 
 class ClassAgreement:
-    """Classes predicted and true of each model, and whether they have anything in common.
+    """Record of the predicted and true classes of each model, and of whether they have any in common.
 
-    Of up to `max_models` models; those beyond are not evaluated either. Once a class was seen on both sides,
-    and no predicted class was a decimal fraction up to there, or too few of them are for scores after
-    `JUDGED_AFTER` outcomes, a model is settled for the rest of its life. Of more than `REMEMBERED` classes on
-    a side only one of those remembered, or an outcome that is right, can settle it.
+    Holds up to `max_models` models; others are ignored. A model is settled, and its classes are dropped, once
+    a class was both predicted and true, and its predicted classes are no scores: none was a decimal fraction
+    so far, or too few were after `JUDGED_AFTER` outcomes. It stays settled until it retires. Classes beyond
+    the first `REMEMBERED` of a side are compared with the other side, but not remembered.
     """
 
     __slots__ = ("_maximum", "_open", "_settled")
@@ -243,7 +245,7 @@ class ClassAgreement:
         self._settled: set[str] = set()
 
     def observe(self, outcomes: Sequence[Outcome]) -> None:
-        """Take in the classes of outcomes, in order; nearly free where all models are settled."""
+        """Record the classes of outcomes, in order; nearly free if all their models are settled."""
         settled = self._settled
         if settled.issuperset({outcome.model for outcome in outcomes}):
             return
@@ -277,7 +279,7 @@ class ClassAgreement:
         return sets.outcomes >= JUDGED_AFTER and not sets.are_scores
 
     def is_settled(self, model: str) -> bool:
-        """Return whether a class of the model was seen on both sides."""
+        """Return whether the model is settled (see the class)."""
         return model in self._settled
 
     def forget(self, model: str) -> None:
@@ -317,9 +319,10 @@ def mismatches(
     agreement
         Classes of the models.
     models
-        Their share of the join.
+        Activity of the models in the join.
     since_ms
-        A model that predicted before this clock, and none of whose predictions met a label, is listed.
+        Models whose first prediction is not after this time are listed if none of their predictions met a
+        label.
     """
     disjoint: dict[str, ClassSets] = {}
     for name, sets in agreement.disjoint().items():
@@ -341,7 +344,7 @@ def mismatches(
 VERDICT_FAMILIES: Final = frozenset(
     {"verdict", "verdict_since_timestamp_seconds", "verdict_since_outcome", "cohort_headline"}
 )
-"""Series about which verdict holds."""
+"""Names of the families that tell which verdict holds."""
 COHORT_FAMILIES: Final = frozenset(
     {
         "cohort_verdict",
@@ -353,17 +356,17 @@ COHORT_FAMILIES: Final = frozenset(
         "cohort_lead_upper",
     }
 )
-"""Series of verdicts by cohorts."""
+"""Names of the families of verdicts by cohorts."""
 
 
 def families_without_verdicts(
     families: Sequence[Family], found: Sequence[Mismatch], unrepresentative: Collection[str] = ()
 ) -> list[Family]:
-    """Withhold the verdicts on models whose outcomes do not represent the model.
+    """Remove the samples of verdicts on models that their outcomes do not represent.
 
     A model whose predicted and true classes have nothing in common is wrong every time because of its
-    mapping. Where labels are `unrepresentative`, as some predictions are more likely to be labelled than
-    others, outcomes are those of the predictions that were chosen; verdicts by cohorts are withheld too.
+    mapping. The labels of `unrepresentative` models are given to some predictions more often than to others,
+    and so are outcomes; verdicts by cohorts are removed too.
     """
     disjoint = {each.model for each in found if each.disjoint is not None}
     if not disjoint and not unrepresentative:
@@ -391,7 +394,7 @@ def models_without_verdicts(found: Sequence[Mismatch], unrepresentative: Collect
 def alarms_without_verdicts(
     alarms: Sequence[Alarm], found: Sequence[Mismatch], unrepresentative: Collection[str] = ()
 ) -> list[Alarm]:
-    """Withhold changes of verdicts on such models; their detectors' alarms stay."""
+    """Remove the changes of verdicts on `models_without_verdicts`; alarms of detectors stay."""
     withheld = models_without_verdicts(found, unrepresentative)
     return [each for each in alarms if each.detector != VERDICT or model_of(each.model) not in withheld]
 
@@ -403,7 +406,7 @@ def details_with(
 ) -> Mapping[str, Mapping[str, object]]:
     """Add the mismatch of each model to the details that the API shows of it.
 
-    The headline of `models_without_verdicts` is withheld, so that no list of worse models has them.
+    The headline of `models_without_verdicts` is removed, so that no list of worse models names them.
     """
     by_model = {each.model: each for each in found}
     withheld = models_without_verdicts(found, unrepresentative)
@@ -437,7 +440,7 @@ def are_scores(classes: Sequence[str], fewest: int = SCORES_FROM) -> bool:
     classes
         Some of the classes, each once.
     fewest
-        Decimal fractions that there have to be among them.
+        Fewest decimal fractions among them.
     """
     return sum(map(_is_fraction, classes)) >= max(fewest, _SCORES_SHARE * len(classes))
 
@@ -446,16 +449,16 @@ def _is_fraction(name: str) -> bool:
     return _FRACTION.fullmatch(name) is not None
 
 
-# Predictions whose id and model were there before, in a sample: only one prediction of each id counts.
+# Repeated predictions in a sample: an earlier prediction has the same id and model, and only one counts.
 #
-# Some are delivered twice. Where there are many, two models share a name, or ids are used again: numbers
-# then look right and mean something else.
+# A few are deliveries that were repeated. Many mean that two models share a name, or that ids are used again:
+# estimates then look right and mean something else.
 
 
 MANY: Final = 0.01
 """Share of the predictions above which repeated ones are reported, as by the alert PredictionsRepeated."""
 FEWEST: Final = 3
-"""Repeated predictions of a sample below which none are reported."""
+"""Fewest repeated predictions of a sample that are reported."""
 CAUSE: Final = (
     "two versions or deployments share one name, or ids are used again; with the same class it may be "
     "producers that deliver at least once"
@@ -489,7 +492,7 @@ class RepeatedModel:
 
 @dataclass(slots=True)
 class Repeats:
-    """Counts the repeated predictions of a sample, against the first one of their id and model."""
+    """Counter of the repeated predictions of a sample, each compared with the first of its id and model."""
 
     _classes: dict[tuple[str, str], str] = field(default_factory=dict[tuple[str, str], str])
     _predictions: Counter[str] = field(default_factory=Counter[str])
@@ -508,7 +511,10 @@ class Repeats:
             self._conflicts[model] += 1
 
     def many(self, *, revised: bool = False) -> Sequence[RepeatedModel]:
-        """Models with many repeated predictions, sorted; those with another class are none if `revised`."""
+        """Return the models with many repeated predictions, by name.
+
+        If `revised`, repetitions with another class are not counted.
+        """
         found: list[RepeatedModel] = []
         for model, count in sorted(self._predictions.items()):
             conflicts = 0 if revised else self._conflicts[model]

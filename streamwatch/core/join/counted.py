@@ -97,7 +97,7 @@ class OtherRecords:
                     self._count_by_model(event.model)
 
     def _count_by_model(self, model: str) -> None:
-        """Count an invalid record by its model, if it is admitted to the join, or there is room."""
+        """Count an invalid record by its model, if that is admitted to the join or there is room for it."""
         counts, admitted = self.invalid_by_model, self._join_models
         if model in counts or len(counts) < admitted.maximum or self._is_admitted(model):
             counts[model] = counts.get(model, 0) + 1

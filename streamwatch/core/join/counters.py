@@ -8,7 +8,7 @@ from typing import Final
 
 from streamwatch.core.events import Name
 
-# States of the join's entries, each of which is of one (id, model): it waits, or is a dedup entry.
+# States of the join's entries. An entry belongs to one (id, model); it waits, or is a dedup entry.
 #
 # All entries of one id form a chain, oldest first, so that a label without a model finds all models that
 # predicted its id with one look-up.
@@ -17,9 +17,9 @@ from streamwatch.core.events import Name
 PENDING: Final = 0
 """A prediction without its label."""
 EARLY: Final = 1
-"""A label that names its model, come before the prediction."""
+"""A label with a model, received before its prediction."""
 UNMATCHED: Final = 2
-"""A label without a model that has met nobody yet."""
+"""A label without a model that has met no prediction yet."""
 RETAINED: Final = 3
 """A label that has met a prediction and waits for those of further models, or of further folds."""
 RESOLVED: Final = 4
@@ -30,7 +30,7 @@ EVICTED: Final = 7
 OVER_LIMIT: Final = 8
 
 EVICTIONS: Final = 2
-"""Evicted at most for each that comes: of more than a limit that was lowered allows, two leave for one."""
+"""Most entries evicted for each entry added, while there are more than a lowered limit allows."""
 
 
 def deadline(record_ms: int, horizon_ms: int) -> int:
@@ -45,7 +45,7 @@ JOINED: Final = -3
 CORRECTED: Final = -2
 DUPLICATE: Final = -1
 ORPHAN: Final = 99
-"""A label that has met nobody; the results of those that have are smaller."""
+"""Result of a label that has met no entry; larger than every other result."""
 
 RESULT_BY_STATE: Final = (
     JOINED,
@@ -58,9 +58,10 @@ RESULT_BY_STATE: Final = (
     EVICTED,
     OVER_LIMIT,
 )
-"""Result by the state of the entry, `PENDING` … `OVER_LIMIT`; a duplicate of another class is corrected.
+"""Result of a label by the state of the entry it meets, `PENDING` … `OVER_LIMIT`.
 
-Of a label that meets several entries the smallest result counts.
+A `DUPLICATE` with another class is `CORRECTED`. For a label that meets several entries the smallest result
+counts.
 """
 
 COUNTED_AS: Final[Mapping[int, str]] = {
@@ -79,7 +80,7 @@ COUNTED_AS: Final[Mapping[int, str]] = {
 class LabelCounters:
     """Counters of labels of one form, with a model or without.
 
-    Each label accepted is counted in exactly one of the others, or is still held.
+    Each label counted in `accepted` is counted in exactly one other counter, or is still held.
     """
 
     accepted: int = 0
@@ -154,11 +155,11 @@ class JoinCounters:
     records_invalid: dict[Name, dict[Name, int]] = field(default_factory=dict[str, dict[str, int]])
     """By topic and reason."""
     model_records_invalid: dict[Name, int] = field(default_factory=dict[str, int])
-    """By model, as far as it can be read and there is room for it."""
+    """By model, where the record names one and there is room for it."""
     topic_predictions: dict[Name, PredictionCounters] = field(default_factory=dict[str, PredictionCounters])
     """By topic; predictions whose topic is unknown are not counted."""
     topic_labels: dict[Name, LabelCounters] = field(default_factory=dict[str, LabelCounters])
-    """Labels with and without a model, by topic; likewise."""
+    """By topic, labels with and without a model together; labels whose topic is unknown are not counted."""
 
     def of_predictions(self, topic: str) -> PredictionCounters:
         """Return the counters of a topic's predictions, which the caller may increase."""

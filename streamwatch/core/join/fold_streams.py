@@ -1,8 +1,8 @@
 """Previous labels of models whose folds test some ids only.
 
-A fold that sees every tenth outcome and takes its own previous label finds labels less persistent than they
-are. So y_{t−1} of an outcome is the label of the previous distinct id that was resolved by any fold of its
-model (METRICS §1), and every fold's outcome carries it instead of the label known at the prediction.
+If a fold with every tenth outcome took its own previous label, labels would seem less persistent than they
+are. So y_{t−1} of an outcome is the label of the previous distinct id resolved by any fold of its model, and
+every fold's outcome has it in place of the label known at the prediction.
 """
 
 from __future__ import annotations

@@ -28,13 +28,16 @@ _HALF: Final = 8
 
 @hot
 def owner_of(t, model):
-    """Model that a fold belongs to; any other model itself."""
+    """Return the number of the model that a fold belongs to, or of the model itself if it is no fold."""
     return np.int64(t.owners[model]) if t.limits[0].folds else np.int64(model)
 
 
 @inner
 def share_stream(t, x, true_class):
-    """Give the outcome written last the previous label of its model's stream, if it is of a fold."""
+    """Set the previous label of the outcome written last to that of its model's stream.
+
+    Does nothing if the outcome's entry x is not a fold's.
+    """
     e = t.entries[x]
     owner = t.owners[e.model]
     if owner == e.model:
@@ -51,7 +54,7 @@ def share_stream(t, x, true_class):
 
 
 class Owners:
-    """Owners of all model numbers; names of models whose folds are numbered get numbers, too.
+    """Updates the owner of every model number; a model gets a number as soon as a fold of it has one.
 
     Parameters
     ----------
@@ -86,7 +89,7 @@ class Owners:
 
 
 def new_streams(room: int) -> NDArray[np.void]:
-    """Build the streams of so many models, none of which has begun."""
+    """Build the streams of `room` models, none of which has begun."""
     streams = np.zeros(room, STREAM)
     streams["label"] = streams["before"] = -1
     return streams
@@ -102,7 +105,7 @@ def end_streams(arrays: Arrays) -> None:
 
 
 def streams_state(arrays: Arrays, names: JoinNames) -> dict[str, Stream]:
-    """State of the streams by model; ids are digests."""
+    """Return the state of the streams that have begun, by model; ids are digests."""
     found: dict[str, Stream] = {}
     classes = names.classes.names
     for number in np.flatnonzero(arrays.streams["label"] >= 0).tolist():
@@ -116,7 +119,7 @@ def streams_state(arrays: Arrays, names: JoinNames) -> dict[str, Stream]:
 def restore_streams(
     arrays: Arrays, names: JoinNames, owners: Owners, state: Mapping[str, Stream], *, folds: bool
 ) -> Arrays:
-    """Continue from the streams of a state, with all entries restored.
+    """Continue from the streams of a state, after its entries were restored.
 
     Raises
     ------

@@ -1,8 +1,8 @@
-"""`HeldScores`: scores of predictions that wait, in blocks of one pool; a number stands for a block.
+"""`HeldScores`: scores of waiting predictions, in numbered blocks of one pool.
 
-A block is a row of cells: its first cell holds the number of the prediction's segments and how many scores
-follow, one a cell. A free block is in the list of those of its size, and used again for as many scores, or
-nearly as many: rooms grow by an eighth from sixteen on. The number of a block is the index of its first cell.
+A block is a run of cells. Its first cell holds the number of the prediction's segments and the number of its
+scores; each further cell holds one score. The number of a block is the index of its first cell. Blocks have
+one of a few sizes (`room_for`); the free blocks of each size are in a list, and are used first.
 """
 
 # pyright: reportMissingParameterType=false, reportUnknownParameterType=false
@@ -26,7 +26,7 @@ CELL: Final = np.dtype([("number", np.int32), ("size", np.int32), ("value", np.f
 
 Of a score: `number` is that of its class, `value` the score. Of a block's first cell: `number` is that of the
 segments, -1 without any, and `size` the number of scores. Of a free block's first cell: `number` is the next
-free block, -1 for none, and `size` is -1 minus the cells behind it.
+free block, -1 for none, and `size` is -1 minus the number of cells after it.
 """
 _SIZES: Final = 256
 """Lists of free blocks: enough for blocks of 2³⁰ scores."""
@@ -39,7 +39,10 @@ TOTALS: Final = np.dtype([("top", np.int64), ("held", np.int64), ("scores", np.i
 
 @hot
 def room_for(size):
-    """Cells behind the first of a block of this many scores, and the number of its list when it is free."""
+    """Return the cells after the first that a block of `size` scores has, and the number of its free list.
+
+    From 16 scores on the number of cells is rounded up, by at most an eighth.
+    """
     shift = 0
     while size >> shift >= 16:
         shift += 1
@@ -49,7 +52,7 @@ def room_for(size):
 
 @hot
 def block_of(cells, free, totals, size, segments):
-    """Claim a block for this many scores; the pool has room."""
+    """Claim a block for `size` scores, and return its number; the pool must have room."""
     room, kind = room_for(size)
     block = free[kind]
     if block >= 0:
@@ -66,7 +69,10 @@ def block_of(cells, free, totals, size, segments):
 
 @entry
 def hold_lists(cells, free, totals, ends, classes, values, beside, numbers):
-    """Hold scores, with the numbers of their segments `beside`; their `numbers`, int32 (n,), are written."""
+    """Hold n lists of scores, each with the number of its segments in `beside`.
+
+    The numbers of their blocks are written to `numbers`, int32 (n,).
+    """
     t = totals[0]
     start = 0
     for i in range(ends.shape[0]):
@@ -81,7 +87,9 @@ def hold_lists(cells, free, totals, ends, classes, values, beside, numbers):
 
 @entry
 def hold_rows(cells, free, totals, ends, classes, values, beside, of_classes, records, rows, start):
-    """Hold the scores of decoded records from `start` on; return the index of one with an unknown class.
+    """Hold the scores of decoded records from `start` on, up to the first with a class without a number.
+
+    Returns the index of that record, or n.
 
     Parameters
     ----------
@@ -92,8 +100,8 @@ def hold_rows(cells, free, totals, ends, classes, values, beside, of_classes, re
     of_classes
         int32: numbers of classes in the join by number in the records; -1 if not known yet.
     records, rows
-        Records `core.records.ROW` and `join.layout.ROW`, (n,). `scores` of a row with scores, which has the
-        number of the segments, and `carried` are written.
+        Records `core.records.ROW` (n,), and their rows `join.layout.ROW` (n,). Of rows with scores, `carried`
+        is written, and `scores`, which held the number of the segments, is set to the number of the block.
     start
         Record at which to start or continue.
     """
@@ -132,7 +140,7 @@ def count_scores(cells, numbers):
 
 @entry
 def read_lists(cells, numbers, ends, classes, values, beside):
-    """Write the scores of these blocks behind one another; arguments are attributes of `ScoreLists`."""
+    """Copy the scores of the blocks `numbers`, int32 (n,), to the arrays of a `ScoreLists`."""
     count = 0
     for i in range(numbers.shape[0]):
         if i + _AHEAD < numbers.shape[0]:
@@ -163,7 +171,7 @@ def free_blocks(cells, free, totals, numbers):
 
 @entry
 def mark_used(cells, top, classes, segments):
-    """Mark in bool arrays the numbers of all classes and segments that blocks in use have."""
+    """Set `classes` and `segments`, bool by number, to True for the numbers that blocks in use have."""
     block = 0
     while block < top:
         size = np.int64(cells[block].size)
@@ -183,9 +191,9 @@ class Carried(NamedTuple):
     segments: NDArray[np.int64]
     """Number of the segments of each, -1 without any, shape (n,)."""
     scored: NDArray[np.int64]
-    """Positions of those with scores, ascending, …"""
+    """Positions of the predictions with scores, ascending."""
     scores: ScoreLists
-    """… and these, in this order."""
+    """Scores of these predictions, in the same order."""
 
 
 NOTHING_CARRIED: Final = Carried(np.zeros(0, np.int64), np.zeros(0, np.int64), NO_LISTS)
@@ -211,7 +219,7 @@ class HeldScores:
         return int(self._totals["scores"][0])
 
     def add(self, lists: ScoreLists) -> NDArray[np.int32]:
-        """Hold scores of classes by their numbers here, beside the numbers of segments; their numbers."""
+        """Hold lists of scores by the join's numbers of classes and segments; return the blocks' numbers."""
         numbers = np.empty(len(lists), np.int32)
         if len(lists):
             self._make_room(len(lists), len(lists.classes))
@@ -235,7 +243,7 @@ class HeldScores:
         return hold_rows(*arrays, *columns, of_classes, records, rows, start)
 
     def lists(self, numbers: NDArray[np.int32]) -> ScoreLists:
-        """Copy the scores with these numbers, beside the numbers of segments."""
+        """Copy the scores of the blocks with these numbers; `beside` has the numbers of the segments."""
         if not len(numbers):
             return NO_LISTS
         scores, count = count_scores(self._cells, numbers), len(numbers)
@@ -249,18 +257,18 @@ class HeldScores:
         return lists
 
     def free(self, numbers: NDArray[np.int32]) -> None:
-        """Let go of the scores with these numbers."""
+        """Free the blocks with these numbers."""
         if len(numbers):
             free_blocks(self._cells, self._free, self._totals, numbers)
 
     def take(self, numbers: NDArray[np.int32]) -> ScoreLists:
-        """Copy the scores with these numbers, and let go of them."""
+        """Copy the scores of the blocks with these numbers, and free these."""
         lists = self.lists(numbers)
         self.free(numbers)
         return lists
 
     def carried(self, column: NDArray[np.int32]) -> Carried:
-        """Scores and segments of entries or outcomes, given their column `true_or_scores` or `scores`."""
+        """Return the scores and segments of entries (column `true_or_scores`) or outcomes (`scores`)."""
         scored = np.flatnonzero((column >= 0) & (column < SEGMENTS_FROM))
         segments = np.where(column >= SEGMENTS_FROM, column - SEGMENTS_FROM, -1).astype(np.int64)
         lists = self.lists(column[scored])
@@ -268,14 +276,20 @@ class HeldScores:
         return Carried(segments, scored, lists)
 
     def used(self, classes: int, segments: int) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
-        """Numbers of all classes and segments of predictions with scores, which are below these."""
+        """Return the numbers of classes, below `classes`, and of segments, below `segments`, in use here."""
         marks = np.zeros(classes, np.bool_), np.zeros(segments, np.bool_)
         mark_used(self._cells, int(self._totals["top"][0]), *marks)
         of_classes, of_segments = (np.flatnonzero(each).astype(np.int32) for each in marks)
         return of_classes, of_segments
 
     def _make_room(self, blocks: int, scores: int) -> None:
-        """Have room for further blocks, even if none is free."""
+        """Enlarge the pool so that these blocks and scores fit, even if no free block is of use.
+
+        Raises
+        ------
+        MemoryError
+            If the numbers of blocks would reach `SEGMENTS_FROM`.
+        """
         top, cells = int(self._totals["top"][0]), len(self._cells)
         needed = top + blocks + scores + scores // 8
         if needed <= cells:
@@ -290,7 +304,7 @@ class HeldScores:
 
 
 def taken_scores(records: Records, held: HeldScores) -> ScoreLists:
-    """Take the scores of outcomes, `OUTCOME` (n,), which get numbers in what is returned."""
+    """Take the scores of outcomes, `OUTCOME` (n,); their `scores` become positions in the lists returned."""
     if not len(held):
         return NO_LISTS
     carried = records["scores"]

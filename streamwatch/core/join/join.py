@@ -1,6 +1,6 @@
 """`CompiledJoin`: the compiled join's interface to Python, and owner of its arrays.
 
-Long because it is the whole interface in one class; what it does is done in the modules it calls.
+The work itself is done in the modules that it calls.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ from streamwatch.core.join.durable.entry_logs import Changes
 from streamwatch.core.join.durable.held_log import HeldLog
 from streamwatch.core.join.durable.totals import JoinTotals, totals_of
 from streamwatch.core.join.folding import Owners, restore_streams, streams_state
-from streamwatch.core.join.held_scores import HeldScores, taken_scores
+from streamwatch.core.join.held_scores import taken_scores
 from streamwatch.core.join.layout import (
     ACTIVITY,
     BOTH,
@@ -78,7 +78,7 @@ from streamwatch.core.join.loop import (
     predicted_scores,
 )
 from streamwatch.core.join.models import JoinModels, JoinModelsState
-from streamwatch.core.join.names import JoinNames, NumberedSegments, new_names
+from streamwatch.core.join.names import JoinNames, new_names
 from streamwatch.core.join.pairing import (
     PairOrder,
     Relations,
@@ -99,7 +99,7 @@ from streamwatch.core.specs import JoinSpec
 
 
 def take_outcomes(arrays: Arrays, names: JoinNames, order: PairOrder) -> OutcomeBatch:
-    """Hand over the outcomes and pairs since the last call, and drop scores that are not needed any more."""
+    """Return the outcomes and pairs since the last call, and free the scores that are not needed any more."""
     totals = arrays.totals
     records = copied(arrays.outcomes[: int(totals["outcomes"][0])])
     discarded = int(totals["discarded"][0])
@@ -117,7 +117,7 @@ def take_outcomes(arrays: Arrays, names: JoinNames, order: PairOrder) -> Outcome
 _FIRST_ENTRIES: Final = 1_024
 _CONFLICTS: Final = {"first": FIRST, "last": LAST, "both": BOTH}
 FIRST_PAIRS: Final = 1 << 14
-"""Room for pairs at first."""
+"""Number of pairs for which there is room at first."""
 
 
 def new_arrays(spec: JoinSpec, classes: Mapping[str, int], *, outcomes: int, numbered: bool) -> Arrays:
@@ -130,7 +130,7 @@ def new_arrays(spec: JoinSpec, classes: Mapping[str, int], *, outcomes: int, num
     classes
         Numbers of classes.
     outcomes
-        Number of outcomes handed over at a time; those of one id may come in addition.
+        Number of outcomes handed over at a time; the last id may add more.
     numbered
         See `CompiledJoin`.
     """
@@ -138,8 +138,7 @@ def new_arrays(spec: JoinSpec, classes: Mapping[str, int], *, outcomes: int, num
     totals = one_record(TOTALS, free=-1, first=-1, last=-1, open_newest_ms=-1, open_first=-1, open_last=-1)
     for name in ("opened_ms", "dedup_clock_ms", "dead_first", "dead_last", "passed_ms", "clock_ms"):
         totals[name] = -1
-    for name in ("pair_generation",):
-        totals[name] = -1
+    totals["pair_generation"] = -1
     totals["partners_ms"] = NEVER_MS
     columns = side_columns(spec)
     limits = one_record(
@@ -196,7 +195,7 @@ _RESERVED: Final = 1 << 22
 """Number of entries up to which their room grows eightfold, beyond it twofold. Memory is touched only as
 entries are used, so what is reserved costs addresses, while every growth copies all entries."""
 _AHEAD: Final = 1 << 14
-"""Number of further records for which there must be room to call the table not nearly full."""
+"""Number of records that a table that is not nearly full has room for."""
 
 
 def shift_of(slots: int) -> np.uint64:
@@ -265,7 +264,7 @@ def _with_slots(arrays: Arrays) -> Arrays:
 __all__ = ["CHECK_IDLE", "DONE", "LOAD_OLDEST", "TAKE_OUTCOMES", "CompiledJoin"]
 
 ROOM: Final = 4_096
-"""Number of outcomes handed over at a time; those of one id may come in addition."""
+"""Number of outcomes handed over at a time; the last id may add more."""
 SCORES_AT_ONCE: Final = 1 << 17
 """Number of scores handed over at a time, as far as that is known before."""
 
@@ -282,10 +281,9 @@ class CompiledJoin:
     overflow
         Storage for entries that do not fit into the table; None if the table may grow without limit.
     numbered
-        Whether outcomes carry the number of their accepted prediction instead of the label at
-        prediction, and the row that resolved them in `assumed` (see `layout.LIMITS`); not with `conflicts`
-        "last". They are handed over as they are resolved, with `order` "prediction_time", too, in which case
-        `timing` has their times.
+        Whether outcomes have the number of their accepted prediction in `label_at_prediction`, and the row
+        that resolved them in `assumed` (see `layout.LIMITS`); not with `conflicts` "last". Such outcomes are
+        handed over in the order of resolution; with `order` "prediction_time", `timing` has their times.
 
     Raises
     ------
@@ -303,7 +301,8 @@ class CompiledJoin:
         self._join_models = JoinModels(spec.max_models, 2 * spec.horizon_ms)
         self._others = OtherRecords(self._join_models, folds=spec.folds)
         self._incoming = JoinRows(digests, self.names, self._others)
-        self._arrays = new_arrays(spec, self.classes, outcomes=ROOM, numbered=numbered)
+        self.arrays = new_arrays(spec, self.classes, outcomes=ROOM, numbered=numbered)
+        """Arrays that the loop reads and changes."""
         self._overflow = overflow
         if overflow is not None:
             overflow.contents.cold.keep_side(side_columns(spec), spec)
@@ -315,17 +314,21 @@ class CompiledJoin:
         self._relations = Relations(spec.comparisons)
         self._owners = Owners(folds=spec.folds)
         self._pair_order = PairOrder()
-        self._arrays = with_room_for_models(self._arrays, len(self.models.names))
+        self.arrays = with_room_for_models(self.arrays, len(self.models.names))
 
     @property
     def start_ms(self) -> int | None:
-        """Record time at which reading began, in milliseconds; None at the beginning of the topics."""
-        start_ms = int(self._arrays.limits["start_ms"][0])
+        """Record time from which topics are read, in ms; None if they are read from their beginning.
+
+        A label without a prediction that is less than one horizon younger than this may belong to a
+        prediction that was never read: it counts in `labels_before_start_total`, not as orphaned.
+        """
+        start_ms = int(self.arrays.limits["start_ms"][0])
         return None if start_ms == NO_TIME else start_ms
 
     @start_ms.setter
     def start_ms(self, start_ms: int | None) -> None:
-        self._arrays.limits["start_ms"] = NO_TIME if start_ms is None else start_ms
+        self.arrays.limits["start_ms"] = NO_TIME if start_ms is None else start_ms
 
     def rows(self, events: Sequence[Event]) -> Records:
         """Build the rows of events, in order.
@@ -361,7 +364,7 @@ class CompiledJoin:
         return accepted_predictions(rows, scores, start, stop, self.names)
 
     def prepare(self, rows: Records) -> Iterator[Work]:
-        """Load everything into the table that these rows need.
+        """Yield the work that loads everything these rows need into the table.
 
         Do each piece of work before asking for the next.
         """
@@ -375,7 +378,7 @@ class CompiledJoin:
         overflow = self._overflow
         assert overflow is not None  # noqa: S101 - without it nothing is outside the table
         overflow.guests.unload(self)
-        needed = int(self._arrays.totals["needed"][0])
+        needed = int(self.arrays.totals["needed"][0])
         if needed != PARTNERS:
             yield from overflow.load_oldest(self, needed)
         yield from overflow.load_guests(self, rows)
@@ -397,15 +400,15 @@ class CompiledJoin:
         if held.scores:
             room = max(1, min(ROOM, SCORES_AT_ONCE * len(held) // held.scores))
         while True:
-            start, why = join_rows(self._arrays, rows, start, self.shift, room)
+            start, why = join_rows(self.arrays, rows, start, self.shift, room)
             self._others.count_up_to(start)
             if why == ADMIT_MODEL:
-                admit_model(self._arrays, self.names, self._join_models, rows[start])
+                admit_model(self.arrays, self.names, self._join_models, rows[start])
             elif why == GROW:
                 self.grow()
             elif why == ROOM_FOR_PAIRS:
-                needed = int(self._arrays.totals["pairs_needed"][0])
-                self._arrays = with_room_for_pairs(self._arrays, needed)
+                needed = int(self.arrays.totals["pairs_needed"][0])
+                self.arrays = with_room_for_pairs(self.arrays, needed)
             else:
                 if self._overflow is not None:
                     self._overflow.guests.record_changes(self)
@@ -413,15 +416,15 @@ class CompiledJoin:
 
     def timing(self) -> Records:
         """Copy `TIMING` of the outcomes to be handed over, (n,); with `order` "prediction_time" only."""
-        return copied(self._arrays.timing[: int(self._arrays.totals["outcomes"][0])])
+        return copied(self.arrays.timing[: int(self.arrays.totals["outcomes"][0])])
 
     def take_outcomes(self, clock_ms: int) -> Iterator[OutcomeBatch]:
-        """Hand over the outcomes whose turn it is until `clock_ms`; exhaust the iterator.
+        """Yield the outcomes to be evaluated by `clock_ms`; exhaust the iterator.
 
-        With the order of predictions, these are outcomes held earlier, and others are held.
+        With `order` "prediction_time" these may have been held since earlier calls, and later ones are held.
         """
         timing = self.timing() if self._ordered else None
-        outcomes = take_outcomes(self._arrays, self.names, self._pair_order)
+        outcomes = take_outcomes(self.arrays, self.names, self._pair_order)
         if timing is None:
             if len(self._order):  # the settings asked for another order when they were held
                 yield from self._noted(self._order.release_all(outcomes[:0]))
@@ -429,12 +432,12 @@ class CompiledJoin:
                 yield outcomes
             return
         yield from self._noted(self._order.put(outcomes, timing, clock_ms))
-        self._arrays.counters["outcomes_released_early"] += self._order.take_early()
+        self.arrays.counters["outcomes_released_early"] += self._order.take_early()
 
     def release_held(self) -> Iterator[OutcomeBatch]:
         """Hand over everything held for the order of predictions, at the end of all records."""
         yield from self._noted(
-            self._order.release_all(take_outcomes(self._arrays, self.names, self._pair_order))
+            self._order.release_all(take_outcomes(self.arrays, self.names, self._pair_order))
         )
 
     def _noted(self, released: Iterator[Leaving]) -> Iterator[OutcomeBatch]:
@@ -445,24 +448,24 @@ class CompiledJoin:
     def retire(self, clock_ms: int) -> list[str]:
         """Remove the models that are idle at `clock_ms`, and return their names."""
         self._update_models()
-        return retire(self._arrays, self.names, self._join_models, self._others, clock_ms)
+        return retire(self.arrays, self.names, self._join_models, self._others, clock_ms)
 
     def release_names(self) -> None:
         """Release names that are not used any more, if there are many."""
         outside = None if self._overflow is None else self._overflow.contents.cold
-        release_names(self._arrays, self.names, outside, self._order)
+        release_names(self.arrays, self.names, outside, self._order)
 
     def totals(self) -> JoinTotals:
         """Totals, counters and models, which a commit writes in addition to the entries."""
         self._update_models()
-        pairing = pairing_state(self._arrays, self.models, self._relations)
-        streams = streams_state(self._arrays, self.names)
+        pairing = pairing_state(self.arrays, self.models, self._relations)
+        streams = streams_state(self.arrays, self.names)
         models, order = self._join_models.state(), self._order.totals()
-        return totals_of(self._arrays, models, self.counters, order, pairing, streams)
+        return totals_of(self.arrays, models, self.counters, order, pairing, streams)
 
     def _update_models(self) -> None:
         """Update the activity of the models from the arrays."""
-        update_models(self._arrays, self.names, self._join_models)
+        update_models(self.arrays, self.names, self._join_models)
         held = self._order.held_by_model(len(self.models.names)).tolist()
         for model in self._join_models.models.values():
             model.held = held[self.models[model.name]]
@@ -472,19 +475,19 @@ class CompiledJoin:
 
         Each call assumes that those of the call before were committed.
         """
-        changes = self._durable.changes(commit, self._arrays, self._overflow)
+        changes = self._durable.changes(commit, self.arrays, self._overflow)
         self._held_log.write(self._order, changes)
         return changes
 
     def all_entries(self) -> Changes:
         """All entries, as a store would contain them; not for a join whose changes are committed."""
-        self._arrays.log_positions[: int(self._arrays.totals["top"][0])] = UNWRITTEN
-        self._arrays.totals["obsolete"] = self._arrays.totals["changed"] = 0
-        self._arrays.totals["queued"] = -1  # those noted are not all
+        self.arrays.log_positions[: int(self.arrays.totals["top"][0])] = UNWRITTEN
+        self.arrays.totals["obsolete"] = self.arrays.totals["changed"] = 0
+        self.arrays.totals["queued"] = -1  # those noted are not all
         for names in (self.models, self.classes, self.names.segments, self.names.topics):
             names.mark_all_changed()
         self._durable = DurableEntries(self.names, self._spec)
-        return self._durable.changes(0, self._arrays)
+        return self._durable.changes(0, self.arrays)
 
     def run_changes(self) -> ColdChanges | None:
         """Changes of entries outside the table for the same commit; None without an overflow."""
@@ -515,51 +518,51 @@ class CompiledJoin:
         PackedError
             If this is not what commits write.
         """
-        self._arrays, outside, held = self._durable.restore(self._arrays, totals, items, self._overflow)
+        self.arrays, outside, held = self._durable.restore(self.arrays, totals, items, self._overflow)
         self._held_log.restore(held, totals.order, self.names, self._order)
         if self._overflow is not None:
             self._overflow.begin(self, outside.settled, outside.unmatched)
         self._others.restore(totals.counters)
-        restore_counters(self._arrays.counters, self.names, totals.counters)
-        self._arrays.counters["predictions_resolved"] += len(self._order) - self._order.assumed
+        restore_counters(self.arrays.counters, self.names, totals.counters)
+        self.arrays.counters["predictions_resolved"] += len(self._order) - self._order.assumed
         self._join_models.restore(totals.join_models)
         self._use_models()
-        self._arrays = restore_streams(
-            self._arrays, self.names, self._owners, totals.fold_streams, folds=self._spec.folds
+        self.arrays = restore_streams(
+            self.arrays, self.names, self._owners, totals.fold_streams, folds=self._spec.folds
         )
-        self._arrays = with_room_for_models(self._arrays, len(self.models.names))
-        self._arrays = restore_pairing(self._arrays, self.models, self._relations, totals.pairing)
-        self._arrays.limits["assume"] = -1 if self._spec.assume is None else self.classes[self._spec.assume]
+        self.arrays = with_room_for_models(self.arrays, len(self.models.names))
+        self.arrays = restore_pairing(self.arrays, self.models, self._relations, totals.pairing)
+        self.arrays.limits["assume"] = -1 if self._spec.assume is None else self.classes[self._spec.assume]
         self.start_ms = totals.start_ms
 
     def begin_anew(self, state: JoinModelsState, clock_ms: int) -> None:
-        """Begin without anything that a join had but its models, see `JoinModels.begin_anew`."""
+        """Begin with nothing but the models of an earlier join, see `JoinModels.begin_anew`."""
         self._join_models.begin_anew(state, clock_ms)
         self._use_models()
-        self._arrays = with_room_for_models(self._arrays, len(self.models.names))
+        self.arrays = with_room_for_models(self.arrays, len(self.models.names))
 
     def _use_models(self) -> None:
-        """Take the models' activity into the arrays."""
+        """Write the models' activity to the arrays."""
         activity = restored_activity(self.names, self._join_models.state())
-        self._arrays = self._arrays._replace(activity=activity)
-        self._arrays.totals["next_idle_check_s"] = self._join_models.next_look_s
+        self.arrays = self.arrays._replace(activity=activity)
+        self.arrays.totals["next_idle_check_s"] = self._join_models.next_look_s
 
     def add_pairs(self, elsewhere: JoinCounters) -> None:
         """Count the pairs of outcomes that were joined elsewhere."""
         for name in ("pairs_made", "pairs_labels_differ", "pairs_expired"):
-            self._arrays.counters[name] += getattr(elsewhere, name)
+            self.arrays.counters[name] += getattr(elsewhere, name)
 
     @property
     def counters(self) -> JoinCounters:
         """Counters so far."""
-        counters = counters_of(self._arrays.counters, self.names, self._others)
+        counters = counters_of(self.arrays.counters, self.names, self._others)
         counters.predictions_resolved -= len(self._order) - self._order.assumed
         return counters
 
     def holdings(self) -> Holdings:
-        """Current holdings."""
+        """Return the numbers of predictions, labels and outcomes that the join holds now."""
         self._update_models()
-        totals = self._arrays.totals[0]
+        totals = self.arrays.totals[0]
         oldest = int(totals["first"][PREDICTIONS])
         return Holdings(
             self._join_models.models,
@@ -574,38 +577,19 @@ class CompiledJoin:
                 "memory": int(totals["used"]),
                 "disk": 0 if self._overflow is None else self._overflow.entries(self),
             },
-            oldest_ms=None if oldest < 0 else int(self._arrays.entries["record_ms"][oldest]),
+            oldest_ms=None if oldest < 0 else int(self.arrays.entries["record_ms"][oldest]),
         )
 
     @property
     def nbytes(self) -> int:
         """Number of bytes of the entries in use and of the hash table."""
-        each = self._arrays.entries.itemsize + self._arrays.side.shape[1] * self._arrays.side.itemsize
-        return self._arrays.slots.nbytes + int(self._arrays.totals["top"][0]) * each
-
-    @property
-    def arrays(self) -> Arrays:
-        """Arrays that the loop reads and changes."""
-        return self._arrays
-
-    @arrays.setter
-    def arrays(self, arrays: Arrays) -> None:
-        self._arrays = arrays
-
-    @property
-    def scores(self) -> HeldScores:
-        """Scores of the predictions in the table."""
-        return self.names.scores
-
-    @property
-    def segments(self) -> NumberedSegments:
-        """Numbers of the predictions' segments."""
-        return self.names.segments
+        each = self.arrays.entries.itemsize + self.arrays.side.shape[1] * self.arrays.side.itemsize
+        return self.arrays.slots.nbytes + int(self.arrays.totals["top"][0]) * each
 
     @property
     def shift(self) -> np.uint64:
         """64 minus the binary logarithm of the number of slots."""
-        return shift_of(len(self._arrays.slots))
+        return shift_of(len(self.arrays.slots))
 
     @property
     def is_nearly_full(self) -> bool:
@@ -613,23 +597,23 @@ class CompiledJoin:
 
         Always false for a join with an overflow, which makes room itself between pieces of work.
         """
-        return self._overflow is None and is_nearly_full(self._arrays)
+        return self._overflow is None and is_nearly_full(self.arrays)
 
     def with_more_room(self) -> Arrays:
         """Compute larger arrays without changing the join; may run in a thread while nothing is joined."""
-        return grown(self._arrays)
+        return grown(self.arrays)
 
     def use(self, arrays: Arrays) -> None:
         """Use the result of `with_more_room`; nothing may have been joined or written in between."""
-        self._arrays = arrays
+        self.arrays = arrays
 
     def grow(self) -> None:
         """Make room in the hash table or for entries, whichever is full."""
-        self._arrays = grown(self._arrays, 0)
+        self.arrays = grown(self.arrays, 0)
 
     def _with_room(self, rows: Records) -> Records:
         """Make room for the activity of all model numbers, including those in these rows."""
-        self._arrays = self._owners.refreshed(self._arrays, self.names)
-        self._arrays = with_room_for_models(self._arrays, len(self.models.names))
-        self._arrays = self._relations.refreshed(self._arrays, self.models)
+        self.arrays = self._owners.refreshed(self.arrays, self.names)
+        self.arrays = with_room_for_models(self.arrays, len(self.models.names))
+        self.arrays = self._relations.refreshed(self.arrays, self.models)
         return rows

@@ -46,7 +46,7 @@ def lazy_zeros(count: int, kind: np.dtype[Any]) -> NDArray[Any]:
         return np.zeros(count, kind)
     try:
         memory = mmap.mmap(-1, size, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
-    except OSError as refused:  # no file is concerned, as which others would take it
+    except OSError as refused:  # callers take an OSError for a failure of a file
         raise MemoryError(f"unable to map {size:,} bytes for {count:,} entries") from refused
     if size >= _HUGE_BYTES and hasattr(mmap, "MADV_HUGEPAGE"):
         memory.madvise(mmap.MADV_HUGEPAGE)
@@ -54,7 +54,7 @@ def lazy_zeros(count: int, kind: np.dtype[Any]) -> NDArray[Any]:
 
 
 def room_for_pairs(number: int) -> Pairs:
-    """Allocate room for so many pairs, without using memory yet."""
+    """Allocate room for `number` pairs, without using memory yet."""
     return lazy_zeros(number * PAIR_COLUMNS, np.dtype(np.int32)).reshape(-1, PAIR_COLUMNS)
 
 
@@ -179,31 +179,31 @@ which a model may be idle. `outcomes`, `discarded`: numbers written since they w
 `obsolete`, `changed`: numbers of positions and of entries noted since the last commit. `cold`: number of
 entries of each queue outside the table, guests included; `cold_unmatched`: those of them that are labels
 without a match; `cold_ms`: lower bound of their record times. `front`: number of entries at the start of each
-queue that came back from outside, older than all that are still there. `needed`: queue whose oldest entries
+queue that were loaded from outside, older than all that are still there. `needed`: queue whose oldest entries
 must be loaded. `used`: number of entries of the table in use. `settled`, `queued`: numbers of entries noted
 since the last commit; -1 once there were too many. `clock_ms`: record time of the last row. `pairs`: number
 written since they were last handed over; `pairs_needed`: room that one record needs. `pair_generation`:
 generation in which `PARTNER` is up to date, -1 at first; `known_models`: number of models known then;
-`open_partners`: as `partners` of a closed generation. `partners_ms`: record time up to which what is pending
-has the other entries of its ids in the table; see `pass_time`. `marked_chains`: number of the last chain
+`open_partners`: as `partners` of a closed generation. `partners_ms`: record time up to which the partners of
+pending predictions are in the table; see `loop.pass_time`. `marked_chains`: number of the last chain
 whose models were marked (`rules.mark_models`).
 """
 
 NEVER_MS: Final = 2**62
 """Time that is never reached."""
 PARTNERS: Final = 3
-"""Value of `needed` if what must be loaded is the other entries of the ids that fall due."""
+"""Value of `needed` if the other entries of the ids of predictions that fall due must be loaded."""
 
 SETTLED_NOTED: Final = 1 << 16
-"""Length of `Arrays.settled`: more than a commit usually brings, unless very many entries expire at once."""
+"""Length of `Arrays.settled`: more than settle between two commits, unless very many expire at once."""
 QUEUED_NOTED: Final = 1 << 16
-"""Length of `Arrays.queued`, likewise."""
+"""Length of `Arrays.queued`: usually more entries than begin to wait between two commits."""
 
 UNWRITTEN: Final = 0
 """Value in `Arrays.log_positions` of an entry that no commit has written as waiting."""
 FRONT_BIT: Final = 62
 FRONT: Final = 1 << FRONT_BIT
-"""Bit in `Arrays.log_positions` of an entry that came back to the front of its queue."""
+"""Bit in `Arrays.log_positions` of an entry that was loaded from outside to the front of its queue."""
 CHANGED: Final = 1 << FRONT_BIT - 1
 """Bit in `Arrays.log_positions` of a prediction that changed since a commit wrote it."""
 POSITION_BITS: Final = 47
@@ -211,8 +211,8 @@ POSITION_BITS: Final = 47
 POSITION_MASK: Final = 2**POSITION_BITS - 1
 """Mask of 1 + position in `Arrays.log_positions`."""
 UNCHANGED, GONE, MATCHED, MATCH_STORED, REVISED = range(5)
-"""Values of `Arrays.guests`: unchanged; gone; a label that was matched; such a label, stored in a run; a
-prediction that was revised."""
+"""Values of `Arrays.guests`: unchanged; not waiting any more; a label that was matched; such a label, stored
+in a run; a prediction that was revised."""
 
 
 GENERATION: Final = np.dtype(
@@ -227,11 +227,13 @@ GENERATION: Final = np.dtype(
 )
 """Closed generation of dedup entries.
 
-`partners`: number of compared models that its entries wait for, to be resolved on their ids, too.
+`number`, `count`, `newest_ms`: as in `table.Generation`. `first`, `last`: ends of the list of its entries, -1
+once they left the table. `partners`: number of (entry, compared model) whose model is not resolved yet on the
+entry's id.
 """
 
 GENERATIONS_KEPT: Final = 64
-"""Length of the ring: at most 15 are closed when full, and a dozen by age, before one is dropped."""
+"""Length of the ring of closed generations, of which at most 15 were full and a dozen closed by age."""
 
 UNDECIDED, ADMITTED, REFUSED = range(3)
 """Values of `admission`: undecided (the loop stops at the model's next prediction), admitted, or refused."""
@@ -255,11 +257,11 @@ ACTIVITY: Final = np.dtype(
 chain in which the model was found to have an entry (`rules.mark_models`)."""
 
 PARTNER: Final = np.dtype([("known_since", np.int64), ("expected", np.int32), ("listed", np.int32)])
-"""What pairs need of a model, by model number.
+"""State of a model as a partner in pairs, by model number.
 
 `known_since`: first generation that waits for it, -1 for none. `expected`: number of partners that an entry
-of the open generation waits for, -1 if not counted yet. `listed`: not of this model, but the number of the
-nth one that is known; there are `known_models`.
+of the open generation waits for, -1 if not counted yet. `listed`: not about this model; the first
+`known_models` records list the numbers of the models known.
 """
 
 STREAM: Final = np.dtype([("low", np.uint64), ("high", np.uint64), ("label", np.int32), ("before", np.int32)])
@@ -313,7 +315,7 @@ Then `label_at_prediction` holds the number of the prediction among all accepted
 """
 
 FIRST, LAST, BOTH = range(3)
-"""Values of `conflicts`: the first prediction counts; the last one; the first, the last class beside it."""
+"""Values of `conflicts`: an id's first prediction counts; the last; the first, with the last class kept."""
 
 NUMBER_BITS: Final = 2**31 - 1
 """Mask of the number of an accepted prediction; numbers start at 1."""
@@ -334,7 +336,7 @@ class Arrays(NamedTuple):
     entries: Records
     """Dtype `ENTRY`, (capacity,)."""
     side: NDArray[np.int32]
-    """Side columns, see `side`: values of pending predictions by entry, (capacity, columns), or (0, 0)."""
+    """Side columns, see `side_columns`: values of pending predictions by entry, (capacity, columns)."""
     slots: NDArray[np.uint64]
     """Shape (2^k,): upper half of an id's `low` in the upper 32 bits, 1 + its first entry in the lower."""
     totals: Records
@@ -356,7 +358,7 @@ class Arrays(NamedTuple):
     log_positions: NDArray[np.int64]
     """Shape (capacity,): 1 + position in the waiting log of entries that a commit wrote, else `UNWRITTEN`.
 
-    `FRONT` is added for an entry that came back to the front of its queue.
+    `FRONT` is added for an entry that was loaded from outside to the front of its queue.
 
     For a guest, -1 minus its number: it belongs to the entries outside the table and is in the table only
     while its id is processed. Without durable state nothing is written here, and no memory is used.
@@ -364,7 +366,7 @@ class Arrays(NamedTuple):
     obsolete_positions: NDArray[np.int64]
     """`log_positions` of entries that stopped waiting since the last commit; negative for matched labels.
 
-    Shape (2 × capacity,), as a position may be noted once for each; memory is touched as it is used.
+    Shape (2 × capacity,), as an entry may be matched and then stop waiting; memory is touched as it is used.
     """
     changed: NDArray[np.int32]
     """Shape (capacity,): written entries that changed since the last commit and are marked `CHANGED`."""
@@ -422,25 +424,23 @@ def one_record(layout: np.dtype[Any], **values: int) -> Records:
     return record
 
 
-# Side columns: what some settings keep of every waiting prediction, beside its entry.
+# Side columns: values of waiting predictions that only some settings need.
 #
-# Entries are full at one cache line, so a value that only some settings need is not in them. It is in a
-# column of `Arrays.side`, in the row with the entry's number: moved when the table grows, written with the
-# entry to the logs and to the runs outside the table, and restored with it. Settings choose the columns;
-# without any, the array is empty. Every value is an int32, and 0 stands for none, so that a column that was
-# not there before begins without values.
+# An entry fills one cache line, so these values are not in it, but in a column of `Arrays.side`, in the row
+# with the entry's number. They are moved when the table grows, written with the entry to the logs and to the
+# runs outside the table, and restored with it. Settings choose the columns; without any, the array is empty.
+# Every value is an int32, and 0 stands for none, so that a new column begins without values.
 #
-# Columns are stored by name. A stored column that the settings of now do not use is dropped, or what it
-# means is carried out once and for all (`renamed`), when the state is opened.
+# Columns are stored by name. A stored column that the present settings do not use is dropped, or applied
+# once (`renamed`), when the state is opened.
 
 
 LAST_CLASS: Final = "last_class"
-"""1 + number of the class that was predicted last, beside the first (`join.conflicts: both`); 0 if never
-revised."""
+"""Column with 1 + number of the class predicted last, under `join.conflicts: both`; 0 if never revised."""
 OF_CLASSES: Final = (LAST_CLASS,)
 """Columns whose values are 1 + number of a class."""
 REPLACES_CLASS: Final = "replaces_class"
-"""Name of a stored column whose classes count now instead of those predicted, where there are some."""
+"""Name of a stored column whose classes, where there are any, replace those predicted when it is read."""
 UNUSED: Final = ""
 """Name of a stored column that is not read any more."""
 
@@ -460,10 +460,10 @@ def column_of(name: str, columns: tuple[str, ...]) -> int:
 
 
 def renamed(stored: tuple[str, ...], spec: JoinSpec) -> tuple[str, ...]:
-    """Names under which stored columns go on with these settings.
+    """Return the names under which stored columns are read with these settings.
 
-    Of predictions that `join.conflicts: both` kept, the last class counts from then on with `last`, and is
-    dropped with `first`.
+    The last class that `join.conflicts: both` stored replaces the class predicted if it is `last` now, and is
+    dropped if it is `first`.
     """
     used = {*side_columns(spec), REPLACES_CLASS}
     unused = {LAST_CLASS: REPLACES_CLASS} if spec.conflicts == "last" else {}
@@ -471,7 +471,7 @@ def renamed(stored: tuple[str, ...], spec: JoinSpec) -> tuple[str, ...]:
 
 
 def allocate_side(capacity: int, columns: int) -> Side:
-    """Allocate rows without values; memory is touched as they are used, and none without columns."""
+    """Allocate side columns, all 0, (capacity, columns), or (0, 0); memory is touched as rows are used."""
     if not columns:
         return np.zeros((0, 0), np.int32)
     return lazy_zeros(capacity * columns, np.dtype(np.int32)).reshape(capacity, columns)

@@ -94,7 +94,7 @@ def discard_scores(totals, discarded, scores):
 
 @hot
 def mark_obsolete(t, x):
-    """Note that what a commit wrote of an entry is obsolete, if it was written."""
+    """Note that the values a commit, or a run, has of entry x are obsolete, if there are any."""
     position = t.log_positions[x]
     if position < 0:
         t.guests[-1 - position] = GONE
@@ -107,7 +107,7 @@ def mark_obsolete(t, x):
 
 @hot
 def note_change(t, x):
-    """Note that a pending prediction is not any more what a commit, or a run, has of it."""
+    """Note that pending prediction x differs from the values a commit, or a run, has of it, if any."""
     position = t.log_positions[x]
     if position < 0:
         t.guests[-1 - position] = REVISED
@@ -131,7 +131,7 @@ def stop_waiting(t, queue, x):
 
 @hot
 def is_first(totals, queue):
-    """Return whether the first entry of a queue is older than all of the queue outside the table."""
+    """Return whether the first entry of a queue in the table is older than all of the queue outside it."""
     return totals.cold[queue] == 0 or totals.front[queue] > 0
 
 
@@ -204,7 +204,7 @@ def resolve(t, x, first, true_class, label_ms, record_ms, label_topic):
 
 @inner
 def end_without_label(t, x, state, record_ms):
-    """End a pending prediction without a label."""
+    """Make a pending prediction that ends without a label a dedup entry with this state."""
     totals = t.totals[0]
     e = t.entries[x]
     a = t.activity[e.model]
@@ -272,7 +272,7 @@ def evict_prediction(t, record_ms):
 def expire(t, shift, limit_s, before_ms, room):
     """Expire due predictions while there is room for outcomes; return why it stopped.
 
-    `before_ms` is the clock before.
+    `limit_s` is the clock in seconds; `before_ms` the record time of the row before.
     """
     totals, counters, limits = t.totals[0], t.counters[0], t.limits[0]
     while True:

@@ -54,7 +54,7 @@ DONE, ADMIT_MODEL, CHECK_IDLE, TAKE_OUTCOMES, GROW, LOAD_OLDEST, ROOM_FOR_PAIRS 
 DONE: no row is left. ADMIT_MODEL: it must be decided whether the model of the current row is
 admitted. CHECK_IDLE: a model may be idle. TAKE_OUTCOMES: outcomes must be handed over. GROW: there is no room
 for another entry. LOAD_OLDEST: the oldest entries of a queue, or partners, are outside the table and are
-needed. ROOM_FOR_PAIRS: `pairs_needed` is more than there is room for, and no pairs are there.
+needed. ROOM_FOR_PAIRS: `pairs_needed` is more than there is room for, and no pairs are there to hand over.
 """
 
 AHEAD = 12
@@ -82,8 +82,8 @@ def look_ahead(slots, entries, side, rows, shift, r):
 def pass_time(t, shift, clock_ms, before_ms, room):
     """Process what is due at `clock_ms`; return why it stopped.
 
-    `before_ms` is the clock before. Where an expired prediction becomes an outcome, its partners must be in
-    the table: the ids of what falls due up to `partners_ms` were loaded as those of records are.
+    `before_ms` is the record time of the row before. An expired prediction that becomes an outcome needs its
+    partners in the table; those of predictions up to `partners_ms` are.
     """
     t.totals[0].needed = -1
     stopped = expire(t, shift, clock_ms // SECOND_MS, before_ms, room)
@@ -193,7 +193,7 @@ def join_rows(t, rows, start, shift, room):
             admission = activity[row.model]["admission"]
             if own >= 0:
                 repeat(t, row, own)
-                chain = marked  # no entry has come or gone
+                chain = marked  # no entry was added or removed
             elif admission == UNDECIDED:
                 return r, ADMIT_MODEL
             elif admission == REFUSED:

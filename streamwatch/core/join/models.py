@@ -1,4 +1,4 @@
-"""Models that predict on the stream: a bounded number; an idle one is replaced by a new one."""
+"""Models admitted to the join, up to a maximum, until they are idle."""
 
 from __future__ import annotations
 
@@ -23,15 +23,15 @@ class ModelActivity:
     last_ms: int
     """Latest record time of a prediction that was accepted, or replaced an accepted one."""
     last_label: Name | None = None
-    """The label that resolved a prediction last, whether or not its outcome waits for its order."""
+    """Label that resolved a prediction last, even if the outcome is still in the order buffer."""
     last_event_ms: int = -1
-    """Latest event time of such a prediction, none believed beyond its record time; -1 for none."""
+    """Latest event time of such a prediction, each limited to its record time; -1 before any."""
     first_ms: int = -1
     """Clock at the first prediction."""
     joined: int = 0
     """Predictions that met their label."""
     left: int = 0
-    """Predictions that left without one: expired, evicted or withdrawn."""
+    """Predictions that ended without a label: expired, evicted or withdrawn."""
     before: int = 0
     """Predictions accepted before the join began anew; they count in `Outcome.made` only."""
     topic: Name | None = None
@@ -55,7 +55,7 @@ class JoinModelsState:
 
 
 def joined_folds(models: Mapping[str, ModelActivity]) -> Mapping[str, ModelActivity]:
-    """Activity of every model, that of its folds added up; the same mapping where none predicts in folds."""
+    """Add up the activity of each model's folds; return `models` itself if no model predicts in folds."""
     if not any(SEPARATOR in name for name in models):
         return models
     found: dict[str, ModelActivity] = {}
@@ -77,9 +77,8 @@ def joined_folds(models: Mapping[str, ModelActivity]) -> Mapping[str, ModelActiv
 class JoinModels:
     """Models by name, in order of first appearance.
 
-    A model is idle when the clock has come to the second in which its last prediction is
-    `idle_ms` old, and nothing of it is pending or held back. They are looked at as often as that second
-    changes.
+    A model is idle once its last prediction is `idle_ms` old, rounded up to seconds, and it has no pending
+    prediction and no outcome held. Models are examined at most once per second of the clock.
     """
 
     __slots__ = ("_idle_ms", "_looked_s", "_next_look_s", "maximum", "models")
@@ -88,7 +87,7 @@ class JoinModels:
         self.maximum = maximum
         self._idle_ms = idle_ms
         self._looked_s = -1
-        self._next_look_s = 0  # nobody can be idle before
+        self._next_look_s = 0  # no model can be idle before
         self.models: dict[str, ModelActivity] = {}
 
     def admit(self, model: str, record_ms: int) -> ModelActivity | None:
@@ -128,14 +127,14 @@ class JoinModels:
         return idle
 
     def begin_anew(self, state: JoinModelsState, clock_ms: int) -> None:
-        """Keep the models of a state, and how many predictions each has made, and nothing else.
+        """Continue from a state's models, their topics, and how many predictions each made, and nothing else.
 
         Parameters
         ----------
         state
             State of a join that begins anew.
         clock_ms
-            Clock at that time.
+            Clock when it begins anew.
         """
         self.restore(state)
         for name, model in self.models.items():

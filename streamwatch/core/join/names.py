@@ -15,13 +15,13 @@ from streamwatch.core.records import MOST_TOPICS
 MIN_NAMES = 65_536
 """Number of names up to which unused ones are not released."""
 MOST_SEGMENTS: Final = 262_144
-"""Most distinct combinations of segment values of waiting predictions; further ones are `events.OTHER`."""
+"""Most distinct combinations of segment values of waiting predictions; others become `events.OTHER`."""
 
 
 class NumberedNames(dict[str, int]):
     """Number of each name, assigned when first looked up, and reused after its release.
 
-    So a stream of ever new names takes no more memory than the entries that carry them.
+    So a stream of ever new names takes no more memory than the entries that use them.
     """
 
     __slots__ = ("_changed", "_crowded", "_free", "assigned", "names", "version")
@@ -79,7 +79,7 @@ class NumberedNames(dict[str, int]):
         self.assigned.clear()
 
     def assigned_since(self, version: int, count: int) -> list[int]:
-        """Numbers assigned after the first `count` ones of a version; all numbers if it is another by now."""
+        """Return the numbers assigned after the first `count` of a version; all if it has changed since."""
         return self.assigned[count:] if version == self.version else list(self.values())
 
     @property

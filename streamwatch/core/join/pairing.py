@@ -2,7 +2,16 @@
 
 The partners of an outcome are found in the chain of its id: dedup entries hold a model's class and its label
 for `join.dedup_horizon`, so the model that is resolved later finds the others there, and nothing else has to
-be stored.
+be stored. The pair belongs to the later outcome. Predictions that expired under `join.on_expiry: assume`
+count as resolved.
+
+A dedup entry waits for every partner that was known when its generation was opened and is not yet resolved on
+the id. Partners that an entry still waits for when its generation is dropped have expired. Only their sum is
+kept, by generation: a partner that predicts an id once more, its own dedup entry being dropped, is counted as
+met twice.
+
+Models that predict in folds have no partners: several answers of one model on one id are no pair, and folds
+are compared by other means.
 """
 
 # pyright: reportMissingParameterType=false, reportUnknownParameterType=false
@@ -25,31 +34,17 @@ from streamwatch.core.join.table import NUMBERS, is_alive, made_by
 from streamwatch.core.outcomes import Pairs
 from streamwatch.core.specs import ComparisonSpec
 
-# Pairs of outcomes: two models compared with each other, resolved on the same id with the same label.
-#
-# A dedup entry keeps a model's class and its label for `join.dedup_horizon`, so the model of an id that is
-# resolved later finds the others there, and nothing else has to be stored. The pair belongs to the
-# later outcome. Predictions that expired under `join.on_expiry: assume` count as resolved.
-#
-# A dedup entry waits for every partner that was known when its generation was opened and is not yet
-# resolved on the id. What still waits when the generation is dropped has expired. Only the sum is kept, by
-# generation: a partner that predicts an id once more, its own dedup entry being gone, is counted as met
-# twice.
-#
-# Models that predict in folds have no partners: several answers of one model on one id are no pair, and
-# folds are compared on their own.
-
 
 @dataclass(frozen=True, slots=True)
 class PairingState:
     """State of the pairing, from which expired pairs are counted."""
 
     rules: str = ""
-    """Comparisons by which models were partners; under others the count of what waits begins anew."""
+    """`repr` of the comparisons between models; if these have changed, the rest is not restored."""
     generation: int = -1
     known_since: dict[Name, int] = field(default_factory=dict[str, int])
     waiting: list[tuple[int, int]] = field(default_factory=list[tuple[int, int]])
-    """By generation."""
+    """Pairs of a generation's number and the number of partners that its entries wait for, if any."""
 
 
 _LEAST_ROOM: Final = 16
@@ -80,7 +75,7 @@ def is_related(relations, model):
 
 @inner
 def open_generation(t):
-    """Let dedup entries from here on wait for the models that are admitted now."""
+    """Make dedup entries of the open generation wait for the models that are admitted now."""
     totals = t.totals[0]
     since = totals.generation + (0 if totals.pair_generation >= 0 else 1)
     totals.pair_generation = totals.generation
@@ -100,7 +95,7 @@ def open_generation(t):
 
 @inner
 def expected_of(t, model):
-    """Number of partners that an entry of a model in the open generation waits for."""
+    """Count the partners that an entry of a model in the open generation waits for."""
     generation = t.totals[0].generation
     expected = 0
     for k in range(t.totals[0].known_models):
@@ -124,7 +119,7 @@ def wait_for(t, generation, count):
 
 @inner
 def meet(t, x, first, true_class):
-    """Write the pairs of the next outcome, of entry x in the chain from `first` on."""
+    """Write the pairs of the outcome that is written next, that of entry x in the chain from `first` on."""
     totals, entries, counters = t.totals[0], t.entries, t.counters[0]
     generation = totals.generation
     if totals.pair_generation != generation:
@@ -166,7 +161,7 @@ def meet(t, x, first, true_class):
 
 @hot
 def most_pairs(t, first, everyone):
-    """Bound of the pairs that resolving one prediction of a chain, or all of them (`everyone`), can make."""
+    """Bound the number of pairs made by resolving one prediction of a chain, or all (`everyone`)."""
     length = 1
     x = first
     while x >= 0:
@@ -176,7 +171,7 @@ def most_pairs(t, first, everyone):
 
 
 class Relations:
-    """Models that are compared with each other, by model number, as far as names are numbered.
+    """Comparisons between models as bits by model number (`Arrays.relations`).
 
     Comparisons of one champion form a group, which the champion leads and its challengers follow. Two models
     are compared if one leads a group that the other follows (`specs.champion_of` returns the champion).
@@ -230,7 +225,7 @@ class Relations:
 
 
 class PairOrder:
-    """Orders the partners of each outcome by name, which no storage of entries changes."""
+    """Orders the pairs of each outcome by the partner's name, however entries were stored."""
 
     __slots__ = ("_ranks", "_version")
 
@@ -239,7 +234,7 @@ class PairOrder:
         self._version = -1
 
     def ordered(self, pairs: Pairs, models: NumberedNames) -> Pairs:
-        """Copy pairs, which are by outcome, in the order of the partners' names for each outcome."""
+        """Copy pairs, sorted by outcome, with those of each outcome sorted by the partner's name."""
         partners = pairs[:, 1]
         if self._version != models.version or len(self._ranks) < len(models.names):
             ranks = np.full(2 * len(models.names), -1, np.int64)
@@ -255,19 +250,19 @@ class PairOrder:
 
 
 def new_partners(room: int) -> NDArray[np.void]:
-    """Build `PARTNER` records of so many unknown models."""
+    """Build `PARTNER` records, (room,), of models that are not known yet."""
     partners = np.zeros(room, PARTNER)
     partners["known_since"] = partners["expected"] = -1
     return partners
 
 
 def with_room_for_pairs(arrays: Arrays, needed: int) -> Arrays:
-    """Return arrays with room for this many pairs; there must be none now."""
+    """Return arrays with room for twice `needed` pairs; the arrays must have no pairs now."""
     return arrays._replace(pairs=room_for_pairs(2 * needed))
 
 
 def pairing_state(arrays: Arrays, models: NumberedNames, relations: Relations) -> PairingState:
-    """Build the state of the pairing that a commit writes; that of no pairing without comparisons."""
+    """Build the state of the pairing that a commit writes; empty without comparisons."""
     if not relations.comparisons:
         return PairingState()
     t = arrays.totals[0]
@@ -287,7 +282,7 @@ def pairing_state(arrays: Arrays, models: NumberedNames, relations: Relations) -
 def restore_pairing(
     arrays: Arrays, models: NumberedNames, relations: Relations, state: PairingState
 ) -> Arrays:
-    """Continue from a state of the pairing, with all entries restored."""
+    """Continue from a state of the pairing, after all entries were restored."""
     arrays.totals["pair_generation"] = -1
     if not relations.comparisons:
         return arrays

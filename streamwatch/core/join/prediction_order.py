@@ -1,16 +1,16 @@
 """`PredictionOrder`: puts outcomes back into the order of their predictions (`join.order: prediction_time`).
 
-Numbers that depend on order (κ_per, every detector) live in the order in which outcomes are evaluated. A
-label dump sorted by class turns the order of resolution into nonsense; predictions come in the order in which
-the model worked.
+κ_per and every detector depend on the order in which outcomes are evaluated. The order of resolution means
+nothing if labels are written in bulk, sorted by class; predictions come in the order in which they were made.
 
 An outcome opens a window of `join.reorder_window` when it is resolved. When the clock reaches the end of the
-window, the outcome is released together with everything held whose prediction is not newer. So nothing waits
-longer than its window, and what is resolved within one window leaves in the order of predictions, ties in the
-order of resolution. One that is resolved after newer ones have left goes when the clock next moves. Beyond
-`join.max_reordered` the outcomes of the oldest predictions leave at once.
+window, the outcome is released together with all outcomes held whose prediction is not newer. So no outcome
+is held longer than its window, and outcomes resolved within one window are released in the order of
+predictions, ties in the order of resolution. An outcome resolved after newer ones were released is released
+when the clock next moves. Beyond `join.max_reordered` the outcomes of the oldest predictions are released at
+once.
 
-Pairs are made when an outcome is resolved; it keeps them while it is held.
+Pairs are made when an outcome is resolved, and are held and released with it.
 """
 
 # pyright: reportMissingParameterType=false, reportUnknownParameterType=false
@@ -43,13 +43,13 @@ from streamwatch.core.scores import ScoreLists
 #
 # Outcomes are in slots. Their order is by (prediction time, sequence). A binary heap of all of them would
 # miss the cache at each of its levels, so only the oldest are in one: time is cut into buckets of equal
-# width, each a chain of slots in no order, and a bucket goes into the heap when what can leave reaches it. A
-# bit for each bucket is set if it has any, so that empty ones are skipped 64 at a time; the slots of the next
-# buckets are prefetched, as nearly all of them have left the cache. What is too new for the ring of buckets
-# waits in a heap of its own. A ring keeps the windows, which end in the order in which they were opened. A
-# window is left out if one that ends no later is of a newer prediction, as it would change nothing. The pairs
-# of an outcome are a chain in a pool. An outcome without a model (-1) is held elsewhere: it only opens its
-# window.
+# width, each a chain of slots in no order, and a bucket is moved to the heap when its outcomes may be
+# released. A bit for each bucket is set if it has any slot, so that empty ones are skipped 64 at a time; the
+# slots of the next buckets are prefetched, as hardly any is in the cache. Outcomes too new for the ring of
+# buckets are in a heap of their own (`distant`). A ring keeps the windows, which end in the order in which
+# they were opened. A window is left out if one that ends no later is of a newer prediction, as it would
+# change nothing. The pairs of an outcome are a chain in a pool. An outcome without a model (-1) is held
+# elsewhere: here it only opens its window.
 
 
 NEVER: Final = -(2**62)
@@ -66,10 +66,10 @@ BUCKETS_PER_MARK: Final = 64
 LINE: Final = 64
 """Bytes of a line of the cache."""
 FIRST_AHEAD, SECOND_AHEAD, ALL_AHEAD = 16, 11, 6
-"""How many buckets before its turn a bucket's first slot, its second, and the others are asked for."""
+"""Number of buckets ahead at which a bucket's first slot, its second, and its others are prefetched."""
 
 MS, SEQUENCE, LAST = range(3)
-"""Columns of `heap` and `distant`, whose last is a slot, and of `windows`, whose last is its end."""
+"""Columns of `heap`, `distant` and `windows`; the last is a slot in heaps, and the end of a window."""
 
 PARTNER, ANSWER, MADE, NEXT = range(PAIR_COLUMNS)
 """Columns of the pool of pairs: those of `Pairs` about the partner, and the next pair, -1 for none."""
@@ -110,8 +110,8 @@ heap. `top`, `free`: number of slots ever used, and the first of those free agai
 that are listed as in no stored run. `bound…`: the newest (prediction time, sequence) whose window is over.
 `clock_ms`: the clock at which outcomes were last released;
 `held_since`: the sequence of the first outcome held after that; `overflow…`: the newest (prediction time,
-sequence) that left since then because there were too many. `releasing`: 1 while outcomes are left to release
-at `clock_ms`. `early`: number of outcomes that left because there were too many, since it was read last.
+sequence) released since then because too many were held. `releasing`: 1 while outcomes remain to be released
+at `clock_ms`. `early`: number of outcomes released because too many were held, since it was read last.
 `pairs`, `pairs_top`, `pairs_free`: number of rows of the pool that are in use, of those ever used, and the
 first that is free again.
 """
@@ -129,7 +129,7 @@ SLOT: Final = np.dtype(
     ],
     align=True,
 )
-"""What is held of an outcome, in two lines of the cache.
+"""Slot for an outcome that is held, in two cache lines.
 
 `sequence`: -1 for a free slot. `opened_ms`: time at which its window was opened. `run`: number of the stored
 run that contains it, -1 for none; every slot with -1 is listed in `Held.fresh`, also one that has become free
@@ -174,7 +174,7 @@ class Released(NamedTuple):
     pair: NDArray[np.int32]
     """First pair of each in the pool, which stays there until `free_pairs`; -1 for none."""
     early: NDArray[np.bool_]
-    """Whether each left because there were too many."""
+    """Whether each was released because too many were held."""
 
 
 @hot
@@ -185,7 +185,7 @@ def is_before(ms, sequence, other_ms, other_sequence):
 
 @hot
 def sift_up(heap, i, ms, sequence, slot):
-    """Put an outcome at a free index of the heap, or above it."""
+    """Put an outcome into a heap whose index i is free, there or at an ancestor that moves down."""
     while i > 0:
         parent = (i - 1) >> 1
         if is_before(heap[parent, MS], heap[parent, SEQUENCE], ms, sequence):
@@ -226,7 +226,7 @@ def pop(heap, count):
 def open_window(h, prediction_ms, sequence, end_ms):
     """Open the window of an outcome, unless it would change nothing."""
     totals, windows = h.totals[0], h.windows
-    while totals.windows > 0:  # those that change nothing any more
+    while totals.windows > 0:  # drop those that change nothing any more
         w = totals.first_window
         if is_before(totals.bound_ms, totals.bound_sequence, windows[w, MS], windows[w, SEQUENCE]):
             break
@@ -244,7 +244,7 @@ def open_window(h, prediction_ms, sequence, end_ms):
 
 @hot
 def end_of_pairs(pairs, first, outcome):
-    """Row behind the pairs of an outcome, the first of which, if it has any, is row `first`."""
+    """Return the row after the pairs of an outcome, which begin at row `first` if it has any."""
     while first < pairs.shape[0] and pairs[first, 0] == outcome:
         first += 1
     return first
@@ -252,7 +252,7 @@ def end_of_pairs(pairs, first, outcome):
 
 @hot
 def chain_pairs(h, pairs, first, end):
-    """Put rows `first` to `end` of pairs into the pool, which has room; return the first row, or -1."""
+    """Chain rows `first` to `end` of pairs in the pool, which has room; return the first row, or -1."""
     totals = h.totals[0]
     chained = -1
     for k in range(end - 1, first - 1, -1):
@@ -322,26 +322,26 @@ def next_bucket(h, last):
 
 
 @hot
-def ask_for(h, slot):
-    """Ask for a slot, -1 for none."""
+def prefetch_slot(h, slot):
+    """Prefetch a slot, -1 for none."""
     if slot >= 0:
         prefetch(h.slots, SLOT_BYTES * slot)
         prefetch(h.slots, SLOT_BYTES * slot + LINE)
 
 
 @inner
-def ask_ahead(h, before):
-    """Ask for the slots of buckets that come soon, as far as `front` has moved from `before`."""
+def prefetch_ahead(h, before):
+    """Prefetch slots of the next buckets, after `front` has moved from bucket `before`."""
     front = h.totals[0].front
     for at in range(max(before, front - FIRST_AHEAD) + 1, front + 1):
-        ask_for(h, first_of_bucket(h, at + FIRST_AHEAD))
+        prefetch_slot(h, first_of_bucket(h, at + FIRST_AHEAD))
         slot = first_of_bucket(h, at + SECOND_AHEAD)
         if slot >= 0:
-            ask_for(h, np.int64(h.slots[slot].next))
+            prefetch_slot(h, np.int64(h.slots[slot].next))
         slot = first_of_bucket(h, at + ALL_AHEAD)
         while slot >= 0:
             slot = np.int64(h.slots[slot].next)
-            ask_for(h, slot)
+            prefetch_slot(h, slot)
 
 
 @inner
@@ -352,7 +352,7 @@ def fill_heap(h, until_ms):
     while totals.in_heap == 0 and totals.front < last and totals.count > 0:
         before = totals.front
         totals.front = next_bucket(h, last)
-        ask_ahead(h, before)
+        prefetch_ahead(h, before)
         slot = first_of_bucket(h, totals.front)
         index = totals.front & (BUCKETS - 1)
         h.marks[index // BUCKETS_PER_MARK] &= ~(np.uint64(1) << np.uint64(index % BUCKETS_PER_MARK))
@@ -399,10 +399,10 @@ def hold(h, words, i, assumed, pair, prediction_ms, opened_ms, window_ms):
 
 
 @hot
-def let_go(h, released, count, early):
-    """Move the outcome of the oldest prediction, the first of the heap, to the released ones.
+def release_first(h, released, count, early):
+    """Move the first outcome of the heap, that of the oldest prediction, to row `count` of `released`.
 
-    Returns their number.
+    Returns `count` + 1.
     """
     totals = h.totals[0]
     slot = pop(h.heap, totals.in_heap)
@@ -423,9 +423,9 @@ def let_go(h, released, count, early):
 
 @hot
 def release(h, clock_ms, released, count):
-    """Release what may leave at this clock, as far as there is room; return the number released.
+    """Release the outcomes due at this clock, as far as there is room; return the number in `released`.
 
-    What was held since this clock was reached waits until the clock moves.
+    Outcomes held since the clock reached this time wait until it moves.
     """
     totals = h.totals[0]
     if not totals.releasing and clock_ms > totals.clock_ms:
@@ -451,7 +451,7 @@ def release(h, clock_ms, released, count):
         elif count == released.runs.shape[0]:
             break
         else:
-            count = let_go(h, released, count, False)
+            count = release_first(h, released, count, False)
     return count
 
 
@@ -468,13 +468,13 @@ def release_excess(h, most, released, count):
         if is_before(totals.overflow_ms, totals.overflow_sequence, ms, sequence):
             totals.overflow_ms, totals.overflow_sequence = ms, sequence
         totals.early += 1
-        count = let_go(h, released, count, True)
+        count = release_first(h, released, count, True)
     return count
 
 
 @entry
 def put_in_order(h, outcomes, words, timing, pairs, start, clock_ms, window_ms, most, released):
-    """Hold outcomes from `start` on, and release those whose turn it is, up to the clock after them.
+    """Hold outcomes from `start` on, and release outcomes that are due, up to the clock after them.
 
     Stops when there is no room for further released outcomes.
 
@@ -542,7 +542,7 @@ def release_any(h, released):
         ms, sequence = h.heap[0, MS], h.heap[0, SEQUENCE]
         if is_before(totals.bound_ms, totals.bound_sequence, ms, sequence):
             totals.bound_ms, totals.bound_sequence = ms, sequence
-        count = let_go(h, released, count, False)
+        count = release_first(h, released, count, False)
     if totals.count == 0:
         totals.windows = 0
         totals.held_since = totals.sequence
@@ -553,7 +553,7 @@ def release_any(h, released):
 
 @entry
 def hold_again(h, outcomes, words, pairs, prediction_ms, opened_ms, sequences, runs, window_ms):
-    """Hold what a state held, in the order of the sequences; the totals but for the counts are set.
+    """Hold the outcomes of a state, in the order of their sequences; all totals but the counts must be set.
 
     `prediction_ms`, `opened_ms`, `sequences` and `runs` have the shape (n,), as `outcomes`, whose words are
     `words` and whose `Pairs` are `pairs`; there is room for all of it.
@@ -582,7 +582,7 @@ def hold_again(h, outcomes, words, pairs, prediction_ms, opened_ms, sequences, r
 
 @entry
 def open_again(h, windows, window_ms):
-    """Open these windows only: prediction time, sequence and time of opening, (n, 3), in that order."""
+    """Replace all windows by these: prediction time, sequence, time of opening, int64 (n, 3), ascending."""
     h.totals[0].windows = h.totals[0].first_window = 0
     for i in range(windows.shape[0]):
         open_window(h, windows[i, MS], windows[i, SEQUENCE], windows[i, LAST] + window_ms)
@@ -635,7 +635,7 @@ _FIRST_SLOTS: Final = 1_024
 
 
 class OrderTotals(msgspec.Struct, array_like=True, frozen=True):
-    """State of the order besides what is held, as a commit contains it; see `TOTALS`."""
+    """State of the order without the outcomes held, as a commit contains it; see `TOTALS`."""
 
     sequence: int = 0
     bound: tuple[int, int] = (NEVER, 0)
@@ -680,13 +680,13 @@ def joined_rows(parts: Sequence[HeldRows]) -> HeldRows:
 
 
 class Leaving(NamedTuple):
-    """Outcomes that leave in order, at most `ROOM`."""
+    """Outcomes released in order, at most `ROOM`."""
 
     outcomes: OutcomeBatch
     runs: NDArray[np.int64]
     """Number of the stored run of each, -1 for none."""
     early: NDArray[np.bool_]
-    """Whether each left because there were too many."""
+    """Whether each was released because too many were held."""
 
 
 class PredictionOrder:
@@ -722,11 +722,11 @@ class PredictionOrder:
 
     @property
     def assumed(self) -> int:
-        """Number of those held that were assumed at expiry."""
+        """Number of outcomes held that were assumed at expiry."""
         return int(self._held.totals["assumed"][0])
 
     def put(self, outcomes: OutcomeBatch, timing: Records, clock_ms: int) -> Iterator[Leaving]:
-        """Hold outcomes, and release those whose turn it is until the clock after them.
+        """Hold outcomes, and release outcomes that are due, up to the clock after them.
 
         Exhaust the iterator before anything else is done with the order.
 
@@ -738,12 +738,12 @@ class PredictionOrder:
         timing
             Records `TIMING` of the outcomes, (n,).
         clock_ms
-            Clock at their end.
+            Clock after the outcomes.
 
         Yields
         ------
         Leaving
-            What was released.
+            Outcomes released.
         """
         records = self._with_own_scores(outcomes)
         words = words_of_array(records)
@@ -761,7 +761,7 @@ class PredictionOrder:
                 yield self._take(outcomes, count)
 
     def release_all(self, names: OutcomeBatch) -> Iterator[Leaving]:
-        """Release everything in order, as `put` does; `names` is a batch with the names of now."""
+        """Release everything in order, as `put` does; `names` is a batch with the present names by number."""
         while len(self):
             yield self._take(names, release_any(self._held, self._released))
 
@@ -784,7 +784,7 @@ class PredictionOrder:
         return pairs
 
     def _with_own_scores(self, outcomes: OutcomeBatch) -> Records:
-        """Records whose scores have the numbers that they have here."""
+        """Hold the scores of outcomes here; return the records with the numbers that the scores have here."""
         records = outcomes.records
         scored, lists = outcomes.own_scores()
         if len(scored):
@@ -793,7 +793,7 @@ class PredictionOrder:
         return records
 
     def take_early(self) -> int:
-        """Return how many outcomes left because there were too many, since the last call."""
+        """Return how many outcomes were released because too many were held, since the last call."""
         early = int(self._held.totals["early"][0])
         self._held.totals["early"] = 0
         return early
@@ -805,7 +805,7 @@ class PredictionOrder:
         return counts
 
     def _count_models(self, records: Records, sign: int) -> None:
-        """Count outcomes that begin or end to be held, by model."""
+        """Add outcomes to the numbers held by model, or with `sign` -1 subtract them."""
         numbers = records["model"]
         counts = np.bincount(numbers[numbers >= 0], minlength=len(self._by_model))
         counts[: len(self._by_model)] = self._by_model + sign * counts[: len(self._by_model)]
@@ -824,9 +824,9 @@ class PredictionOrder:
         return self._pairs_of(self._held.slots["pair"][self._slots()])
 
     def carried_names(self, classes: int, segments: int) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
-        """Numbers of the classes of scores, and of segments, of outcomes held; negative ones stand for none.
+        """Return the numbers of the classes of scores, and of the segments, of outcomes held.
 
-        There are this many classes and segments.
+        All are below `classes` and `segments`; negative ones stand for none.
         """
         of_scores, beside = self._scores.used(classes, segments)
         return of_scores, np.concatenate([self.records()["scores"] - SEGMENTS_FROM, beside])
@@ -837,7 +837,7 @@ class PredictionOrder:
         return np.flatnonzero(held.slots["sequence"][: int(held.totals["top"][0])] >= 0)
 
     def take_fresh(self) -> NDArray[np.int64]:
-        """Slots of the outcomes that no stored run contains; set the run of all of them."""
+        """Return the slots of the outcomes that no stored run contains; the caller must set their run."""
         held, totals = self._held, self._held.totals
         listed = held.fresh[: int(totals["fresh"][0])].astype(np.int64)
         totals["fresh"] = 0
@@ -846,12 +846,12 @@ class PredictionOrder:
         return listed[is_held]
 
     def slots_of(self, run: int) -> NDArray[np.int64]:
-        """Slots of the outcomes that are left of a stored run."""
+        """Return the slots of the outcomes of a stored run that are still held."""
         slots = self._slots()
         return slots[self._held.slots["run"][slots] == run]
 
     def rows(self, slots: NDArray[np.int64]) -> tuple[NDArray[np.int64], HeldRows]:
-        """Sort slots of outcomes held by their sequence; with their rows."""
+        """Return slots of outcomes held, sorted by sequence, and their rows."""
         slots = slots[np.argsort(self._held.slots["sequence"][slots])]
         about = taken(self._held.slots, slots)
         outcomes = about["outcome"].copy().reshape(-1).view(OUTCOME)
@@ -863,7 +863,7 @@ class PredictionOrder:
         self._held.slots["run"][slots] = number
 
     def forget_run(self, run: int) -> None:
-        """Note that no stored run contains the outcomes that are left of this one."""
+        """Note that no stored run contains the outcomes of this run that are still held."""
         slots, totals = self.slots_of(run), self._held.totals
         self.set_run(slots, NO_RUN)
         listed = int(totals["fresh"][0])
@@ -878,13 +878,13 @@ class PredictionOrder:
         self._held.totals["fresh"] = top
 
     def windows(self) -> NDArray[np.int64]:
-        """Windows that are open: prediction time, sequence and time of opening, (n, 3), in that order."""
+        """Return the open windows: prediction time, sequence and time of opening, int64 (n, 3), ascending."""
         t, ring = self._held.totals[0], self._held.windows
         at = (int(t["first_window"]) + np.arange(int(t["windows"]))) % len(ring)
         return ring[at] - (0, 0, self._window_ms)
 
     def open_windows(self, windows: NDArray[np.int64]) -> None:
-        """Open these windows, which replace those of the outcomes held and include them."""
+        """Replace the open windows by these, which must include those of all outcomes held."""
         self._make_room(len(windows), 0)
         open_again(self._held, windows, self._window_ms)
 
@@ -893,17 +893,15 @@ class PredictionOrder:
         return self._scores.carried(outcomes["scores"])
 
     def totals(self) -> OrderTotals:
-        """State besides what is held."""
+        """Return the state of the order without the outcomes held."""
         t = self._held.totals[0]
-        bound, overflow = (int(t["bound_ms"]), int(t["bound_sequence"])), NEVER
-        if t["overflow_ms"] != NEVER:
-            overflow = int(t["overflow_ms"])
+        overflow_ms = int(t["overflow_ms"])
         return OrderTotals(
             int(t["sequence"]),
-            bound,
+            (int(t["bound_ms"]), int(t["bound_sequence"])),
             int(t["clock_ms"]),
             int(t["held_since"]),
-            (overflow, 0 if overflow == NEVER else int(t["overflow_sequence"])),
+            (overflow_ms, 0 if overflow_ms == NEVER else int(t["overflow_sequence"])),
         )
 
     def restore(
@@ -914,12 +912,12 @@ class PredictionOrder:
         Parameters
         ----------
         totals
-            State besides what is held.
+            State without the outcomes held.
         rows
-            What is held; the column `scores` of the outcomes holds `SEGMENTS_FROM` plus the number of
-            segments, -1 without any.
+            Outcomes held; their column `scores` holds `SEGMENTS_FROM` plus the number of segments, -1 without
+            any.
         scored, scores
-            Positions of the rows with scores, and these, beside the numbers of segments.
+            Positions of the rows with scores, and these scores, with the numbers of segments beside them.
         """
         self._scores = HeldScores()
         outcomes = copied(rows.outcomes)
@@ -934,7 +932,7 @@ class PredictionOrder:
         hold_again(self._held, outcomes, words, rows.pairs, *arrays, self._window_ms)
 
     def _make_room(self, coming: int, pairs: int) -> None:
-        """Double the slots, and the room for pairs, until there is room for further ones."""
+        """Double the slots, and the room for pairs, until there is room for so many more."""
         held, count = self._held, max(len(self), int(self._held.totals["windows"][0]))
         needed = int(held.totals["pairs"][0]) + pairs
         if needed > len(held.pairs):
@@ -963,7 +961,7 @@ class PredictionOrder:
 
 
 def _held(slots: int, totals: OrderTotals, window_ms: int) -> Held:
-    """Arrays with so many free slots."""
+    """Build the arrays of an order that holds nothing and has `slots` free slots."""
     record = np.zeros(1, TOTALS)
     record["width_bits"] = (window_ms // BUCKETS_PER_WINDOW).bit_length()
     record["free"] = record["pairs_free"] = -1

@@ -1,4 +1,4 @@
-"""Rows of the join: events, records in columns and other records as what the compiled loop takes."""
+"""Conversion of event objects, and of records in columns, to the rows that the compiled loop joins."""
 
 from __future__ import annotations
 
@@ -72,7 +72,7 @@ class RowBuilder:
     def rows(self, events: Sequence[Event]) -> Records:
         """Build the rows of events, in order.
 
-        Those of invalid records and of ignored null records are only a time.
+        Rows of invalid records and of ignored null records contain only the time.
         """
         rows = np.zeros(len(events), ROW)
         sides = np.array([_SIDES[type(event)] for event in events], np.int32)
@@ -106,7 +106,7 @@ class RowBuilder:
     def _carried(
         self, scores: Sequence[dict[str, float] | None], segments: Sequence[dict[str, str] | None]
     ) -> NDArray[np.int32]:
-        """Values of the rows' field `scores`: number of the scores, or of the segments, or -1."""
+        """Build the rows' field `scores`: the number of the block of scores, or of the segments, or -1."""
         names = self._names
         numbers = np.array([names.segments.number(each) if each else -1 for each in segments], np.int32)
         carried = np.where(numbers < 0, -1, SEGMENTS_FROM + numbers).astype(np.int32)
@@ -286,10 +286,9 @@ class RecordNumbering:
             self._learn(records[at], vocabulary)
 
     def hold_scores(self, rows: Records, records: RecordBatch) -> None:
-        """Hold the scores of predictions in columns; their `rows` get their numbers instead of segments'.
+        """Hold the scores of records in columns, and write the blocks' numbers to the field `scores` of rows.
 
-        The numbers that go with them are written to the rows, too. `rows` must be those made of `records`
-        last.
+        The field `carried` is written, too. `rows` must be those that `rows` built of these records last.
         """
         if not len(records.scores):
             return

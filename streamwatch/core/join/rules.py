@@ -71,7 +71,7 @@ _RESULTS = np.array(RESULT_BY_STATE, np.int64)
 
 @hot
 def result_of(e, true_class):
-    """Result of a label that meets an entry."""
+    """Return the result of a label that meets an entry, see `counters.RESULT_BY_STATE`."""
     result = _RESULTS[e.state]
     if result == DUPLICATE and e.true_or_scores != true_class:
         return DUPLICATE - 1
@@ -102,14 +102,14 @@ def find_in_chain(entries, totals, first, model, owner):
 
 
 LONG_CHAIN = 8
-"""Entries from which on it pays to mark the models of a chain, if the row before was of the same id."""
+"""Number of entries from which on marking the models of a chain pays, if rows of one id follow each other."""
 
 
 @inner
 def mark_models(t, first):
     """Mark the models with an entry in a chain; return the chain's number, 0 if it is short or has labels.
 
-    Where as many models predict the same id one after another, each would be looked for among all the others.
+    Where that many models predict an id in consecutive rows, marks save a walk along the chain for each.
     """
     length = 0
     x = first
@@ -197,7 +197,7 @@ def note_prediction(a, row):
 
 @hot
 def carry(t, x, row):
-    """Keep the numbers that go with a prediction in the side columns of its entry."""
+    """Write the `carried` numbers of a prediction's row to the side columns of its entry x."""
     columns = t.limits[0].carried
     for k in range(len(columns)):
         if columns[k] >= 0:
@@ -208,10 +208,10 @@ def carry(t, x, row):
 def repeat(t, row, own):
     """Process a further prediction of an id and model.
 
-    It repeats the class that stands, or is in conflict with it.
+    It repeats the class that counts so far, or is in conflict with it.
 
     With `join.conflicts: last`, a conflicting one replaces a pending one: its class, scores,
-    segments, sampling and own time count, and the label that was known when it came. The record time stays
+    segments, sampling and own time count, and the label known when it arrived. The record time stays
     that of the first, and with it the deadline: a model that predicts again and again would otherwise never
     have a prediction expire. The topic stays, too, as a prediction is counted on one topic only. With `both`
     the first one counts, and only the class of the later one is kept, beside it.
@@ -246,7 +246,7 @@ def repeat(t, row, own):
 
 @hot
 def accept(t, shift, row, i, early, bare, last):
-    """Accept a prediction: it waits, or is resolved by a label that came first; return its entry."""
+    """Accept a prediction: it waits, or is resolved by a label received before; return its entry."""
     totals, counters = t.totals[0], t.counters[0]
     entries, record_ms = t.entries, row.record_ms
     a = t.activity[row.model]
@@ -332,7 +332,7 @@ def label_named(t, shift, row, i, first):
 
 @inner
 def keep_for_folds(t, shift, row, i, last, model, true_class, label_ms):
-    """Keep a label with a model that met a fold for its other folds."""
+    """Keep a label that was met by a fold of its model for the model's other folds."""
     totals = t.totals[0]
     x = new_entry(t.slots, t.entries, totals, i, last, row, label_ms, RETAINED)
     t.entries[x].model = model

@@ -17,7 +17,7 @@ from streamwatch.core.metrics.series import Family
 
 @dataclass(frozen=True, slots=True)
 class Holdings:
-    """Numbers of what waits, by kind, and the activity of every model by name."""
+    """Numbers of predictions, labels and outcomes that the join holds, and each model's activity by name."""
 
     models: Mapping[str, ModelActivity]
     pending: int
@@ -35,7 +35,7 @@ class Holdings:
     oldest_ms: int | None = None
     """Record time of the pending prediction that would expire first."""
     tiers: Mapping[str, int] = field(default_factory=dict[str, int])
-    """Entries by storage tier (`memory`, `disk`); empty for a join that leaves that to its store."""
+    """Number of entries by storage tier (`memory`, `disk`); empty if unknown."""
 
 
 _COUNTERS = (
@@ -118,7 +118,7 @@ def counter_families(join: Joining, records_over_limit: Mapping[str, int]) -> li
 
 
 def _topic_families(counters: JoinCounters) -> list[Family]:
-    """Predictions and labels by their topic, and what became of them."""
+    """Counters of predictions and labels by topic, with their results."""
     predictions, labels = sorted(counters.topic_predictions.items()), sorted(counters.topic_labels.items())
     return [
         family("topic_predictions_total", [((topic,), each.accepted) for topic, each in predictions]),

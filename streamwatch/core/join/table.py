@@ -1,4 +1,4 @@
-"""Table of entries by id, the queues in which they fall due, and those that no commit has written yet."""
+"""Table of entries by id, queues by deadline, generations of dedup entries, and entries not committed yet."""
 
 # pyright: reportMissingParameterType=false, reportUnknownParameterType=false
 from __future__ import annotations
@@ -136,7 +136,7 @@ def rehash(old, slots, shift):
 
 
 GENERATIONS: Final = 8
-"""Into how many parts a full dedup index is cut, by time and by number: what eviction drops is one part.
+"""Number of generations of a full dedup index; eviction drops one of them.
 
 A generation is closed when the clock has moved by an eighth of the horizon since it was opened, or when it
 holds an eighth of the maximum. It is dropped when the clock is the horizon past its newest dedup entry, or,
@@ -150,7 +150,7 @@ class Generation(msgspec.Struct, gc=False, array_like=True):
     number: int
     count: int
     newest_ms: int
-    """Latest record time at which one of them was settled."""
+    """Latest record time at which one of the entries settled."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -344,7 +344,7 @@ class DedupMark(NamedTuple):
     entry: int = -1
     """Index of the entry; -1 if none of that generation was written."""
     settled: int = -1
-    """Entries of that generation up to and including it; -1 if what was written is obsolete."""
+    """Number of entries of that generation up to and including it; -1 if the written ones are obsolete."""
 
 
 _AHEAD = 16
@@ -353,11 +353,10 @@ _AHEAD = 16
 
 @inner
 def _find_noted(entries, last, log_positions, queued, found):
-    """Write what `_find_unwritten` does.
+    """Do the same as `_find_unwritten`, faster, with the entries that were noted in `queued`.
 
-    The queue is read along in the same way, but where the next entries lie is known from what was noted, so
-    that each need not be waited for. An entry that was noted and has left may be in use for one that came
-    back to the front of the queue, which was not noted.
+    The notes tell which entries are read next, so that they can be prefetched. An entry that was noted may
+    have stopped waiting, and be in use for one that was loaded to the front of the queue, which is not noted.
     """
     x = last
     n = 0
@@ -391,14 +390,14 @@ def find_waiting(
 ) -> int:
     """Find the entries that no commit has written: the last ones of each queue; return their number.
 
-    Of each queue, entries that came back to its front precede the others.
+    Of each queue, entries that were loaded to its front precede the others.
 
     Parameters
     ----------
     entries, totals, log_positions, queued
         Fields of `Arrays`.
     came_back
-        Whether entries may have come back.
+        Whether entries may have been loaded to the front of a queue.
     found
         int32 (room for all that waits,), output: entries queue by queue, each in its order.
     """
@@ -493,9 +492,9 @@ def unwritten_waiting(arrays: Arrays, *, came_back: bool = False) -> NDArray[np.
 
 
 def unwritten_dedup(arrays: Arrays, mark: DedupMark) -> tuple[list[tuple[int, NDArray[np.int32]]], DedupMark]:
-    """Indices of the dedup entries after `mark` by generation, in the order they settled.
+    """Return the indices of the dedup entries after `mark`, by generation, and the mark after them.
 
-    And the next mark.
+    Those of one generation are in the order in which they settled.
     """
     totals = arrays.totals[0]
     now = DedupMark(int(totals["generation"]), int(totals["open_last"]), int(totals["open_entries"]))

@@ -7,14 +7,12 @@ from collections.abc import Sequence
 import numpy as np
 
 from streamwatch.core.events import Event, Label, Prediction
-from streamwatch.core.join.cold.block import PACKED_ENTRY
-from streamwatch.core.join.cold.entries import ColdEntries
 from streamwatch.core.join.cold.overflow import Overflow, OverflowSpec
 from streamwatch.core.join.cold.store import ColdSpec, MemoryRuns
 from streamwatch.core.join.durable.outcome_columns import warm_up_columns
 from streamwatch.core.join.held_scores import warm_up_scores
 from streamwatch.core.join.join import DONE, LOAD_OLDEST, CompiledJoin
-from streamwatch.core.join.layout import PREDICTIONS, TIMING
+from streamwatch.core.join.layout import TIMING
 from streamwatch.core.join.prediction_order import PredictionOrder
 from streamwatch.core.outcomes import OUTCOME, PAIR_COLUMNS, OutcomeBatch
 from streamwatch.core.records import no_records
@@ -64,7 +62,7 @@ def warm_up_order() -> None:
 
 
 def warm_up_overflow() -> None:
-    """Let entries of every kind leave a table, be looked up, merged, and fall due."""
+    """Move entries of every kind out of a table, look them up, merge runs, and load entries that fall due."""
     store = MemoryRuns()
     join = CompiledJoin(_SOON, _digests, Overflow(store, _TABLE))
     for at_ms in (0, 1_000, 2_000):
@@ -114,34 +112,3 @@ def _take(join: CompiledJoin, events: Sequence[Event]) -> None:
 def _digests(ids: Sequence[str]) -> bytes:
     """Digests of numbers; their lower halves are spread like those of a hash."""
     return b"".join((int(id_) * 0x9E3779B97F4A7C15 % 2**64).to_bytes(16, "big") for id_ in ids)
-
-
-# Compilation of the functions for cold entries, or their loading, before they are needed.
-
-
-_COUNT = 8
-
-
-def warm_up_cold_entries() -> None:
-    """Evict, look up, take out, merge, open again and take the oldest, so that every function is called."""
-    store = MemoryRuns()
-    spec = ColdSpec(fanout=2)
-    cold = ColdEntries(store, spec)
-    entries = np.zeros(_COUNT, PACKED_ENTRY)
-    entries["low"] = np.arange(_COUNT) * 2**61
-    for evicted in range(2):
-        entries["arrival"] = evicted * _COUNT + np.arange(_COUNT)
-        cold.evict(PREDICTIONS, entries)
-    assert cold.may_have(entries["low"].copy(), entries["high"].copy()).all()  # noqa: S101 - they are there
-    found = cold.look_up(entries["low"].copy(), entries["high"].copy())
-    cold.mark_dead(found.runs[:1], found.positions[:1])
-    merge = cold.plan_merge()
-    assert merge is not None  # noqa: S101 - there are two runs of a size
-    merge.run()
-    cold.finish_merge(merge)
-    store.commit(cold.changes())
-    cold = ColdEntries(store, spec)
-    cold.look_up(entries["low"].copy(), entries["high"].copy())
-    search = cold.plan_oldest_search(PREDICTIONS, 1)
-    search.run()
-    cold.finish_oldest_search(search)

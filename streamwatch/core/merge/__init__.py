@@ -2,7 +2,7 @@
 
 If records were evaluated in the order in which polls happen to deliver them, the same log read live, as a
 backlog or in a replay would give different estimates. `Merge` holds what was read until no record
-that precedes it can still come, and releases it in the order (record time, topic, partition, offset).
+that precedes it can still be delivered, and releases it in the order (record time, topic, partition, offset).
 """
 
 from __future__ import annotations

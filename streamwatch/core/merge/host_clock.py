@@ -1,9 +1,9 @@
 """Detection of a host clock that is behind, by a vote of the partitions on their records' timestamps.
 
-If one record comes from the future, its producer's clock is wrong. If all do, the host's clock is: after a
-virtual machine was resumed, or without NTP.
-Each partition has a vote, that of most of its latest records, so that a producer whose clock is ahead does
-not win by writing much.
+If the timestamp of one record is in the future, its producer's clock is wrong. If all are, the host's clock
+is: after a virtual machine was resumed, or without NTP.
+Each partition has one vote, that of most of its latest records, so that a producer whose clock is ahead does
+not decide by writing much.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from streamwatch.core.events import Partition
 from streamwatch.core.merge.queues import lower_medians
 
 EVER: Final = -(2**62)
-"""Time of arrival before that of any record."""
+"""Time before the arrival of any record."""
 
 
 class _Look(NamedTuple):
@@ -35,7 +35,7 @@ class HostClock:
 
     A partition votes for the future if more than half of its last `WINDOW` records or so carry a timestamp
     more than `max_future_ms` beyond the host's clock. The clock is behind if more than half of all partitions
-    vote so, and right if not more do than vote otherwise; both only after `FEWEST` records of any partitions.
+    vote so, and right if no more vote so than otherwise; neither is decided before `FEWEST` records arrived.
 
     Parameters
     ----------
@@ -46,14 +46,14 @@ class HostClock:
     WINDOW: Final = 100
     FEWEST: Final = 10
     _AT_ONCE: Final = 64
-    """Polls that are looked at together: of most partitions only the latest few of them count."""
+    """Number of polls whose timestamps are processed together."""
 
     def __init__(self, max_future_ms: int) -> None:
         self._max_future_ms = max_future_ms
         self._looks: dict[Partition, list[_Look]] = {}
-        self._fresh: list[tuple[Sequence[Partition], NDArray[np.int64], int]] = []  # not in them yet
+        self._fresh: list[tuple[Sequence[Partition], NDArray[np.int64], int]] = []  # not in `_looks` yet
         self._arrivals_ms: deque[int] = deque(maxlen=self.FEWEST)  # of the last records, newest last
-        self._newest_ms = EVER  # of the medians, or more
+        self._newest_ms = EVER  # upper bound of the medians
         self.is_behind = False
 
     def look(
@@ -64,14 +64,14 @@ class HostClock:
         counts: NDArray[np.int64],
         now_ms: int,
     ) -> None:
-        """Take in timestamps of records that arrived at `now_ms`; those that were not decoded do not count.
+        """Note the timestamps of records that arrived at `now_ms`; those that were not decoded do not count.
 
         Parameters
         ----------
         partitions, counts
-            Whose records they are, one behind the other, and how many each has.
+            Partitions of the records, in their order, and how many records of each there are.
         stamps_ms, decodable
-            Of each record.
+            Timestamp of each record, and whether it could be decoded.
         """
         found = lower_medians(stamps_ms, decodable, counts)
         self._newest_ms = max(self._newest_ms, int(found[:, 1].max()))
@@ -81,7 +81,7 @@ class HostClock:
             self._take_in()
 
     def _take_in(self) -> None:
-        """Bring `_looks` up to date: of each partition the latest, as few as have `WINDOW` records."""
+        """Update `_looks`: keep of each partition the fewest latest ones that have `WINDOW` records."""
         latest: dict[Partition, list[_Look]] = {}
         records: dict[Partition, int] = {}
         for partitions, found, now_ms in reversed(self._fresh):
@@ -106,11 +106,11 @@ class HostClock:
         self._looks = {name: looks for name, looks in self._looks.items() if name in partitions}
 
     def may_be_behind(self, host_ms: int) -> bool:
-        """Return whether the votes have to be counted."""
+        """Return whether a timestamp may be in the future, so that votes have to be counted."""
         return self._newest_ms > host_ms + self._max_future_ms
 
     def judge(self, host_ms: int, unread: Collection[Partition]) -> None:
-        """Bring `is_behind` up to date; `unread` are the partitions not known to be at their end."""
+        """Update `is_behind`; `unread` are the partitions not known to be at their end."""
         if not self.may_be_behind(host_ms):
             self.is_behind = False
         elif len(self._arrivals_ms) == self.FEWEST:
@@ -130,7 +130,7 @@ class HostClock:
             The record's partition: if most of what it delivered since then is not from the future, the record
             is wrong.
         since_ms
-            When the record arrived; what came before has no vote.
+            Arrival time of the record; records that arrived before have no vote.
         host_ms
             Milliseconds since the epoch by the host's clock.
         unread
@@ -150,7 +150,7 @@ class HostClock:
         return self._most(votes, host_ms, unread)
 
     def _votes(self, since_ms: int, host_ms: int) -> dict[Partition, int]:
-        """Count, by partition, the records from the future less the others, of those that have a vote."""
+        """Return, by partition that has a vote, the number of records from the future less the others."""
         latest_ms = host_ms + self._max_future_ms
         votes: dict[Partition, int] = {}
         for name, looks in self._looks.items():

@@ -35,8 +35,8 @@ if TYPE_CHECKING:
     from streamwatch.core.ports import Record
 
 HostIsBehind: TypeAlias = Callable[[int, int], bool | None]
-"""Whether the host's clock is behind, by the index of a partition and the arrival time of its record; None if
-that is not known yet."""
+"""Function that returns whether the host's clock is behind, None if that is not known yet; arguments are the
+index of a partition and the arrival time of its record."""
 
 
 class Inbox:
@@ -56,12 +56,10 @@ class Inbox:
         self._partitions = partitions
         self._held = held
         self._max_future_ms = max_future_ms
-        self._fresh: set[int] = set()  # indices of the partitions of what was delivered
-        self._fresh_ms = 0  # when the first of it arrived
+        self._fresh: set[int] = set()  # indices of the partitions of `_fresh_ids`
+        self._fresh_ms = 0  # arrival of the first of `_fresh_ids`
         self._fresh_ids: list[NDArray[np.int64]] = []
-        self._doubtful: dict[
-            int, NDArray[np.int64]
-        ] = {}  # ids by partition index: records that wait for others
+        self._doubtful: dict[int, NDArray[np.int64]] = {}  # by partition: ids that wait for later records
         self._appended: dict[int, bool] = {}
 
     def __len__(self) -> int:
@@ -86,11 +84,11 @@ class Inbox:
         return any(int(self._held.arrived_ms(ids[:1])[0]) <= arrived_ms for ids in self._doubtful.values())
 
     def ids(self) -> list[NDArray[np.int64]]:
-        """Give the records that wait for their time."""
+        """Return the ids of the records that have no time yet."""
         return [*self._fresh_ids, *self._doubtful.values()]
 
     def reorder(self, indices: NDArray[np.int64]) -> None:
-        """Follow partitions to their new indices; no record of a partition that is gone may be held."""
+        """Replace partition indices by new ones, given by the old; no record of a removed one may be held."""
         for ids in self._fresh_ids:
             self._held.put_elsewhere(ids, indices)
         self._fresh = {int(indices[index]) for index in self._fresh}
@@ -100,7 +98,7 @@ class Inbox:
     def add(
         self, ids: NDArray[np.int64], now_ms: int, indices: Sequence[int], appended: Sequence[bool]
     ) -> None:
-        """Add delivered records: ids, indices of their partitions, and whether brokers stamped them."""
+        """Add delivered records: ids, indices of the partitions, and whether brokers set their timestamps."""
         if not self._fresh:
             self._fresh_ms = now_ms
         self._fresh_ids.append(ids)
@@ -112,7 +110,7 @@ class Inbox:
             self._appended[index] &= stamped
 
     def crowded(self, most: int) -> NDArray[np.bool_]:
-        """Return for each partition whether more than `most` records wait, and more than a jump needs."""
+        """Return for each partition whether more than `most` records wait, and more than judge a jump."""
         crowded = np.zeros(len(self._partitions.names), np.bool_)
         for index, ids in self._doubtful.items():
             crowded[index] = len(ids) > max(most, LOOK_AHEAD + 1)
@@ -190,13 +188,13 @@ class Inbox:
 
 
 _ROW_BYTES: Final = 250
-"""Bytes a decoded record takes in memory beside its key and value, about, as a row."""
+"""Approximate bytes in memory of a decoded record as a row, besides its key and value."""
 _OBJECT_BYTES: Final = 500
-"""Bytes that it takes as an object."""
+"""Approximate bytes in memory of an event as an object."""
 _ELEMENT_BYTES: Final = 150
-"""Bytes that an event of a record with several takes as a row."""
+"""Approximate bytes in memory of each event of a record with several."""
 _SCORE_BYTES: Final = 12
-"""Bytes that a score in columns takes."""
+"""Bytes in memory of a score in columns."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -214,7 +212,7 @@ class Arrivals:
     appended
         Whether the broker set the timestamps (LogAppendTime).
     size_bytes
-        Approximate memory they take.
+        Approximate memory of the records.
     """
 
     offsets: NDArray[np.int64]
@@ -229,7 +227,7 @@ class Arrivals:
 
 
 def arrivals_of(records: Sequence[Record], batch: RecordBatch) -> Arrivals:
-    """Build `Arrivals` from the records of one partition and what they were decoded to."""
+    """Build `Arrivals` from the records of one partition and the batch they were decoded to."""
     if isinstance(records, FetchedRecords):
         appended = bool(records.rows[:, APPENDED].all())
         size_bytes = records.size_bytes + _ROW_BYTES * len(batch)
@@ -249,32 +247,32 @@ def arrivals_of(records: Sequence[Record], batch: RecordBatch) -> Arrivals:
     )
 
 
-# What records have beside their rows, from their arrival to their release.
+# Texts, scores, objects and elements that rows point at, from the arrival of a record to its release.
 
 
 _FEWEST = 1_024
 _WORDS = ROW.itemsize // 8
-"""Of a row. Rows are joined as bytes: numpy copies records field by field, a hundred times slower, and
-a view of each batch as words takes longer than its few rows where partitions are many."""
+"""Words of a row. Rows are joined as bytes: numpy copies records field by field, a hundred times slower, and
+to view each batch as words takes longer than to copy its few rows if partitions are many."""
 
 
 class KeptBatches:
-    """Texts, scores, objects and elements of batches behind one another, and the vocabulary of their rows.
+    """Concatenated texts, scores, objects and elements of batches, and the vocabulary of their rows.
 
-    Batches that `batch` returned do not change, as things are only appended.
+    Batches that `batch` returned do not change when others are added.
     """
 
     __slots__ = ("_elements", "_is_plain", "_objects", "_scores", "_texts", "_used", "_vocabulary", "count")
 
     def __init__(self) -> None:
         self.count = 0
-        """Number of records of which something is kept."""
+        """Number of records added since `clear`, or left by `keep`."""
         self.clear()
 
     def clear(self) -> None:
-        """Drop all that is kept."""
+        """Drop everything."""
         self.count = self._used = 0
-        self._is_plain = False  # whether some rows need no object to be read
+        self._is_plain = False  # whether some rows are no event objects
         self._scores, self._elements = _KeptScores(), _KeptElements()
         self._texts: NDArray[np.uint8] | None = None
         self._objects: list[Event] = []
@@ -290,7 +288,7 @@ class KeptBatches:
         return self._vocabulary is vocabulary
 
     def add(self, batches: Sequence[RecordBatch]) -> NDArray[np.int64]:
-        """Append batches; return their rows behind one another, as words, which point into what is kept here.
+        """Append batches; return their rows, concatenated, as words; they point at the copies kept here.
 
         Raises
         ------
@@ -349,7 +347,7 @@ class KeptBatches:
         return self._scores.view().classes
 
     def keep(self, rows: NDArray[np.void]) -> None:
-        """Drop all that does not belong to `rows`, whose pointers are updated in place."""
+        """Drop everything that `rows` do not point at, and update their pointers in place."""
         several = rows["side"] == SEVERAL
         elements = self._elements.view().only(rows["object"][several])
         rows["object"][several] = np.arange(len(elements))
@@ -366,7 +364,7 @@ class KeptBatches:
         self.count = len(rows)
 
     def _keep_beside(self, rows: NDArray[np.void]) -> None:
-        """Drop the texts, scores and objects that do not belong to these rows of records and events."""
+        """Drop the texts, scores and objects that these rows, of records and of events, do not point at."""
         chosen = rows["side"] == OBJECT
         scored = (rows["side"] < OBJECT) & (rows["object"] >= 0)
         if self._scores.count:
@@ -401,13 +399,13 @@ class KeptBatches:
 
 
 class _KeptScores:
-    """Scores behind one another, with room for more."""
+    """Concatenated scores, with room for more."""
 
     __slots__ = ("_all", "_used", "count")
 
     def __init__(self) -> None:
         self.count = 0
-        """Predictions whose scores are kept."""
+        """Number of predictions whose scores are kept."""
         self._used = 0
         self._all = NO_LISTS
 
@@ -429,25 +427,25 @@ class _KeptScores:
         self.count, self._used = count, used
 
     def view(self) -> ScoreLists:
-        """Scores kept so far, which stay as they are."""
+        """Return the scores kept so far; they do not change when others are added."""
         kept, used = self._all, self._used
         beside = kept.beside[: self.count]
         return ScoreLists(kept.ends[: self.count], kept.classes[:used], kept.values[:used], beside)
 
 
 class _KeptElements:
-    """Events of records that hold several, behind one another, with room for more."""
+    """Concatenated events of records that hold several, with room for more."""
 
     __slots__ = ("_all", "_used", "count")
 
     def __init__(self) -> None:
         self.count = 0
-        """Records whose events are kept."""
+        """Number of records whose events are kept."""
         self._used = 0
         self._all = NO_ELEMENTS
 
     def add(self, elements: RecordElements) -> NDArray[np.void]:
-        """Append the events of further records; their rows, as they are kept."""
+        """Append the events of further records; return their rows as kept here."""
         count, used = self.count + len(elements), self._used + len(elements.rows)
         kept = self._all = RecordElements(
             _with_room(self._all.ends, self.count, count),
@@ -462,7 +460,7 @@ class _KeptElements:
         return added
 
     def view(self) -> RecordElements:
-        """Events kept so far, which stay as they are."""
+        """Return the events kept so far; they do not change when others are added."""
         kept = self._all
         return RecordElements(kept.ends[: self.count], kept.rows[: self._used], kept.tied[: self.count])
 

@@ -1,17 +1,16 @@
-"""`Merge`: holds records until no earlier one can still come, and releases them in order.
+"""`Merge`: holds records until no earlier one can be delivered any more, and releases them in order.
 
-The smallest record held, by (time, topic, partition, offset), goes once every other partition
+The smallest record held, by (time, topic, partition, offset), is released once every other partition
 
 (a) was read beyond its key, so that every record yet to be read has a larger one, or
 (b) was found at its end by a fetch sent at least `settle_ms` after the record had arrived, and the record's
-    own time lies `settle_ms` back on the host's clock, or the record waited `max_future_ms` longer for that
-    (unless the host's clock is behind, which is not asked then).
+    own time is `settle_ms` ago by the host's clock, or the record waited `max_future_ms` longer for that
+    (a host's clock that is behind is not used).
 
 Topics rank predictions-only, mixed, labels-only, then as in the settings: at equal times a prediction
-precedes its label. What precedes a record that was released before goes at once, at the clock's time, and is
+precedes its label. A record that precedes one released before is released at once, at the clock's time, and
 counted. Kafka Streams (KIP-353, KIP-695) merges the partitions of a task likewise, by (a) and a time-out.
 
-Long because adding, waiting and releasing work on one state; its parts are in the modules beside this one.
 """
 
 from __future__ import annotations
@@ -35,7 +34,7 @@ from streamwatch.core.metrics.series import Family
 from streamwatch.core.records import MOST_TOPICS, RecordBatch, no_records, rows_of, words_of
 
 _LEAST: Final = 10_000
-"""Records whose texts and objects may be kept although they were released."""
+"""Number of released records whose texts and objects may be kept."""
 
 
 class Merge:
@@ -82,7 +81,7 @@ class Merge:
         return self._partitions.by_name(self._partitions.running_ms)
 
     def holds(self, now_ms: int) -> Mapping[Partition, float]:
-        """Seconds for which others have waited for each partition that they wait for."""
+        """Return the seconds for which records have waited for each partition that they wait for."""
         since = self._partitions.by_name(self._partitions.holds_since_ms)
         return {name: (now_ms - since_ms) / 1_000 for name, since_ms in since.items() if since_ms >= 0}
 
@@ -96,7 +95,7 @@ class Merge:
         return self._held.holds_from_before(arrived_ms) or self._inbox.holds_from_before(arrived_ms)
 
     def set_partitions(self, partitions: Collection[Partition]) -> Sequence[Partition]:
-        """Merge exactly these partitions from now on, and return those removed, of which none may be held."""
+        """Merge exactly these partitions from now on; return those removed, with no record held of them."""
         if self._partitions.order.keys() == set(partitions):
             return ()
         gone = [partition for partition in self._partitions.names if partition not in set(partitions)]
@@ -107,8 +106,8 @@ class Merge:
         return gone
 
     def add(self, delivered: Mapping[Partition, Arrivals], now_ms: int) -> None:
-        """Take in what a poll delivered at `now_ms` (of a clock that never goes back)."""
-        # Polls are small and partitions many: what is done for each of them costs more than its records.
+        """Add the records that a poll delivered at `now_ms`, of a clock that never goes back."""
+        # Polls are small and partitions many: work for each partition costs more than for its records.
         if not all(sizes := [len(arrivals.offsets) for arrivals in delivered.values()]):
             delivered = {name: arrivals for name, arrivals in delivered.items() if len(arrivals)}
             sizes = [size for size in sizes if size]
@@ -149,7 +148,7 @@ class Merge:
         )
 
     def crowded(self) -> frozenset[Partition]:
-        """Partitions with too many held records, to be paused; no other record waits for any of them."""
+        """Return the partitions with too many held records, to be paused; no record waits for any of them."""
         partitions, spec = self._partitions, self._spec
         full = partitions.held > spec.max_held_records
         most = spec.max_held_records
@@ -176,7 +175,7 @@ class Merge:
         host_ms
             Milliseconds since the epoch by the host's clock.
         connected
-            Whether brokers answer: while they do not, nobody is left behind.
+            Whether brokers answer: while they do not, no partition is left behind.
         """
         self.host.judge(host_ms, self._unread() if self.host.may_be_behind(host_ms) else ())
         longest_ms = self._spec.max_future_ms
@@ -191,7 +190,7 @@ class Merge:
         waited_ms = now_ms - self._spec.settle_ms - self._spec.max_future_ms
         parts: list[Released] = []
         room = most = self._spec.records_per_turn
-        tried: Bounds | None = None  # up to these nothing is left
+        tried: Bounds | None = None  # no record is left within these
         while len(self._held):
             bounds = bounds_of(
                 self._partitions,
@@ -213,7 +212,7 @@ class Merge:
             yield together(parts)
 
     def flush(self, partitions: Collection[Partition], host_ms: int) -> Generator[Released, None, None]:
-        """Release, in turns, all up to the last record held of these, whose logs are no longer there."""
+        """Release, in turns, all records up to the last one held of these partitions, whose logs are gone."""
         orders = [self._partitions.order[name] for name in partitions if name in self._partitions.order]
         self._judge(host_ms, orders, self._when_ended)
         last = self._held.last_key(np.array(orders, np.int64))
@@ -257,7 +256,7 @@ class Merge:
         taken = self._held.take(bounds, self._late(), self._clock_ms, most)
         if not len(taken.ids):
             return together(())
-        self._partitions.let_go(taken.indices)
+        self._partitions.note_released(taken.indices)
         rows, of = self._held.rows(taken.ids), self._topics_of(taken.indices)
         records = self._kept.batch(rows, taken.clock_ms, self._topics, of)
         offsets = records.rows["offset"]
@@ -277,7 +276,7 @@ class Merge:
         )
 
     def _topics_of(self, indices: NDArray[np.int64]) -> NDArray[np.uint8]:
-        """Numbers of the topics of partitions; 0 for those that a row cannot name."""
+        """Return the numbers of the topics of partitions; 0 for topics beyond `MOST_TOPICS`."""
         names = self._partitions.names
         if len(self._topic_numbers) != len(names):
             numbers = {topic: number for number, topic in enumerate(self._topics)}
@@ -305,7 +304,7 @@ class Merge:
             self.compact()
 
     def _wait(self, now_ms: int, *, connected: bool) -> bool:
-        """Note the partitions that the smallest record waits for; whether one of them was left behind."""
+        """Note the partitions that the smallest record waits for; return whether one was left behind."""
         left = self._partitions.wait(
             self._held.first_key,
             rested_ms=self._held.first_arrived_ms + self._spec.settle_ms,

@@ -14,12 +14,12 @@ from streamwatch.core.jit import entry
 
 # Compiled loops over the columns of `Partitions`: bounds of release, counts, and waiting for partitions.
 #
-# Each is one pass. As expressions of numpy they took a dozen passes of a microsecond each, whatever the
-# number of partitions, and that was a third of what a small poll cost.
+# Each is one pass. Expressions of numpy took a dozen passes of a microsecond each, whatever the number of
+# partitions, which was a third of the cost of a small poll.
 
 
 EVER: Final = 2**63 - 1
-"""Beyond every time and every index."""
+"""Number larger than every time and every index."""
 
 
 @entry
@@ -39,9 +39,9 @@ def find_bounds(running, held, at_end, left_behind, waiting):
         Least time, and the first index that has it, of the partitions that may hold others back; `EVER`
         twice if there is none.
     rested_ms, rested_index
-        The same of the partitions that were found at their end and of which nothing waits.
+        The same of the partitions that were found at their end and have no record held.
     fetched_ms
-        When the earliest of the fetches was sent that found the latter at their end; `EVER` without them.
+        When the earliest fetch was sent that found one of the latter at its end; `EVER` if there is none.
     """
     read = rested = read_index = rested_index = fetched = EVER
     for index in range(running.shape[0]):
@@ -59,17 +59,17 @@ def find_bounds(running, held, at_end, left_behind, waiting):
 
 
 @entry
-def let_go(held, size_bytes, indices, released):
+def subtract_released(held, size_bytes, indices, released):
     """Subtract released records and their share of the bytes held from the columns of their partitions.
 
     Parameters
     ----------
     held, size_bytes
-        Columns of `Partitions`, brought up to date.
+        Columns of `Partitions`, updated.
     indices
         int64: partition of each record released.
     released
-        int64, one for each partition, all 0 before and after: for counting.
+        int64, one for each partition, all 0 before and after: work space.
     """
     for index in indices:
         released[index] += 1
@@ -101,17 +101,17 @@ def note_waiting(
     Parameters
     ----------
     running, held, at_end, left_behind, seen_end, holds_since
-        Columns of `Partitions`; `left_behind` and `holds_since` are brought up to date.
+        Columns of `Partitions`; `left_behind` and `holds_since` are updated.
     time, first_index
         The record's time, and the index of its partition.
     rested, now, longest, connected
-        As of `Partitions.wait`.
+        As in `Partitions.wait`.
     left
         bool, one for each partition; output: whether it was left behind just now.
 
     Returns
     -------
-    How many were.
+    Number of partitions left behind just now.
     """
     count = 0
     for index in range(running.shape[0]):
@@ -130,7 +130,7 @@ def note_waiting(
 
 
 class Partitions:
-    """Progress of the partitions; index i is that of a partition in the order of the sequence.
+    """Progress of the partitions, as columns; a partition's index is its rank in the order of the sequence.
 
     Parameters
     ----------
@@ -142,19 +142,19 @@ class Partitions:
     Attributes
     ----------
     running_ms
-        int64: newest time of what was judged; -1 before the first record.
+        int64: newest time of the records judged; -1 before the first record.
     held
-        int64: records that have a time and wait.
+        int64: number of records that have a time and are held.
     at_end_ms
         int64: when the fetch was sent that found the partition at its end; -1: not known to be there.
     seen_end, left_behind
         bool: found at its end in this run; no longer waited for.
     holds_since_ms
-        int64: since when others wait for it; -1 if none does.
+        int64: since when records of others wait for it; -1 if none does.
     answered_ms
         int64: when the latest fetch was sent that found the partition at its end in this run; -1 before.
     size_bytes
-        int64: what is held in memory, about.
+        int64: approximate memory of the records held.
     """
 
     def __init__(self, running_ms: Mapping[Partition, int], rank: Callable[[Partition], Any]) -> None:
@@ -214,21 +214,21 @@ class Partitions:
             self.at_end_ms[index] = -1
             return
         self.at_end_ms[index] = at_end_ms
-        if at_end_ms > self.answered_ms[index]:  # else it is old news, of one that cannot be reached
+        if at_end_ms > self.answered_ms[index]:  # otherwise nothing new: it cannot be reached
             self.answered_ms[index] = at_end_ms
             self.seen_end[index] = True
             self.left_behind[index] = False
             self.holds_since_ms[index] = -1
 
     def leave_behind(self, indices: Iterable[int]) -> Sequence[Partition]:
-        """Leave partitions behind; those that were not so before."""
+        """Stop waiting for these partitions; return those that were not left behind before."""
         left = [index for index in indices if not self.left_behind[index]]
         self.left_behind[left], self.holds_since_ms[left] = True, -1
         return [self.names[index] for index in left]
 
-    def let_go(self, order: NDArray[np.int64]) -> None:
-        """Subtract released records from `held` and `size_bytes`."""
-        let_go(self.held, self.size_bytes, order, self._released)
+    def note_released(self, indices: NDArray[np.int64]) -> None:
+        """Subtract released records, given by their partitions, from `held` and `size_bytes`."""
+        subtract_released(self.held, self.size_bytes, indices, self._released)
 
     def wait(
         self, first_key: tuple[int, int], *, rested_ms: int, now_ms: int, longest_ms: int, connected: bool
@@ -238,13 +238,13 @@ class Partitions:
         Parameters
         ----------
         first_key
-            Its time, and the index of its partition.
+            The record's time, and the index of its partition.
         rested_ms
             A partition found at its end by a fetch sent from then on is not waited for.
         now_ms
-            Now, of the same clock.
+            Time now, of the same clock.
         longest_ms
-            How long is too long for a partition that was at its end in this run; others hold without limit.
+            Longest wait for a partition that was at its end in this run; others are waited for without limit.
         connected
             Whether brokers answer; if not, waiting does not count.
 
@@ -281,8 +281,9 @@ class Bounds(NamedTuple):
     read: tuple[int, int] = (EVER, EVER)
     """Time and partition index up to which no record that is yet to be read can precede."""
     rested: tuple[int, int] = (EVER, EVER)
-    """Beyond this a partition that was found at its end may deliver what precedes; so what is beyond must
-    have arrived up to `fetched_ms`, and be of a time up to `rest_ms` or have arrived up to `waited_ms`."""
+    """Time and partition index beyond which a partition found at its end may deliver a record that precedes;
+    a record beyond it must have arrived by `fetched_ms`, and have a time up to `rest_ms` or have arrived by
+    `waited_ms`."""
     fetched_ms: int = EVER
     rest_ms: int = EVER
     waited_ms: int = EVER
@@ -307,8 +308,8 @@ def bounds_of(
     settle_ms
         Least time from a record's arrival to the sending of the fetch that found a partition at its end.
     rested_ms, waited_ms
-        By the host's clock times up to `rested_ms` have rested (None while that clock is behind), and records
-        that arrived up to `waited_ms` have waited long enough for it.
+        Newest time that is `settle_ms` ago by the host's clock (None while that clock is behind), and newest
+        arrival of records that have waited long enough for that.
     """
     read_ms, read_index, least_ms, index, fetched_ms = find_bounds(
         partitions.running_ms, partitions.held, partitions.at_end_ms, partitions.left_behind, waiting

@@ -66,19 +66,19 @@ class MergeProgress:
     out_of_order: dict[str, int] = field(default_factory=dict[str, int])
     """Records that came after a later one had been evaluated, by topic."""
     lateness_ms: dict[str, int] = field(default_factory=dict[str, int])
-    """Sum of the times by which they came too late, by topic."""
+    """Sum of the lateness of these records, by topic."""
     corrected: dict[str, int] = field(default_factory=dict[str, int])
     """Timestamps that were not believed, by reason."""
     left_behind: int = 0
-    """Times a partition was no longer waited for."""
+    """Number of times that a partition was no longer waited for."""
     evaluated: dict[str, int] = field(default_factory=dict[str, int])
     """Records evaluated, by topic."""
     events: dict[str, int] = field(default_factory=dict[str, int])
-    """Events that these hold: predictions, labels, null records and what is invalid."""
+    """Events in these records, by topic: predictions, labels, null and invalid records."""
     skipped: dict[str, int] = field(default_factory=dict[str, int])
-    """Records among them from which no mapping makes an event."""
+    """Records evaluated from which no mapping makes an event, by topic."""
     tied: dict[str, int] = field(default_factory=dict[str, int])
-    """Predictions whose class was one of several with the largest score."""
+    """Predictions whose class was one of several with the largest score, by topic."""
     newest: dict[Partition, int] = field(default_factory=dict[Partition, int])
     """Offset of the last record evaluated of each partition, since `take_newest`."""
 
@@ -88,7 +88,7 @@ class MergeProgress:
             return
         indices, offsets, times = released.indices, released.offsets, released.times_ms
         last_rows = np.full(len(released.partitions), -1)
-        last_rows[indices] = np.arange(len(indices))  # the last row of each partition stays
+        last_rows[indices] = np.arange(len(indices))  # the last row of each partition remains
         for index in np.flatnonzero(last_rows >= 0).tolist():
             last, partition = int(last_rows[index]), released.partitions[index]
             self.positions[partition] = int(offsets[last]) + 1
@@ -96,7 +96,7 @@ class MergeProgress:
             self.newest[partition] = int(offsets[last])
         self._count(released)
         self.clock_ms = int(released.clock_ms[-1])
-        if released.lateness_ms[-1] == IN_ORDER:  # what is late comes first
+        if released.lateness_ms[-1] == IN_ORDER:  # late records come first
             self.last = Key(int(times[-1]), *released.partitions[int(indices[-1])], int(offsets[-1]))
         for row in np.flatnonzero(released.lateness_ms >= 0).tolist():
             topic = released.partitions[int(indices[row])].topic
@@ -129,7 +129,7 @@ class MergeProgress:
                 _add(counts, released.partitions[index].topic, int(count))
 
     def take_newest(self) -> Mapping[Partition, int]:
-        """Hand over the offsets of the last records evaluated since the last call."""
+        """Return the offset of the last record evaluated of each partition since the last call."""
         newest, self.newest = self.newest, {}
         return newest
 
@@ -139,7 +139,7 @@ class MergeProgress:
             column.pop(partition, None)
 
     def state(self) -> ReleasedState:
-        """State that `restored` goes on from."""
+        """State that `restored` continues from."""
         indices = [
             PartitionProgress(*partition, position, self.running_ms.get(partition, -1))
             for partition, position in sorted(self.positions.items())
@@ -160,7 +160,7 @@ class MergeProgress:
 
     @classmethod
     def restored(cls, state: ReleasedState, topics: Collection[str]) -> MergeProgress:
-        """Go on from a `state`, without the partitions of topics that are no longer read."""
+        """Continue from a `state`, without the partitions of topics that are no longer read."""
         partitions = [each for each in state.partitions if each.topic in topics]
         return cls(
             {Partition(p.topic, p.partition): p.position for p in partitions},
@@ -184,5 +184,5 @@ def _add(counts: dict[str, int], topic: str, count: int) -> None:
 
 
 def _by_name(counts: Mapping[str, int]) -> dict[str, int]:
-    """Bring counts into an order that does not depend on how records were cut into parts."""
+    """Sort counts by name, so that their order does not depend on how records were cut into parts."""
     return dict(sorted(counts.items()))

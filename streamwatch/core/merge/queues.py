@@ -1,8 +1,7 @@
 """Compiled loops over the queues of the partitions: judged and queued in one pass, merged in another.
 
-A queue is a list through the pool of all records (`NEXT`), and a record leaves its slot in the pool to the
-next that comes: what it costs to add records, or to release some, depends on their number alone, not on how
-many others wait.
+A queue is a linked list (`NEXT`) in the pool of all records, and slots of released records are used again:
+the cost of adding records, or of releasing some, depends on their number alone, not on how many are held.
 """
 
 # pyright: reportMissingParameterType=false, reportUnknownParameterType=false
@@ -20,8 +19,8 @@ from streamwatch.core.records import ROW, rows_of, words_of
 
 COLUMNS: Final = 5
 TIME, ARRIVED, NEXT, PARTITION, REASON = range(COLUMNS)
-"""Columns of the pool: timestamp, later the time; when it arrived; the record behind it in its queue, -1 for
-none; the index of its partition; index into `timestamps.REASONS`."""
+"""Columns of the pool: timestamp, later the time; time of arrival; next record in its queue, -1 for none;
+index of its partition; index into `timestamps.REASONS`."""
 
 IN_ORDER: Final = -1
 LATENESS_UNKNOWN: Final = -2
@@ -99,7 +98,7 @@ def put(pool, words, indices_free, block, stamps, decodable, partitions, arrived
     stamps, decodable, partitions
         Timestamp of each, whether it could be decoded, and the index of its partition.
     arrived
-        When they arrived.
+        Time of their arrival.
     ids
         int64, shape (m,), output: slots of the records in the pool.
     """
@@ -117,10 +116,10 @@ def put(pool, words, indices_free, block, stamps, decodable, partitions, arrived
 
 @entry
 def queue_plain(pool, ids, running, reached, odd, firsts, lasts, held, max_future_ms):
-    """Give records their times and queue them, as far as there is nothing to judge; return how many remain.
+    """Give times to the records of partitions without a doubtful timestamp, and queue them.
 
-    A timestamp needs no judging if it is positive and not too far ahead of the time known before it. Of a
-    partition either all of the records are queued or none.
+    A timestamp is doubtful if it is not positive, or too far ahead of the time known before it. Of a
+    partition either all of the records are queued or none. Returns how many records remain.
 
     Parameters
     ----------
@@ -129,9 +128,9 @@ def queue_plain(pool, ids, running, reached, odd, firsts, lasts, held, max_futur
     ids
         int64: which of its records; those of a partition are in offset order.
     running
-        int64: newest time of each partition, -1 if there is none; brought up to date.
+        int64: newest time of each partition, -1 if there is none; updated.
     reached
-        int64, equally long: room to work in.
+        int64, equally long: work space.
     odd
         bool, equally long: partitions of which nothing may be queued; those with a doubtful record become so.
     firsts, lasts, held
@@ -168,7 +167,7 @@ def queue_plain(pool, ids, running, reached, odd, firsts, lasts, held, max_futur
 
 @entry
 def queue_judged(pool, ids, times, reasons, index, firsts, lasts):
-    """Queue records of one partition with the times that they were given, behind those held of it."""
+    """Queue records of one partition with the times judged, after the records queued before."""
     for k in range(ids.shape[0]):
         i = ids[k]
         pool[i, TIME] = times[k]
@@ -248,7 +247,7 @@ def release(pool, firsts, lasts, heap, bounds, ids, indices, times, clocks, late
 
 @entry
 def walk(pool, firsts, ids):
-    """Write where the records of all queues are, one queue behind the other."""
+    """Write the ids of the records of all queues, one queue after another."""
     k = 0
     for index in range(firsts.shape[0]):
         i = firsts[index]
@@ -260,10 +259,10 @@ def walk(pool, firsts, ids):
 
 @entry
 def count_and_median(stamps, counted, counts, chosen, found):
-    """Write how many timestamps of each stretch count, and their lower median; `counts` has the lengths.
+    """Write, for each stretch of timestamps, how many are `counted`, and their lower median, to `found`.
 
-    The median is `UNSORTED` where they are not in order; return how often that is so. `chosen`, as long as
-    `stamps`, is written to.
+    `counts` has the lengths of the stretches. The median is -1 if none is counted, and `UNSORTED` if they are
+    not in order; return how often that is so. `chosen` is work space as long as `stamps`.
     """
     start = unsorted = 0
     for part in range(counts.shape[0]):
@@ -292,11 +291,13 @@ UNSORTED: Final = -(2**63)
 def lower_medians(
     stamps_ms: NDArray[np.int64], counted: NDArray[np.bool_], counts: NDArray[np.int64]
 ) -> NDArray[np.int64]:
-    """Return how many timestamps of each stretch count, and their lower median; `counts` has the lengths.
+    """Return how many timestamps of each stretch are `counted`, and the lower median of these.
+
+    `counts` has the lengths of the stretches.
 
     Returns
     -------
-    int64, shape (stretches, 2); the median is -1 where none counts.
+    int64, shape (stretches, 2); the median is -1 where none is counted.
     """
     found = np.empty((len(counts), 2), np.int64)
     unsorted: int = count_and_median(stamps_ms, counted, counts, np.empty(len(stamps_ms), np.int64), found)
@@ -312,7 +313,7 @@ def lower_medians(
 
 _FEWEST: Final = 1_024
 _MOST_EMPTY: Final = 1 << 16
-"""Slots that are kept while nothing waits."""
+"""Most slots kept while no record is held."""
 
 
 class TakenRecords(NamedTuple):
@@ -406,7 +407,7 @@ class HeldRecords:
         Returns
         -------
         ids
-            Of each.
+            Id of each record.
         """
         count = len(stamps_ms)
         if count > self._unused:
@@ -418,9 +419,9 @@ class HeldRecords:
         return ids
 
     def _make_room(self, count: int) -> None:
-        """Give the pool at least so many free slots, and four times as many as it has.
+        """Enlarge the pool to four times its slots, or more until `count` are free; contents are copied.
 
-        Memory of slots is touched only as they are used, the lowest first; what is there is copied.
+        Memory of slots is touched only as they are used, the lowest first.
         """
         before = len(self._free)
         room = max(4 * before, before + count, _FEWEST)
@@ -433,7 +434,7 @@ class HeldRecords:
         self._pool, self._words, self._free, self._unused = pool, words, free, unused
 
     def put_elsewhere(self, ids: NDArray[np.int64], indices: NDArray[np.int64]) -> None:
-        """Change the partition indices of unqueued records after partitions were added or removed."""
+        """Replace the partition indices of unqueued records by new ones, given by the old."""
         self._pool[ids, PARTITION] = indices[self._pool[ids, PARTITION]]
 
     def ids_of(self, ids: NDArray[np.int64], index: int) -> NDArray[np.int64]:
@@ -495,7 +496,7 @@ class HeldRecords:
         bounds
             Bounds up to which records may be released.
         late
-            Time and partition index of the last record released; records before it are late and go at once.
+            Time and partition index of the last record released; records before it are late, and taken first.
         clock_ms
             The clock before them.
         """
@@ -533,9 +534,9 @@ class HeldRecords:
         )
 
     def reorder(self, indices: NDArray[np.int64], width: int) -> None:
-        """Follow an added or removed partition: `indices` are the new ones by the old, -1 for removed ones.
+        """Move queues to the partitions' new indices, given by the old; -1 for removed partitions.
 
-        Nothing of a removed partition may be queued.
+        `width` is the new number of partitions. No record of a removed partition may be queued.
         """
         firsts, lasts = np.full(width, -1), np.full(width, -1)
         here = indices >= 0

@@ -21,12 +21,12 @@ CONTINUED: Final = -3
 
 @dataclass(frozen=True, slots=True)
 class Released:
-    """Records whose turn it is; columns of one length.
+    """Released records, in order; columns of one length.
 
     Attributes
     ----------
     records
-        What they decode to, with the clock at each of them.
+        Decoded records, with the clock at each of them.
     partitions
         Partitions that `indices` refer to.
     indices
@@ -36,9 +36,8 @@ class Released:
     clock_ms
         int64: the clock at each record, in milliseconds since the epoch; not decreasing.
     lateness_ms
-        int64: by how much the clock had passed the record's time when it came after a later one; `IN_ORDER`;
-        or `LATENESS_UNKNOWN`: it came late, and has no time of its own, as it could not be decoded;
-        or `CONTINUED`.
+        int64: the clock less the record's time, if a later record was released before; otherwise `IN_ORDER`.
+        `LATENESS_UNKNOWN` if such a record has no own time, as it could not be decoded; or `CONTINUED`.
     reasons
         uint8: why its timestamp was corrected (`timestamps.REASONS`), or 0.
     events, tied
@@ -85,7 +84,7 @@ class Released:
 
 
 def together(parts: Sequence[Released]) -> Released:
-    """Put stretches of the sequence behind one another that were released together."""
+    """Concatenate stretches of the sequence that were released one after another, with the last's texts."""
     if len(parts) == 1:
         return parts[0]
     if not parts:
@@ -120,11 +119,11 @@ def together(parts: Sequence[Released]) -> Released:
 
 
 EVENTS_PER_TURN: Final = 4_096
-"""Events of records with several that become rows at a time; a record with more has a turn of its own."""
+"""Events, of records with several, that are expanded at a time; a record with more has a turn of its own."""
 
 
 def expanded(released: Released) -> Released:
-    """Give a stretch of the sequence with a row for each event, and one for a record without any."""
+    """Return a stretch of the sequence with a row for each event, and one for each record without any."""
     if not len(_several(released.records)):
         return released
     batch, of, events, tied = released.records.spread()
@@ -149,7 +148,7 @@ def expanded(released: Released) -> Released:
 
 
 def expanded_in_turns(stretches: Iterable[Released]) -> Generator[Released, None, None]:
-    """Give stretches of the sequence as `expanded` does, in shorter ones where records hold many events."""
+    """Yield stretches of the sequence, expanded, in shorter ones where records hold many events."""
     for released in stretches:
         start = 0
         for stop in _stops(released.records):
@@ -160,7 +159,7 @@ def expanded_in_turns(stretches: Iterable[Released]) -> Generator[Released, None
 
 
 def _stops(records: RecordBatch) -> Generator[int, None, None]:
-    """Return rows behind records with which events of those with several are enough for a turn."""
+    """Yield the row after each record with which the events of records with several fill a turn."""
     indices = _several(records)
     ends = np.cumsum(records.elements.sizes(records.rows["object"][indices]))
     before = 0

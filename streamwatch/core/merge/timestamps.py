@@ -10,8 +10,8 @@ beyond its partition's newest time and either
 
 A partition's first timestamp is judged by the first of these rules alone; if it is not believed, the record
 takes the time of the first of the next `LOOK_AHEAD` that may be, or else the newest time anywhere. Records
-that cannot be decoded move no time. A partition in which time stands still for a weekend is thereby
-distinguished from one with a wrong clock in it.
+that cannot be decoded do not change the time. So a partition without records for a weekend is distinguished
+from one with a producer whose clock is wrong.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 LOOK_AHEAD: Final = 1_000
-"""Records of the same partition that are asked whether a jump of time is real."""
+"""Number of following records of the partition that decide whether a jump of time is real."""
 
 FARTHEST: Final = 2**45
 """Milliseconds since the epoch beyond which (in the year 3084) no timestamp is plain."""
@@ -38,9 +38,9 @@ REASONS: Final = ("", "not_positive", "future", "jump", "")
 it that the timestamp was believed or that the record could not be decoded and has no time of its own."""
 
 _STRETCH: Final = 256
-"""Records that are looked at together."""
+"""Most records that are judged together."""
 _WORTH_IT: Final = 32
-"""Records taken together from which on that is cheaper than one by one."""
+"""Number of records from which on judging them together is cheaper than one by one."""
 
 _WAITS: Final = -1
 _NEVER: Final = 2**63 - 1
@@ -48,7 +48,7 @@ _NEVER: Final = 2**63 - 1
 
 @dataclass(frozen=True, slots=True)
 class ClockView:
-    """Time as known outside the partition at hand, in milliseconds since the epoch."""
+    """Times known outside the partition that is judged, in milliseconds since the epoch."""
 
     host_ms: int
     newest_ms: int
@@ -60,7 +60,7 @@ class ClockView:
 
 @dataclass(frozen=True, slots=True)
 class Judged:
-    """Times and verdicts of the first records of a queue; those that have to wait are not among them.
+    """Times of the first records of a queue, up to the first that has to wait, and why they were corrected.
 
     Attributes
     ----------
@@ -96,9 +96,9 @@ def judge(
     running_ms
         Newest time of the partition before them; -1 if there is none.
     view
-        What is known of time elsewhere.
+        Times known outside the partition.
     max_future_ms
-        How far a timestamp may run ahead without being asked.
+        How far a timestamp may be ahead without being doubted.
     appended
         Whether the broker set the timestamps.
     at_end
@@ -128,7 +128,7 @@ def _one_by_one(
             continue
         if i >= alone_before and counts and 0 < stamp_ms <= running_ms + max_future_ms and running_ms >= 0:
             plain = _plain_times(moving[i:], decodable[i:], running_ms, max_future_ms)
-            if len(plain) < _WORTH_IT:  # more of the others is likely to come: they are looked at one by one
+            if len(plain) < _WORTH_IT:  # more others are likely to follow: judge those one by one
                 alone_before = i + len(plain) + _STRETCH // 4
             plain_before = i + len(plain)
             running_ms = int(plain[-1])
@@ -147,7 +147,7 @@ def _one_by_one(
                 break
         if reason == BELIEVED:
             running_ms = max(running_ms, stamp_ms)
-        elif reason != TIMELESS and running_ms < 0:  # of the partition nothing is known yet
+        elif reason != TIMELESS and running_ms < 0:  # no time of the partition is known yet
             following = moving[i + 1 : i + 1 + LOOK_AHEAD]
             first_ms = _first_time(following, view, newest_ms, max_future_ms, at_end=at_end)
             if first_ms < 0:
@@ -162,7 +162,7 @@ def _one_by_one(
 def _plain_times(
     moving: NDArray[np.int64], decodable: NDArray[np.bool_], running_ms: int, max_future_ms: int
 ) -> NDArray[np.int64]:
-    """Give the times of the first of these records, as far as all are believed without being judged."""
+    """Return the times of the first of these records, up to the first that has to be judged."""
     if running_ms < 0:
         return moving[:0]
     stamps, counts = moving[:_STRETCH], decodable[:_STRETCH]
@@ -193,14 +193,14 @@ def _judge_jump(
 
 
 def _latest_ms(view: ClockView, newest_ms: int, max_future_ms: int) -> int:
-    """Give the last time that is not the future, by the host's clock and the newest time believed."""
+    """Return the last time that is not the future, by the host's clock and the newest time believed."""
     return _NEVER if view.host_is_behind else max(view.host_ms, newest_ms) + max_future_ms
 
 
 def _first_time(
     following_ms: NDArray[np.int64], view: ClockView, newest_ms: int, max_future_ms: int, *, at_end: bool
 ) -> int:
-    """Give a partition's first record, whose own time is not believed, one; -1 if it has to wait for it."""
+    """Return a time for a partition's first record, whose own is not believed; -1 if it has to wait."""
     latest_ms = _latest_ms(view, newest_ms, max_future_ms)
     believed = following_ms[(following_ms > 0) & (following_ms <= latest_ms)]
     if len(believed):
@@ -211,6 +211,6 @@ def _first_time(
 
 
 def _contradicted(following_ms: NDArray[np.int64], old_ms: int, new_ms: int) -> bool:
-    """Whether one of the records that follow is nearer to the old time than to the new one."""
+    """Return whether one of the records that follow is nearer to the old time than to the new one."""
     positive = following_ms[following_ms > 0]
     return bool(len(positive)) and int(positive.min()) < (old_ms + new_ms) / 2

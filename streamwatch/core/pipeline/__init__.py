@@ -1,1 +1,1 @@
-"""Records of the one sequence through join and estimators, and what commits keep of it."""
+"""Pipeline from merged records through join and estimators, and its checkpoints."""

@@ -58,7 +58,7 @@ class RestoreReport:
     refolded: int = 0
     """Outcomes evaluated again."""
     continued: tuple[str, ...] = ()
-    """Estimators that settings changed around; empty if nothing changed."""
+    """Estimators that are as before although settings changed; empty if no settings changed."""
     restarted: tuple[str, ...] = ()
     """Estimators that are new, or whose parameters changed: they begin at n = 0."""
     dropped: tuple[str, ...] = ()
@@ -66,7 +66,7 @@ class RestoreReport:
     refused: Mapping[str, str] = field(default_factory=dict[str, str])
     """Models that could not be taken over, and why: they begin anew."""
     begun: tuple[str, ...] = ()
-    """Models, or folds of them, whose estimators begin anew because what makes their outcomes changed."""
+    """Models, or folds of them, whose estimators begin anew because settings that make outcomes changed."""
 
 
 _ENCODER = msgspec.msgpack.Encoder()
@@ -100,11 +100,11 @@ class Checkpoint:
         self.monitors = monitors
         self._spec = spec
         self._journal = Journal(journal_outcomes)
-        self._left: list[tuple[int, str]] = []  # who retired since the last commit, after how many outcomes
-        self._retired: dict[str, int] = {}  # the commit in which each model went whose outcomes are kept yet
+        self._left: list[tuple[int, str]] = []  # (outcomes before, model) of retired ones
+        self._retired: dict[str, int] = {}  # commit in which a model retired, by model in the journal
         self._all_new = False
         self._settings_written = False
-        self._made_under: bytes | None = made_under or None  # None: a commit has it
+        self._made_under: bytes | None = made_under or None  # None once committed
         self.beginnings = Beginnings()
         """Evaluation epochs of models, and estimators that began anew."""
         self.commits = 0
@@ -121,7 +121,7 @@ class Checkpoint:
     def changes(
         self, sections: Mapping[str, bytes], outbox: Mapping[str, bytes | None] | None = None
     ) -> CommitBatch:
-        """Build the next commit, with `sections` and `outbox` added as other parts give them."""
+        """Build the next commit, with the given sections and notifications added to it."""
         self.commits = number = self.commits + 1
         models: dict[str, bytes | None] = {}
         gone = [model for _, model in self._left]
@@ -136,7 +136,7 @@ class Checkpoint:
         else:
             due = self._with_folds(self._journal.overdue(), gone)
         if gone and COMPARISONS not in due:
-            due.append(COMPARISONS)  # the journal does not have the end of a comparison
+            due.append(COMPARISONS)  # the journal does not tell that a comparison ended
         self._all_new = False
         own: dict[str, bytes] = {}
         self._journal.forget(due)
@@ -174,7 +174,7 @@ class Checkpoint:
         return own
 
     def _with_folds(self, due: Sequence[str], gone: Sequence[str]) -> list[str]:
-        """Add the other folds of models some of whose folds are due, or are gone.
+        """Add to the names that are due the other folds of models of which a fold is due or retired.
 
         The verdict on a model reads all of its folds: their checkpoints must cover the same journal position.
         """
@@ -201,7 +201,7 @@ class Checkpoint:
         monitors_of
             Makes estimators under the settings of that commit.
         over
-            Models and estimators that begin anew beside those whose parameters have changed.
+            Models and estimators that begin anew in addition to those whose parameters have changed.
 
         Raises
         ------
@@ -254,7 +254,7 @@ class Checkpoint:
         return report
 
     def _begin_epochs(self, monitors: EstimatorSet, over: StartOver) -> tuple[str, ...]:
-        """Begin epochs, of models some of whose estimators begin anew; the names that left `monitors`."""
+        """Begin the evaluation epochs and estimators of `over` anew; return the names removed as a whole."""
         gone: list[str] = []
         outcomes: dict[str, int] = {}
         described = monitors.estimators()
@@ -284,7 +284,7 @@ class Checkpoint:
     def _refold(
         self, monitors: EstimatorSet, saved: RecoveredState, kept: Mapping[str, ModelCheckpoint]
     ) -> int:
-        """Restore the snapshots, and evaluate the outcomes after them again."""
+        """Restore the snapshots, and evaluate the outcomes after them again; return the number of these."""
         for model, entry in kept.items():
             if entry.snapshot is not None:
                 with reading(f"the snapshot of model {model!r}"):
@@ -322,7 +322,10 @@ class Checkpoint:
                 yield number, outcomes
 
     def _take_over(self, old: EstimatorSet, *, same_folds: bool) -> dict[str, str]:
-        """Move every model from monitors under the old settings into those under the new ones."""
+        """Move every model from estimators under the old settings to the present ones.
+
+        Returns the reason for each model that cannot be moved.
+        """
         refused: dict[str, str] = {}
         for model in old.models():
             if not same_folds and fold_of(model) is not None:

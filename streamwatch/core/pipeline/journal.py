@@ -2,7 +2,7 @@
 
 Snapshots of all touched models at every commit would take a hundred times the bytes of the outcomes. So a
 commit writes its outcomes as a journal entry. When the journal has grown long, snapshots of some models
-replace their outcomes in it; a start evaluates the outcomes that are left once more.
+replace their outcomes in it; a start evaluates the remaining outcomes again.
 """
 
 from __future__ import annotations
@@ -86,7 +86,7 @@ _ENTRY: Final = msgspec.msgpack.Decoder(_Entry)
 
 
 class EntryWriter:
-    """Encodes outcomes as they come, so that a commit finds them encoded."""
+    """Encodes outcomes as they are evaluated, so that little is left to encode at a commit."""
 
     def __init__(self) -> None:
         self._models, self._classes, self._segments = CommonNames(), CommonNames(), CommonNames()
@@ -108,7 +108,7 @@ class EntryWriter:
             self._pack()
 
     def close(self) -> bytes:
-        """Value of all outcomes that were added, at least one; nothing may be added afterwards."""
+        """Return the value of all outcomes that were added, at least one; none may be added afterwards."""
         if self._waiting:
             self._pack()
         assert self._resolved_ms is not None  # noqa: S101 - set by the first outcome
@@ -151,7 +151,7 @@ class EntryWriter:
         self._parts.append(_Part(pack_table(columns[DELAY:]), pairs, packed))
 
     def _steps(self, models: NDArray[np.int64], made: NDArray[np.int64]) -> NDArray[np.int64]:
-        """Differences of numbers of predictions from the model's outcome before, of either sign."""
+        """Return `made` of each outcome less that of its model's outcome before, from -2³¹ to 2³¹ - 1."""
         missing = len(self._models.names) - len(self._begun)
         if missing > 0:
             room = missing + len(self._begun)
@@ -171,7 +171,7 @@ def written(batches: Sequence[OutcomeBatch]) -> bytes:
 
 
 def read(value: bytes) -> OutcomeBatch:
-    """Decode a value that `written` gave; the outcomes have no ids.
+    """Decode a result of `written`; the outcomes have no ids.
 
     Raises
     ------
@@ -180,7 +180,7 @@ def read(value: bytes) -> OutcomeBatch:
     """
     found = _ENTRY.decode(value)
     for text in found.segments:
-        segments_of(text)  # refused here, not where somebody looks
+        segments_of(text)  # raises here instead of at the first use
     parts = [unpack_columns(part.columns, COLUMNS - DELAY) for part in found.parts]
     if not parts or any(column.dtype != np.int64 for part in parts for column in part):
         raise PackedError("expected numbers of outcomes, got none or digests")
@@ -217,7 +217,7 @@ def read(value: bytes) -> OutcomeBatch:
 
 
 def _with_scores(records: Records, scored: NDArray[np.int64], scores: ScoreLists, classes: int) -> ScoreLists:
-    """Give the numbers of scores to their outcomes; raises PackedError for an unknown class."""
+    """Write the numbers of scores to their outcomes; raises PackedError for an unknown class."""
     if not are_within(scores.classes, 0, classes):
         raise PackedError(f"expected numbers of {classes} classes, got {scores.classes.max()}")
     beside = np.maximum(records["scores"][scored] - SEGMENTS_FROM, -1)
@@ -226,7 +226,7 @@ def _with_scores(records: Records, scored: NDArray[np.int64], scores: ScoreLists
 
 
 def _packed_pairs(batches: Sequence[OutcomeBatch], models: CommonNames, classes: CommonNames) -> bytes:
-    """Pack the pairs of consecutive batches with numbers here; empty without any."""
+    """Pack the pairs of consecutive batches, by the numbers of common names; empty without any."""
     found: list[Pairs] = []
     start = 0
     for batch in batches:
@@ -244,7 +244,7 @@ def _packed_pairs(batches: Sequence[OutcomeBatch], models: CommonNames, classes:
 
 
 def _unpacked_pairs(value: bytes, named: _Entry, outcomes: int) -> Pairs:
-    """Unpack what `_packed_pairs` gave; raises PackedError if a number is out of range."""
+    """Unpack a result of `_packed_pairs`; raises PackedError if a number is out of range."""
     columns = np.stack(unpack_columns(value, PAIR_COLUMNS), axis=1).astype(np.int64)
     if not are_within(columns[:, 0], 0, outcomes):
         raise PackedError(f"expected pairs in the order of {outcomes} outcomes, got others")
@@ -273,7 +273,7 @@ def _in_order(column: NDArray[np.int32], numbers: int) -> list[int]:
 class CommonNames:
     """One numbering of names for several batches that number them differently.
 
-    Of a batch, names that are new here are numbered in the order of their numbers there.
+    Names of a batch that are new are numbered in the order of their numbers in the batch.
     """
 
     def __init__(self) -> None:
@@ -282,7 +282,7 @@ class CommonNames:
         self._numbers: dict[str, int] = {}
 
     def renumber(self, columns: Sequence[NDArray[np.int64]], names: Sequence[str]) -> None:
-        """Replace numbers there by numbers here in columns, int64 (n,); -1 stays what it is."""
+        """Replace a batch's numbers of `names` by common ones, in columns, int64 (n,); -1 stays -1."""
         used = np.zeros(len(names), np.bool_)
         for column in columns:
             mark_used(column, used)
@@ -291,13 +291,13 @@ class CommonNames:
             renumber(column, here, column)
 
     def of(self, column: NDArray[Any], names: Sequence[str]) -> NDArray[np.int64]:
-        """Numbers here of numbers there, integers (n,); -1 stays what it is."""
+        """Return the common numbers, int64 (n,), for a batch's numbers of `names`; -1 stays -1."""
         found = column.astype(np.int64)
         self.renumber([found], names)
         return found
 
     def _numbers_of(self, found: NDArray[np.intp], names: Sequence[str]) -> NDArray[np.int64]:
-        """Numbers here by numbers there, where these are among those found."""
+        """Return the common numbers by a batch's number of `names`; undefined for those not in `found`."""
         numbers: list[int] = found.tolist()
         wanted = [names[number] for number in numbers]
         fresh = [name for name in dict.fromkeys(wanted) if name not in self._numbers]
@@ -309,13 +309,13 @@ class CommonNames:
 
 
 class CommonBatches:
-    """Gives outcomes of several entries common numbers, so that each name is looked up once by estimators."""
+    """Renumbers the names of several batches alike, so that estimators look each name up once."""
 
     def __init__(self) -> None:
         self._models, self._classes, self._segments = CommonNames(), CommonNames(), CommonNames()
 
     def of(self, outcomes: OutcomeBatch) -> OutcomeBatch:
-        """Number the names of outcomes, in place."""
+        """Return outcomes with common numbers of names; the records are changed in place."""
         records, models, classes = outcomes.records, self._models, self._classes
         records["model"] = models.of(records["model"], outcomes.models)
         for name in ("true_class", "predicted_class", "label_at_prediction"):
@@ -372,7 +372,7 @@ class JournalPosition(msgspec.Struct, frozen=True, array_like=True, order=True):
 
 
 COMPARISONS = ""
-"""Who needs the entries that hold pairs of outcomes: all comparisons together. No model has this name."""
+"""Name, among those of models, for all comparisons, which need the entries with pairs of outcomes."""
 
 
 class Journal:
@@ -381,7 +381,7 @@ class Journal:
     Parameters
     ----------
     limit
-        Outcomes beyond which snapshots are asked for.
+        Number of outcomes in the journal beyond which models are `overdue`.
     """
 
     def __init__(self, limit: int) -> None:
@@ -437,7 +437,7 @@ class Journal:
             self._since = {model: first for model, first in self._since.items() if model not in gone}
 
     def overdue(self) -> list[str]:
-        """Models to be snapshot so that the journal gets shorter, those that need its oldest entries first.
+        """Return the models whose snapshots shorten the journal, those that need its oldest entries first.
 
         `COMPARISONS` among them stands for all comparisons.
         Their number keeps the journal near its limit: it is in proportion to what the last entry added.

@@ -1,10 +1,9 @@
-"""`Pipeline`: joins the records of the merged sequence, lets deadlines pass and evaluates the outcomes.
+"""`Pipeline`: joins the records of the merged sequence, applies deadlines and evaluates the outcomes.
 
 It does no I/O. Every record carries the clock at its position in the sequence (`record_ms`, never
 decreasing). Deadlines up to that clock are handled before the record is joined, so the result does not depend
 on how records are cut into batches. The compiled join holds the entries in memory, and the rest in an
-`Overflow`. A restart continues from two things that commits write: `snapshot`, and the `changes` of the
-entries.
+`Overflow`. A restart continues from two parts of a commit: `Pipeline.snapshot`, and `CompiledJoin.changes`.
 """
 
 from __future__ import annotations
@@ -55,7 +54,7 @@ class PipelineState:
     """State of prediction registers, by section."""
 
 
-_ENCODER = msgspec.msgpack.Encoder(order="deterministic")  # dicts of counts have no order of their own
+_ENCODER = msgspec.msgpack.Encoder(order="deterministic")  # counts come in any order
 _DECODER = msgspec.msgpack.Decoder(PipelineState)
 
 
@@ -65,7 +64,7 @@ def encoded(state: PipelineState) -> bytes:
 
 
 def decoded(snapshot: bytes) -> PipelineState:
-    """Decode what `encoded` gave; raises PackedError if it is not of this version."""
+    """Decode a result of `encoded`; raises PackedError if it is not of this version."""
     with reading("the section 'pipeline'"):
         return _DECODER.decode(snapshot)
 
@@ -94,7 +93,7 @@ class PartialResult:
 def joined_outcomes(parts: Sequence[OutcomeBatch]) -> OutcomeBatch:
     """Join consecutive batches, all with the names of the last one.
 
-    Scores get numbers of their own, as a number may have come to stand for others between two batches.
+    Scores are numbered anew, as one number may stand for different scores in two batches.
     """
     if len(parts) <= 1:
         return parts[0] if parts else NO_OUTCOMES
@@ -105,9 +104,6 @@ def joined_outcomes(parts: Sequence[OutcomeBatch]) -> OutcomeBatch:
         before += len(part.scores)
     last, scores = parts[-1], joined_lists([part.scores for part in parts])
     return OutcomeBatch(records, last.models, last.classes, scores, last.segments, joined_pairs(parts))
-
-
-# Evaluation of outcomes, as pipelines need it.
 
 
 class Evaluation(Protocol):
@@ -139,7 +135,7 @@ class Evaluation(Protocol):
 
 
 class ColumnAgreement:
-    """`ClassAgreement` that is shown no outcomes of models known to share a class with their labels.
+    """`ClassAgreement` for outcomes in columns; outcomes of settled models are skipped.
 
     Parameters
     ----------
@@ -157,7 +153,7 @@ class ColumnAgreement:
         self._version = 0
 
     def observe(self, outcomes: OutcomeBatch, version: int) -> None:
-        """Take in the classes of outcomes, in order.
+        """Record the classes of outcomes, in order.
 
         `version` changes whenever a model number gets another name.
         """
@@ -276,9 +272,9 @@ class Pipeline:
             yield PartialResult(at, joined_outcomes(parts), alarms, retired)
 
     def _reached_ms(self, rows: Records, at: int, why: int) -> int:
-        """Clock that the join has reached where it stopped, before row `at`.
+        """Return the clock that the join reached before it stopped at row `at`.
 
-        Whether a model is idle is asked when the clock has come to the row.
+        With `CHECK_IDLE` it is that of the row itself, as deadlines up to it have been applied.
         """
         last = at if why == CHECK_IDLE else at - 1
         return int(rows[last]["record_ms"]) if last >= 0 else self.clock_ms
@@ -286,7 +282,7 @@ class Pipeline:
     def release_held(self) -> PartialResult:
         """Evaluate all outcomes held for the order of predictions, at the end of the records.
 
-        No deadline passes.
+        No deadline is applied.
         """
         parts: list[OutcomeBatch] = []
         alarms: list[Alarm] = []
@@ -305,9 +301,9 @@ class Pipeline:
         return self._monitors.fold(outcomes)
 
     def begin_anew(self, model: str) -> None:
-        """Forget what was seen of a model's classes and scores, and of those of its folds.
+        """Drop the classes seen, and the state of prediction registers, of a model and its folds.
 
-        What waits in the join goes on.
+        The join keeps its entries.
         """
         for name in (model, *(name for name in self.join.holdings().models if model_of(name) == model)):
             self._agreement.forget(name)
@@ -326,7 +322,7 @@ class Pipeline:
         return identities(self.join)
 
     def mismatches(self) -> list[Mismatch]:
-        """Models whose predictions and labels seem not to belong together, by name (`join.caveats`)."""
+        """List the models whose predictions and labels seem not to belong together (`join.caveats`)."""
         models = self.join.holdings().models
         return mismatches(self._agreement.classes, models, self.clock_ms - self._spec.early_horizon_ms)
 
@@ -345,7 +341,7 @@ class Pipeline:
         return self.join_families() + self._monitors.families()
 
     def snapshot(self) -> bytes:
-        """Encode the state without join entries and estimators, equal states give equal bytes."""
+        """Encode the state without join entries and estimators; equal states give equal bytes."""
         agreement, registers = self._agreement.classes.state(), self.predictions.snapshot()
         return encoded(PipelineState(self.clock_ms, self.join.totals(), agreement, registers))
 
@@ -355,10 +351,10 @@ class Pipeline:
         return int(self.join.arrays.totals["cold_unmatched"][0])
 
     def begin_join_anew(self, snapshot: bytes) -> None:
-        """Continue from the last commit's `snapshot` without anything that the join had but its models.
+        """Continue from the last commit's `snapshot`, of the join with its models only.
 
-        The clock goes on, and so does `Outcome.made`. Labels of predictions from before it count as those
-        from before the start.
+        The clock and `Outcome.made` continue. A label whose prediction may be older counts as from before the
+        start (`CompiledJoin.start_ms`).
 
         Raises
         ------
@@ -372,13 +368,13 @@ class Pipeline:
         self.predictions.restore(state.predictions)
 
     def restore(self, snapshot: bytes, items: Iterable[tuple[bytes, bytes]]) -> None:
-        """Continue from the last commit's `snapshot`, and the items that `changes` has left in the store.
+        """Continue from the last commit's `snapshot`, and the values of `CompiledJoin.changes` in the store.
 
         Raises
         ------
         PackedError
-            If `snapshot` is not one of this version, or if `items` are not what `changes` gives, or do not
-            belong to `snapshot`.
+            If `snapshot` is not one of this version, or if `items` are not such values, or do not belong to
+            `snapshot`.
         """
         state = decoded(snapshot)
         self.join.restore(state.join, items)

@@ -1,4 +1,4 @@
-"""Configuration of the estimators as a state keeps it, and what begins anew when it changes."""
+"""Configuration of the estimators as a state stores it, and what began anew after changes of settings."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ _MONITORS = MonitorsSpec.__name__
 
 
 class DocumentError(ValueError):
-    """The document does not describe a configuration of estimators."""
+    """Raised if a document does not describe a configuration of estimators."""
 
 
 def known_specs() -> dict[str, type[Any]]:
@@ -82,12 +82,12 @@ def spec_of(document: bytes) -> tuple[MonitorsSpec, tuple[str, ...]]:
 
 
 def settings_of_estimators(section: bytes) -> tuple[bytes, Mapping[str, str]]:
-    """Decode the section `settings` of a commit: a document, and what estimators it is about by section.
+    """Decode the section `settings` of a commit: a document, and descriptions of its estimators by section.
 
     Raises
     ------
     PackedError
-        If it is none.
+        If it is no such section.
     """
     with reading("the section 'settings'"):
         return _SETTINGS.decode(section)
@@ -120,28 +120,28 @@ def _restored(value: Any, by_name: dict[str, type[Any]], lost: list[str]) -> Any
 
 
 def _tuples(value: Any) -> Any:
-    """Lists, and lists in them, as the tuples they were."""
+    """Convert a list, and lists in it, to tuples."""
     return tuple(_tuples(item) for item in value) if isinstance(value, list) else value
 
 
-# Beginnings after a change of settings: evaluation epochs of models, and parts with no outcomes at first.
+# Beginnings after a change of settings: evaluation epochs of models, and estimators that began empty.
 
 
 BEGINNINGS = "beginnings"
-"""Section of a commit."""
+"""Name of the section of a commit that holds `Beginnings`."""
 
 
 class Epoch(msgspec.Struct, frozen=True, array_like=True):
-    """Evaluation epoch of a model: since when its outcomes are made by the rules of now."""
+    """Evaluation epoch of a model: the time since which the present settings make its outcomes."""
 
     since_ms: int
-    """Record time of the state at the start at which it began."""
+    """Record time of the state when the process started and began the epoch, in ms since the epoch."""
     changed: list[Name]
-    """Settings whose change began it, or what was asked for in words."""
+    """Settings whose change began it, or a description of the command that did."""
     outcomes: int
-    """Outcomes evaluated before, by the rules of then."""
+    """Number of outcomes of the model evaluated before it."""
     anew: bool = False
-    """Whether the model's estimates began anew with it, so that none of these are in them."""
+    """Whether the model's estimators began anew with it, and so contain none of these outcomes."""
 
 
 class _Beginnings(msgspec.Struct, frozen=True, array_like=True):
@@ -152,18 +152,18 @@ class _Beginnings(msgspec.Struct, frozen=True, array_like=True):
 
 @dataclass(frozen=True, slots=True)
 class StartOver:
-    """Parts that begin anew at a start beside estimators whose parameters have changed; none by default."""
+    """Parts that begin anew at a start in addition to estimators with changed parameters; default: none."""
 
     epochs: Mapping[str, tuple[str, ...]] = field(default_factory=dict[str, "tuple[str, ...]"])
     """Models (without folds) that begin an evaluation epoch, and why."""
     estimators: frozenset[str] = frozenset()
-    """Those of them whose estimators begin anew."""
+    """Models of `epochs` whose estimators begin anew."""
     parts: frozenset[str] = frozenset()
     """Estimators that begin anew, as `EstimatorSet.estimators` describes them."""
     parts_of: frozenset[str] | None = None
     """Models of which `parts` begin anew; None for all."""
     join: bool = False
-    """Whether what waits in the join, its dedup entries and its counters begin anew; the clock goes on."""
+    """Whether the join begins without entries, and with its counters at 0; the clock continues."""
     comparisons: bool = False
     """Whether all comparisons of models begin anew."""
 
@@ -174,7 +174,7 @@ class Beginnings:
     Attributes
     ----------
     epochs
-        By model, without folds; none of a model that never began one.
+        Latest epoch by model, without folds; models that never began one are absent.
     parts
         Record time (ms) by description of the estimator.
     topics
@@ -190,7 +190,7 @@ class Beginnings:
         self._changed = False
 
     def restore(self, section: bytes | None) -> None:
-        """Continue from a commit; raises msgspec.DecodeError if the section is none."""
+        """Continue from a commit's section, if any; raises msgspec.DecodeError if it is not readable."""
         if section is not None:
             found = _DECODER.decode(section)
             self.epochs, self.parts, self.topics = found.epochs, found.parts, found.topics
@@ -201,7 +201,7 @@ class Beginnings:
         self._changed = True
 
     def begin_parts(self, parts: Iterable[str], since_ms: int, dropped: Iterable[str] = ()) -> None:
-        """Note the estimators that have begun anew, and those that are no more."""
+        """Note the estimators that began anew, and drop those that no longer exist."""
         for part in dropped:
             self._changed |= self.parts.pop(part, None) is not None
         for part in parts:
@@ -215,14 +215,14 @@ class Beginnings:
             self._changed = True
 
     def retire(self, name: str, alive: Iterable[str]) -> None:
-        """Forget a model that has retired, with the last of its folds."""
+        """Drop the epoch of a model that retired, unless it has folds in `alive`."""
         model = model_of(name)
         if model in self.epochs and all(model_of(other) != model for other in alive):
             del self.epochs[model]
             self._changed = True
 
     def changes(self) -> bytes | None:
-        """Encode all for a commit; None if nothing has changed since the last call."""
+        """Encode all beginnings for a commit; None if nothing has changed since the last call."""
         if not self._changed:
             return None
         self._changed = False
@@ -236,9 +236,9 @@ _DECODER = msgspec.msgpack.Decoder(_Beginnings)
 def details_with_beginnings(
     details: Mapping[str, Mapping[str, object]], beginnings: Beginnings
 ) -> Mapping[str, Mapping[str, object]]:
-    """Add epochs to what the API shows of models beside numbers, and what began after the model.
+    """Add epochs, and estimators that began after the model, to the details that the API shows of models.
 
-    Models without any details have none of these.
+    Models without details get none.
     """
     epochs, parts = dict(beginnings.epochs), dict(beginnings.parts)
     return Layered(details, (), lambda model, shown: {**shown, **_fields(model, shown, epochs, parts)})

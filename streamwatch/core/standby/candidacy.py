@@ -1,16 +1,16 @@
-"""`Candidacy`: whether this replica is the one that publishes and notifies, as far as it can prove it.
+"""`Candidacy`: whether this replica can prove that it is the only one that may notify.
 
-A consumer group elects the holder, and forgets a member from which it has heard nothing for the session
-timeout. Who is cut off, or was stopped, learns of that last of all, or never. So a holder speaks only for as
-long as nobody else can have been elected: a request that the group acknowledged was received after it was
-sent, and from then on the group waits for the session timeout at least. By a clock that never goes back, it
-speaks until
+A consumer group elects the holder, and removes a member from which it received no request for the session
+timeout. A replica that is cut off, or was suspended, learns of its removal late or never. So a holder
+notifies only while no other replica can have been elected: the group received an acknowledged request after
+it was sent, and waits at least for the session timeout from then on. By a monotonic clock, the holder may
+notify until
 
     start of the last acknowledged request + session timeout - margin
 
-The margin is for what was begun before, and for clocks of two hosts that do not run equally fast.
+The margin allows for notifications begun before, and for clocks of two hosts that do not run equally fast.
 
-What is written to Kafka needs no clock: there the newer producer fences the older one.
+Writes to Kafka need no clock: there the newer producer fences the older one.
 """
 
 from __future__ import annotations
@@ -27,9 +27,9 @@ class SessionSpec:
     """Durations of the election, in seconds."""
 
     timeout: float = 6.0
-    """After so long without a word of a member the group elects another."""
+    """Time without a request from a member after which the group elects another."""
     margin: float = 1.0
-    """Part of it for which a holder that cannot renew is silent already."""
+    """Time before the end of `timeout` from which a holder that cannot renew does not notify."""
     renewal: float = 1.0
     """Time between renewals."""
 
@@ -39,7 +39,7 @@ class SessionSpec:
 
 
 class Candidacy:
-    """State of one replica in the election.
+    """State of this replica in the election.
 
     Parameters
     ----------
@@ -54,74 +54,74 @@ class Candidacy:
         """Start of the last request that the group acknowledged in this term; None while not elected."""
         self._is_open = False
         self.divergence: str | None = None
-        """Description of what differs from the holder's results; None where nothing does."""
+        """Description of the difference from the holder's results; None if there is none."""
         self.terms = 0
-        """Number of times that the group elected it."""
+        """Number of times that the group elected this replica."""
 
     def join(self) -> None:
-        """Become a member of the group; another one may be elected."""
+        """Note that this replica is a member of the group; ignored if diverged."""
         self._is_member = self.divergence is None
 
     def leave(self) -> None:
-        """Be a member no longer."""
+        """Note that this replica is no longer a member, nor elected."""
         self._is_member = False
         self.lose()
 
     def win(self, asked: float) -> None:
-        """Be elected, by a request that was sent at `asked`; who has diverged stands down."""
+        """Note that the group elected this replica, by a request sent at `asked`; ignored if diverged."""
         if self.divergence is not None:
             return
         self._proved, self._is_open = asked, False
         self.terms += 1
 
     def renew(self, term: int, asked: float) -> None:
-        """Take note that the group acknowledged a request of a term that was sent at `asked`."""
+        """Note that the group acknowledged a request of a term that was sent at `asked`."""
         if self._proved is not None and term == self.terms:
             self._proved = max(self._proved, asked)
 
     def lose(self) -> None:
-        """Be elected no longer, or know no longer that one is."""
+        """Note that this replica is no longer elected, or cannot know whether it is."""
         self._proved, self._is_open = None, False
 
     def open(self, term: int) -> None:
-        """Take note that older producers are fenced and the ledger is read, in this term."""
+        """Note that older producers are fenced and the ledger is read, in this term."""
         self._is_open = self._proved is not None and term == self.terms
 
     def close(self) -> None:
-        """Take note that the producer is fenced, or has failed: the ledger has to be read again."""
+        """Note that the producer is fenced, or has failed: the ledger has to be read again."""
         self._is_open = False
 
     def diverge(self, what: str) -> None:
-        """Be eligible no longer, until the state is replaced and the process begins again."""
+        """Note a difference from the holder's results: until a restart with another state, not eligible."""
         self.divergence = what
         self.leave()
 
     @property
     def is_elected(self) -> bool:
-        """Tell whether the group elected it last, as far as it has heard."""
+        """Tell whether the group elected this replica, as far as it knows."""
         return self._proved is not None
 
     @property
     def is_open(self) -> bool:
-        """Tell whether it has fenced others and read the ledger in this term."""
+        """Tell whether this replica has fenced older producers and read the ledger in this term."""
         return self._is_open
 
     def seconds_left(self, now: float) -> float:
-        """Seconds for which nobody else can have been elected; 0 or less: somebody may."""
+        """Return the seconds for which no other replica can have been elected; 0 or less if one may have."""
         if self._proved is None:
             return 0.0
         return self._proved + self._spec.timeout - self._spec.margin - now
 
     def holds(self, now: float) -> bool:
-        """Tell whether it can prove that it is the one elected."""
+        """Tell whether this replica can prove that it is elected."""
         return self.seconds_left(now) > 0
 
     def speaks(self, now: float) -> bool:
-        """Tell whether it may notify: it holds, and knows what was notified before."""
+        """Tell whether this replica may notify: it holds, and knows what was notified before."""
         return self._is_open and self.holds(now)
 
     def role(self, now: float) -> Role:
-        """Name its part."""
+        """Name the role of this replica."""
         if self.divergence is not None:
             return "diverged"
         if not self._is_member:

@@ -131,7 +131,7 @@ def digested(rows):
 def alive(stream):
     """Entries that still count, as comparable values: live dedup entries and what waits."""
     join = stream.pipeline.join
-    floor, rows = int(join._arrays.totals["floor"][0]), []
+    floor, rows = int(join.arrays.totals["floor"][0]), []
     for entry in used_entries(join.arrays):
         state = int(entry["state"])
         if state >= RESOLVED and int(entry["earlier_or_generation"]) < floor:

@@ -12,7 +12,7 @@ SECOND = 1_000
 
 
 def entries_ever(stream):
-    return int(stream.pipeline.join._arrays.totals["top"][0])
+    return int(stream.pipeline.join.arrays.totals["top"][0])
 
 
 @pytest.mark.parametrize("waiting", [1_000, 41_000, 150_000])

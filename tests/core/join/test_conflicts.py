@@ -203,7 +203,7 @@ def test_its_turn_to_expire_stays_that_of_the_first_over_a_restart():
 def test_scores_of_what_was_replaced_are_dropped():
     columns = joined("last")
     columns.feed([predict("a", each, 0, scores={each: 0.5}) for each in "xyz"])
-    held = columns.pipeline.join.scores
+    held = columns.pipeline.join.names.scores
     assert (len(held), held.scores) == (1, 1)
     columns.feed([predict("a", "z", 0, scores={"z": 0.7}), null("a")])
     assert len(held) == 0

@@ -18,7 +18,6 @@ from streamwatch.core.events import (
     WrongFold,
     fold_name,
     fold_of,
-    folds_by_model,
     model_of,
     shown_name,
 )
@@ -239,11 +238,10 @@ def test_the_stream_of_a_model_is_forgotten_with_its_last_fold():
     assert list(decoded(stream.pipeline.snapshot()).join.fold_streams) == []
 
 
-def test_names_of_folds_are_read_back_and_sorted_by_number():
+def test_names_of_folds_are_read_back():
     names = [fold_name("m", number) for number in (10, 2, 0)]
     assert [fold_of(name) for name in names] == [10, 2, 0]
     assert {model_of(name) for name in names} == {"m"}
-    assert folds_by_model([*names, "n"]) == {"m": [names[2], names[1], names[0]]}
     assert shown_name(names[0]) == "m (fold 10)"
     assert (fold_of("m"), model_of("m"), shown_name("m")) == (None, "m", "m")
     assert isinstance(RecordingEstimatorSet().models(), list)

@@ -38,7 +38,7 @@ def test_models_are_looked_for_among_those_of_their_id_only_until_these_are_mark
     marked: list[int] = []
     for ids in (["new models"], ["a", "b", "c"]):
         pipeline.advance([Prediction(id_, f"model-{n}", "x", 0) for id_ in ids for n in range(20)])
-        marked.append(int(pipeline.join._arrays.totals["marked_chains"][0]))
+        marked.append(int(pipeline.join.arrays.totals["marked_chains"][0]))
     assert marked[1] - marked[0] == 3
     assert pipeline.join.holdings().pending == 80
 
@@ -46,12 +46,12 @@ def test_models_are_looked_for_among_those_of_their_id_only_until_these_are_mark
 def test_predictions_sent_twice_in_a_row_mark_the_models_of_their_id_once():
     pipeline = Pipeline(JoinSpec(), RecordingEstimatorSet(), digest_bytes)
     twice = [Prediction("a", f"model-{n // 2}", "x", 0) for n in range(40)]
-    before = pipeline.join._arrays.totals["marked_chains"][0]
+    before = pipeline.join.arrays.totals["marked_chains"][0]
     pipeline.advance([Prediction("b", f"model-{n}", "x", 0) for n in range(20)])  # models get their numbers
-    marked = int(pipeline.join._arrays.totals["marked_chains"][0])
+    marked = int(pipeline.join.arrays.totals["marked_chains"][0])
     pipeline.advance(twice)
     assert before == 0
-    assert int(pipeline.join._arrays.totals["marked_chains"][0]) - marked == 1
+    assert int(pipeline.join.arrays.totals["marked_chains"][0]) - marked == 1
     assert (pipeline.join.holdings().pending, pipeline.join.counters.predictions_duplicate) == (40, 20)
 
 

@@ -70,7 +70,7 @@ def test_a_stream_of_ever_new_values_keeps_those_that_wait(monkeypatch: pytest.M
             as_objects(pipeline, [Label(str(i - 5), "x", i)])
     assert [outcome.segments for outcome in monitors.folded] == [{"c": f"v{i}"} for i in range(495)]
     assert pipeline.join.counters.predictions_segments_over_limit == 0
-    assert len(pipeline.join.segments) <= 40
+    assert len(pipeline.join.names.segments) <= 40
 
 
 def test_values_come_back_once_those_that_crowded_them_out_are_gone(monkeypatch: pytest.MonkeyPatch) -> None:

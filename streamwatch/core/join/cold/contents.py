@@ -29,10 +29,10 @@ from streamwatch.core.scores import ScoreLists
 
 
 SCORED: Final = 0
-"""Value outside the table for the number of scores."""
+"""Value of `true_or_scores` of a prediction outside the table that has scores."""
 _HALF: Final = 32
 _MOST_LISTS: Final = 4_096
-"""Lists of classes that are remembered; most predictions of a model have the same."""
+"""Most lists of classes kept decoded; most predictions of a model have the same list."""
 _ENCODER: Final = msgspec.msgpack.Encoder()
 _DECODER: Final = msgspec.msgpack.Decoder(tuple[msgspec.Raw, bytes, str])
 _NAMES: Final = msgspec.msgpack.Decoder(tuple[Name, ...])
@@ -66,13 +66,13 @@ class OutsideScores:
         self._classes: dict[bytes, tuple[str, ...]] = {}
 
     def put(self, packed: Records, table: Table) -> None:
-        """Store the scores of predictions that leave the table, and mark predictions that have some."""
+        """Store the scores of predictions that are evicted, and set `true_or_scores` of these to `SCORED`."""
         scored = _scored(packed)
         if not len(scored):
             return
-        lists = table.scores.take(packed["true_or_scores"][scored])
+        lists = table.names.scores.take(packed["true_or_scores"][scored])
         packed["true_or_scores"][scored] = SCORED
-        classes, segments = table.classes.names, table.segments.names
+        classes, segments = table.names.classes.names, table.names.segments.names
         numbers, values = lists.classes.tobytes(), lists.values.astype("<f8", copy=False).tobytes()
         spelt: dict[bytes, msgspec.Raw] = {}
         start = 0
@@ -89,7 +89,7 @@ class OutsideScores:
             start = stop
 
     def read(self, packed: Records) -> list[StoredScores]:
-        """Read the scores of those among these predictions that have some, in order; may run in a thread.
+        """Read the scores of the predictions that have some, in order; may run in a thread.
 
         Raises
         ------
@@ -139,21 +139,21 @@ class OutsideScores:
 
 
 def with_numbers(packed: Records, stored: list[StoredScores], table: Table) -> None:
-    """Assign numbers in the table to scores that were read, in place."""
+    """Add scores that were read to the table, and write their numbers to the entries `packed`, in place."""
     if not stored:
         return
     numbers = {
-        classes: np.array([table.classes[name] for name in classes], np.int32)
+        classes: np.array([table.names.classes[name] for name in classes], np.int32)
         for classes in dict.fromkeys(each.classes for each in stored)
     }
-    segments = table.segments
+    segments = table.names.segments
     lists = ScoreLists(
         np.cumsum([len(each.classes) for each in stored], dtype=np.int64),
         np.concatenate([numbers[each.classes] for each in stored]),
         np.frombuffer(b"".join(each.values for each in stored), "<f8").astype(np.float64),
         np.array([segments.number(segments_of(text)) if text else -1 for *_, text in stored], np.int32),
     )
-    packed["true_or_scores"][_scored(packed)] = table.scores.add(lists)
+    packed["true_or_scores"][_scored(packed)] = table.names.scores.add(lists)
 
 
 def score_key(arrival: int) -> bytes:
@@ -176,7 +176,7 @@ class OutsideContents:
     spec
         Sizes of the runs.
     clean
-        Whether to remove what was never committed.
+        Whether to remove values that no commit refers to.
 
     Raises
     ------

@@ -38,7 +38,7 @@ class ColdEntries:
     spec
         Sizes of runs, blocks and filters.
     clean
-        Whether to remove what was never committed.
+        Whether to remove values that no commit refers to.
 
     Raises
     ------
@@ -65,9 +65,9 @@ class ColdEntries:
         """Oldest generation of dedup entries that is not dropped; set by the caller, also after a start."""
 
     def keep_side(self, columns: tuple[str, ...], spec: JoinSpec) -> None:
-        """Store these side columns of predictions, and carry out those that settings do not use any more.
+        """Store predictions with these side columns, and rename those of existing runs (`layout.renamed`).
 
-        To be called once, before anything else.
+        To be called once, before any other method.
         """
         if len(columns) > MOST_SIDE_COLUMNS:
             raise ValueError(f"expected at most {MOST_SIDE_COLUMNS} side columns, got {len(columns)}")
@@ -81,7 +81,7 @@ class ColdEntries:
         return self._columns if queue == PREDICTIONS else ()
 
     def alive(self, queue: int) -> int:
-        """Number of living entries of a queue; those of dropped generations are included until a merge."""
+        """Count the living entries of a queue; those of dropped generations are included until a merge."""
         return sum(run.alive for run in self._runs.values() if run.manifest.queue == queue)
 
     @property
@@ -238,11 +238,11 @@ class ColdEntries:
             self._drop(run)
 
     def discard_plans(self) -> None:
-        """Drop what is planned; its `run` must have ended."""
+        """Drop the planned merge and search; their `run` must have ended."""
         self._merge = self._search = None
 
     def changes(self) -> ColdChanges:
-        """Changes since the last call; they must be committed, or all of this is opened again."""
+        """Return the changes since the last call; if they are not committed, open the entries anew."""
         changes, self._changes = self._changes, ColdChanges()
         for run in self._runs.values():
             run.add_changes(changes)

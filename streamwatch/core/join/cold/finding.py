@@ -322,7 +322,7 @@ class FoundEntries(NamedTuple):
 
 @entry
 def arrange(words, origins, order, ends, sequence, id_indices):
-    """Order entries by the position of their id in the question, then by arrival.
+    """Order entries by the position of their id in the query, then by arrival.
 
     Returns False if one id has too many entries; the caller sorts then.
 
@@ -331,7 +331,7 @@ def arrange(words, origins, order, ends, sequence, id_indices):
     words, origins
         uint64 (n, words), int64 (n, 3): output of `search`.
     order
-        int64 (ids,): position in the question of each of the sorted ids.
+        int64 (ids,): position in the query of each of the sorted ids.
     ends
         int64 (ids,), all 0; output: end of the entries of each id.
     sequence, id_indices

@@ -1,4 +1,4 @@
-"""Guests: entries of the ids of a batch that are outside the table, and in it while the batch is joined."""
+"""Guests: entries from outside the table that are in it while a batch with their ids is joined."""
 
 # pyright: reportMissingParameterType=false, reportUnknownParameterType=false
 from __future__ import annotations
@@ -56,7 +56,7 @@ def distinct_ids(
     return low[:count], high[:count]
 
 
-# Work that a join hands to whoever drives it, for any thread.
+# Work that a join leaves to its caller, for any thread.
 
 
 Work: TypeAlias = Callable[[], None]
@@ -68,7 +68,7 @@ def yield_to_loop() -> None:
 
 
 class Guests:
-    """Loads guests into a table, records what became of them, and unloads them.
+    """Loads guests into a table, records in the runs which were removed or changed, and unloads them.
 
     Parameters
     ----------
@@ -85,7 +85,7 @@ class Guests:
         """Whether a guest has scores outside the table."""
 
     def load(self, table: Table, rows: Records, due: Records) -> Iterator[Work]:
-        """Load all entries of the ids of these rows, and of these entries, into the table."""
+        """Load all entries with the ids of `rows`, and of the entries `due`, into the table."""
         cold = self._outside.cold
         if not cold.runs:
             return
@@ -165,7 +165,7 @@ class Guests:
         if self._scored:
             unchanged = arrays.entries[self._entries[there & ~revised]]
             numbers = unchanged["true_or_scores"][unchanged["state"] == PENDING]
-            table.scores.free(numbers[(numbers >= 0) & (numbers < SEGMENTS_FROM)])
+            table.names.scores.free(numbers[(numbers >= 0) & (numbers < SEGMENTS_FROM)])
         if revised.any():
             self._store_anew(table, np.flatnonzero(revised))
         remove_guests(
@@ -174,7 +174,7 @@ class Guests:
         self._found = None
 
     def _store_anew(self, table: Table, revised: NDArray[np.intp]) -> None:
-        """Replace predictions in the runs by what they are now, at their turn."""
+        """Replace revised predictions in the runs by their present values, with the same arrival."""
         found, outside, arrays = self._found, self._outside, table.arrays
         assert found is not None  # noqa: S101 - they are among what was found
         outside.cold.mark_dead(found.runs[revised], found.positions[revised])

@@ -1,4 +1,4 @@
-"""Runs that are made: of entries that leave the table, and of several runs."""
+"""Building of runs: from entries evicted from the table, and from several runs."""
 
 # pyright: reportMissingParameterType=false, reportUnknownParameterType=false
 from __future__ import annotations
@@ -20,14 +20,14 @@ from streamwatch.core.join.cold.store import ColdSpec, RunStore
 
 
 class Evicted(Protocol):
-    """Entries that leave the table, in any order; read in a thread, while nothing else uses them."""
+    """Entries evicted from the table, in any order; read in a thread, while nothing else uses them."""
 
     def low(self) -> NDArray[np.uint64]:
         """Lower halves of their digests, (n,)."""
         ...
 
     def write(self, order: NDArray[np.int32], words: Words) -> None:
-        """Write those with these indices into rows of words, uint64 (len(order), words)."""
+        """Write the entries with the indices `order` to rows of words, uint64 (len(order), words)."""
         ...
 
 
@@ -50,7 +50,7 @@ class PackedEntries:
         return self._words[:, 0].copy()
 
     def write(self, order: NDArray[np.int32], words: Words) -> None:
-        """Write those with these indices into rows of words."""
+        """Write the entries with the indices `order` to rows of words."""
         copy_in_order(self._words, order, words)
 
 
@@ -216,7 +216,7 @@ class Merge:
     runs
         Runs to merge, of one queue.
     side
-        Names of the side columns that are read of their entries.
+        Names of the side columns that the new run has.
     floor
         Oldest generation of dedup entries that is not dropped.
     """

@@ -9,7 +9,6 @@ import numpy as np
 
 from streamwatch.core.jit import detached, entry, hot, prefetch
 from streamwatch.core.join.counters import PENDING, RESOLVED
-from streamwatch.core.join.held_scores import HeldScores
 from streamwatch.core.join.layout import (
     EARLY_LABELS,
     FRONT,
@@ -20,7 +19,7 @@ from streamwatch.core.join.layout import (
     UNWRITTEN,
     Arrays,
 )
-from streamwatch.core.join.names import NumberedNames, NumberedSegments
+from streamwatch.core.join.names import JoinNames
 from streamwatch.core.join.table import (
     UPPER,
     allocate_entry,
@@ -131,7 +130,7 @@ def remove_guests(slots, entries, totals, log_positions, at, shift):
 
 @entry
 def bring_to_front(slots, entries, totals, log_positions, side, packed, values, start, queue, shift):
-    """Insert entries into their queue after those that came back before, and before all others.
+    """Insert entries into their queue after those that were loaded before, and before all others.
 
     Returns the position of the next entry if there is no more room. Parameters as for `add_guests`; `packed`
     is ordered by arrival.
@@ -220,7 +219,7 @@ def pack_settled(entries, chosen, order, arrival, packed):
 
 @entry
 def oldest_of(entries, totals, log_positions, queue, found):
-    """Find the oldest entries of a queue that never left it, at most as many as `found` holds.
+    """Find the oldest entries of a queue that were not loaded from outside, as many as `found` has room for.
 
     Return the number.
     """
@@ -247,7 +246,7 @@ def look_ahead(slots, entries, chosen, shift, k):
 
 @entry
 def remove_waiting(slots, entries, totals, log_positions, obsolete_positions, queue, chosen, shift):
-    """Remove entries from their queue and the table, and note that what commits wrote of them is obsolete."""
+    """Remove entries from their queue and the table, and note that their committed values are obsolete."""
     t = totals[0]
     for k in range(chosen.shape[0]):
         look_ahead(slots, entries, chosen, shift, k)
@@ -273,7 +272,7 @@ def remove_settled(slots, entries, totals, chosen, shift):
         free_entry(entries, t, chosen[k])
 
 
-# Table of a compiled join, as what is outside of it sees it.
+# Interface of the join to what is outside its table.
 
 
 WAITING_QUEUES: Final = (PREDICTIONS, EARLY_LABELS, RETAINED_LABELS)
@@ -282,27 +281,12 @@ WAITING_QUEUES: Final = (PREDICTIONS, EARLY_LABELS, RETAINED_LABELS)
 class Table(Protocol):
     """Interface of the join that its overflow uses."""
 
-    @property
-    def arrays(self) -> Arrays:
-        """Arrays that the loop reads and changes."""
-        ...
-
-    @arrays.setter
-    def arrays(self, arrays: Arrays) -> None: ...
+    arrays: Arrays
+    """Arrays that the loop reads and changes."""
 
     @property
-    def scores(self) -> HeldScores:
-        """Scores of the predictions in the table."""
-        ...
-
-    @property
-    def classes(self) -> NumberedNames:
-        """Numbers of classes."""
-        ...
-
-    @property
-    def segments(self) -> NumberedSegments:
-        """Numbers of the predictions' segments."""
+    def names(self) -> JoinNames:
+        """Names and scores that the join numbers."""
         ...
 
     @property

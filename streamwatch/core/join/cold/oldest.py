@@ -1,8 +1,7 @@
 """Search for the oldest entries of a queue: planned and finished by the loop, run in a thread.
 
 Runs are sorted by digest, not by age, so the search reads every run that may contain some of them completely.
-It is worthwhile because it takes many at once: those that are not due yet wait in the table, before all
-others.
+This pays because it takes many at once: those that are not due yet wait in the table, before all others.
 """
 
 # pyright: reportMissingParameterType=false, reportUnknownParameterType=false

@@ -1,4 +1,4 @@
-"""Overflow of a compiled join: entries leave the table when it is full, and come back when needed.
+"""Overflow of a compiled join: entries are evicted from a full table, and loaded again when needed.
 
 Reading and writing of runs is returned as work for a thread (`Work`); the join must not be used until it is
 done.
@@ -42,10 +42,10 @@ from streamwatch.core.join.table import deadline, entries_by_generation, find_de
 
 @dataclass(frozen=True, slots=True)
 class OverflowSpec:
-    """Limits of the table, and sizes of what is outside."""
+    """Limits of the table, and sizes of the runs outside."""
 
     entries: int
-    """Number of entries between two batches above which the oldest leave the table."""
+    """Number of entries between two batches above which the oldest are evicted."""
     loaded_at_once: int = 65_536
     """Number of oldest entries that are loaded at once when they are about to fall due."""
     cold: ColdSpec = ColdSpec()  # noqa: RUF009 - it is frozen
@@ -70,7 +70,7 @@ def due_predictions(table: Table, rows: Records, most: int) -> Records:
     """Return entries that fall due while these rows are joined, at most about `most`.
 
     The table's `partners_ms` is set to the time up to which all of them are returned. None are returned if
-    what expires can have no pairs.
+    expired predictions make no pairs.
     """
     arrays = table.arrays
     totals, limits = arrays.totals, arrays.limits[0]
@@ -85,7 +85,7 @@ def due_predictions(table: Table, rows: Records, most: int) -> Records:
         if len(due) < most:
             return entries
         if entries["record_ms"][-1] > entries["record_ms"][0]:
-            totals["partners_ms"] = entries["record_ms"][-1] - 1  # of the last time there may be more
+            totals["partners_ms"] = entries["record_ms"][-1] - 1  # more may have the last time
             return entries
         most *= 2
 
@@ -137,8 +137,8 @@ _KEPT_SHARE: Final = 0.75
 class Settled:
     """Dedup entries of the table, in the order in which they settled.
 
-    They are packed a chunk at a time, in the order of the run: as many as the table holds, packed at once and
-    sorted in another copy, took 128 bytes an entry for a moment, and three times as long.
+    They are packed a chunk at a time, in the order of the run: to pack all of them at once and to sort a copy
+    took 128 bytes an entry, and three times as long.
 
     Parameters
     ----------
@@ -162,7 +162,7 @@ class Settled:
         return low
 
     def write(self, order: NDArray[np.int32], words: Words) -> None:
-        """Write those with these indices into rows of words."""
+        """Write the entries with the indices `order` to rows of words."""
         packed = words.reshape(-1).view(PACKED_ENTRY)
         pack_settled(self._entries, self._found, order, self._arrival, packed)
 
@@ -192,7 +192,7 @@ class TableEviction:
             self._written.setdefault(generation, []).append(chosen.copy())
 
     def is_full(self, table: Table) -> bool:
-        """Return whether entries have to leave the table."""
+        """Return whether entries have to be evicted."""
         return int(table.arrays.totals["used"][0]) > self._limit
 
     def evict_if_full(self, table: Table) -> Iterator[Work]:
@@ -217,7 +217,7 @@ class TableEviction:
                 skipped.add(queue)
 
     def _sizes(self, table: Table) -> dict[int, int]:
-        """Number of entries in the table that may leave it, by queue."""
+        """Count the entries in the table that may be evicted, by queue."""
         t = table.arrays.totals[0]
         waiting = (t["pending"], t["early"], t["retained"])
         sizes = {
@@ -262,7 +262,7 @@ class TableEviction:
         self._outside.update_oldest_ms(table)
 
     def _evict_settled(self, table: Table) -> Iterator[Work]:
-        """Evict all dedup entries; their values in the store hold one generation each, and go as a whole."""
+        """Evict all dedup entries: a stored value holds those of one generation, and is removed whole."""
         arrays, cold, settled = table.arrays, self._outside.cold, self._outside.settled
         totals, generations = arrays.totals, arrays.generations
         parts = self._noted(table) or self._listed(table)
@@ -285,9 +285,9 @@ class TableEviction:
         self.dedup_moved_out = True
 
     def _noted(self, table: Table) -> list[tuple[int, NDArray[np.int32]]]:
-        """Dedup entries of the table by generation, as noted: by commits, then since the last.
+        """Return the dedup entries of the table by generation, from notes: of commits, then since the last.
 
-        Empty if notes are missing, as after a start, or contain others: of a generation dropped since then.
+        Empty if notes are missing, as after a start, or include entries of a generation dropped since.
         """
         arrays = table.arrays
         noted = int(arrays.totals["settled"][0])
@@ -305,7 +305,7 @@ class TableEviction:
         return parts if start == noted else []
 
     def _listed(self, table: Table) -> list[tuple[int, NDArray[np.int32]]]:
-        """Dedup entries of the table by generation, along their lists: each entry is waited for."""
+        """Return the dedup entries of the table by generation, along their lists: a cache miss for each."""
         arrays = table.arrays
         found = np.empty(self._dedup_entries(table), np.int32)
         ends = np.empty((GENERATIONS_KEPT + 1, 2), np.int64)
@@ -325,7 +325,7 @@ class Overflow:
     spec
         Limits and sizes.
     clean
-        Whether to remove what was never committed.
+        Whether to remove values that no commit refers to.
 
     Raises
     ------
@@ -351,13 +351,9 @@ class Overflow:
         self.contents.update_oldest_ms(table)
 
     def take_came_back(self) -> bool:
-        """Return whether entries have come back into the table since the last call."""
+        """Return whether entries were loaded to the front of a queue since the last call."""
         came_back, self._came_back = self._came_back, False
         return came_back
-
-    def note_written(self, runs: Sequence[tuple[int, NDArray[np.int32]]]) -> None:
-        """Note the dedup entries that a commit wrote, by generation, in the order in which they settled."""
-        self.eviction.note_written(runs)
 
     def take_dedup_moved_out(self) -> bool:
         """Return whether all dedup entries were moved out of the table since the last call."""
@@ -365,7 +361,7 @@ class Overflow:
         return moved_out
 
     def is_needed(self, table: Table) -> bool:
-        """Return whether entries are outside the table, or have to leave it."""
+        """Return whether entries are outside the table, or have to be evicted."""
         return self.contents.cold.runs > 0 or self.eviction.is_full(table)
 
     def entries(self, table: Table) -> int:
@@ -389,7 +385,7 @@ class Overflow:
     def load_guests(self, table: Table, rows: Records) -> Iterator[Work]:
         """Load all entries of the ids of these rows into the table, as guests.
 
-        Also those of the ids that fall due meanwhile, if what expires may have pairs.
+        Also those of the predictions that fall due meanwhile, if expired predictions may make pairs.
         """
         due = due_predictions(table, rows, self._spec.loaded_at_once)
         return self.guests.load(table, rows, due)

@@ -1,4 +1,4 @@
-"""`Run`: in-memory part of a run, and how it is read again after a start."""
+"""Runs of cold entries: the part in memory (`Run`), building (`RunWriter`), and reading after a start."""
 
 # pyright: reportMissingParameterType=false, reportUnknownParameterType=false
 from __future__ import annotations
@@ -129,7 +129,7 @@ class RunManifest(msgspec.Struct, frozen=True):
     ids: int = 0
     """Number of distinct ids of its entries; 0 if unknown."""
     side: tuple[str, ...] = ()
-    """Names of its side columns (`side`)."""
+    """Names of its side columns (`layout.side_columns`)."""
 
 
 @dataclass(slots=True)
@@ -168,13 +168,13 @@ class Run:
         return min(self.alive, self.manifest.ids or self.alive)
 
     def read_into(self, columns: tuple[str, ...]) -> None:
-        """Set the side columns that are read."""
+        """Set the names of the side columns into which those of the run are read."""
         self.columns = len(columns) if self.manifest.queue == PREDICTIONS else 0
         indices = {name: index for index, name in enumerate(columns)} | {REPLACES_CLASS: REPLACING}
         self.into = np.array([indices.get(name, SKIPPED) for name in self.manifest.side], np.int64)
 
     def rename_side(self, side: tuple[str, ...]) -> None:
-        """Give its side columns other names, which the next commit writes."""
+        """Rename the run's side columns; the next commit writes the names."""
         if side != self.manifest.side:
             self.manifest = msgspec.structs.replace(self.manifest, side=side)
             self.saved = False
@@ -334,7 +334,7 @@ def copy_in_order(words, order, out):
 
 @detached
 def count_ids(words, low, high):
-    """Count the distinct ids of sorted entries, without the given id, that of the entry before them."""
+    """Count the distinct ids of sorted entries, without (low, high), the id of the entry before them."""
     count = 0
     for i in range(words.shape[0]):
         if words[i, 0] != low or words[i, 1] != high:

@@ -6,8 +6,8 @@
 
 Each column is stored as differences from its smallest value, in as few bytes as the largest difference
 needs; none if all are equal. All numbers are little-endian. Halves of digests (uint64) are stored as they
-are, or, if that is shorter, as a bit for each row that is 1 where another value begins, filled up to words,
-and these values: predictions of many models come one after another for the same id.
+are. If many rows repeat the row before, as predictions of many models for one id do, a bit for each row that
+is 1 where a value differs from the row before, padded to words, and those values are stored instead.
 """
 
 # pyright: reportMissingParameterType=false, reportUnknownParameterType=false
@@ -53,7 +53,7 @@ def narrow(
     digests
         bool (columns,): whether a column holds halves of digests.
     bases, widths
-        int64 and uint8, (columns,), output: what is stored of each column beside its data.
+        int64 and uint8, (columns,), output: smallest value and width of each column.
     words, fours, twos, ones
         The same memory, of at least columns × rows words, as uint64, uint32, uint16 and uint8; output.
     """
@@ -197,7 +197,7 @@ def unpack_columns(value: bytes, count: int) -> list[Column]:
 
 
 def _unpack_repeated(value: bytes, rows: int, at: int) -> tuple[NDArray[np.uint64], int]:
-    """Values of a column in which they repeat, and where the next column begins."""
+    """Return the values of a `_REPEATED` column at byte `at`, and the byte at which the next one begins."""
     size = 8 * ((rows + 63) // 64)
     bits = np.unpackbits(np.frombuffer(value[at : at + size], np.uint8), bitorder="little")
     begun = int(bits.sum())

@@ -1,11 +1,11 @@
 """Entries of a compiled join in a store: changes for commits, and the restore.
 
-Besides totals, counters and models (`JoinTotals`), a commit writes what changed of the entries, in values of
-thousands of them (`packed`): entries that began or ceased to wait, and dedup entries (`entry_logs`), and
+Besides totals, counters and models (`JoinTotals`), a commit writes the changes of entries, thousands in one
+value (`packed`): entries that began or stopped waiting, and new dedup entries (`entry_logs`). It also writes
 names that were numbered or released. Values are read only at a start.
 
-Entries outside the table (`join.cold`) are stored in runs, not in these values. Their number of dedup entries
-by generation, and of labels without a match, is a separate value (`OutsideCounts`).
+Entries outside the table (`join.cold`) are stored in runs, not in these values. How many of them are dedup
+entries, by generation, and labels without a match, is a separate value (`OutsideCounts`).
 """
 
 # pyright: reportMissingParameterType=false, reportUnknownParameterType=false
@@ -152,7 +152,7 @@ class DurableEntries:
         self._waiting.write(commit, arrays, fresh, self._names.scores, self._columns, changes)
         written = self._dedup.write(arrays, changes)
         if overflow is not None:
-            overflow.note_written(written)
+            overflow.eviction.note_written(written)
         for kind, names in (
             (MODEL, self._names.models),
             (CLASS, self._names.classes),
@@ -246,9 +246,9 @@ class DurableEntries:
     def _restore_side(
         self, entries: NDArray[np.void], side: NDArray[np.int32], stored: dict[str, NDArray[np.int64]]
     ) -> NDArray[np.intp]:
-        """Assign their values in side columns to waiting predictions; return those that changed thereby.
+        """Write stored side columns to waiting predictions; return the indices of predictions it changed.
 
-        Columns that are not used any more are carried out (`side.renamed`).
+        Columns that are not used any more are applied to the predictions, or dropped (`layout.renamed`).
         """
         changed = np.zeros(len(entries), np.bool_)
         for name, now in zip(stored, renamed(tuple(stored), self._spec), strict=True):
@@ -274,7 +274,7 @@ class DurableEntries:
     def _restore_carried(
         self, entries: NDArray[np.void], waiting: WaitingEntries, holders: NDArray[np.int32]
     ) -> None:
-        """Assign their scores and segments to waiting predictions."""
+        """Write stored scores and segments to waiting predictions."""
         segments = waiting.segments(holders)
         having = segments >= 0
         if not (has_names(self._names.segments, segments) and (entries["state"][having] == PENDING).all()):

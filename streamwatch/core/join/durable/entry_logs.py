@@ -48,7 +48,7 @@ _STORED: Final = msgspec.msgpack.Decoder(tuple[tuple[Name, ...], bytes])
 
 
 def pack_side(names: tuple[str, ...], side: Side) -> bytes:
-    """Pack the values of entries; empty if there are none."""
+    """Pack the side columns of entries, (n, columns), with their names; empty if all values are 0."""
     if not side.any():
         return b""
     return msgspec.msgpack.encode((names, pack_columns(list(side.T.astype(np.int64)))))
@@ -98,11 +98,11 @@ class ChangedRows(NamedTuple):
     segments: NDArray[np.int64]
     """Number of the segments; -1 without any."""
     scored: NDArray[np.int64]
-    """Indices of those with scores, ascending, …"""
+    """Indices of the predictions with scores, ascending."""
     scores: ScoreLists
-    """… and these, in this order, without segments."""
+    """Scores of these predictions, in the same order, without segments."""
     side: bytes
-    """Side columns (`side.pack_side`); empty without values."""
+    """Side columns (`pack_side`); empty without values."""
 
 
 def pack_changed(
@@ -160,19 +160,19 @@ def unpack_changed(value: bytes) -> ChangedRows:
 #
 # Every written entry has a position, numbered across runs. A commit writes a run of the entries that began
 # to wait, and the positions of entries written before that no longer wait. A run without waiting entries is
-# deleted. When the log is more than twice as large as what waits, the entries of its oldest runs that still
+# deleted. When the log has more than twice as many entries as wait, the entries of its oldest runs that still
 # wait are written again at its end. So the log is only ever cut at its start, and the positions of removed
-# entries need not be stored for longer.
+# entries before that need not be stored any more.
 #
 # A prediction that changes while it waits keeps its position, and with it its order: a commit writes the
-# position and the new values, in a record that is kept as long as one of removed entries (`changed`).
+# position and the new values (`pack_changed`), which are kept as long as the positions of removed entries.
 #
 # Entries are ordered by record time; within a millisecond by how often they were written, more often first,
 # and then by position, since entries that arrived earlier are also rewritten earlier.
 
 
 OF_FRONT: Final = FRONT >> POSITION_BITS
-"""Added to the number of times written of an entry that came back to the front of its queue."""
+"""Summand in the number of times written of an entry that was loaded to the front of its queue."""
 MOST_REWRITTEN: Final = (CHANGED >> POSITION_BITS) - 1
 RUN_ROWS: Final = 4_096
 """Most entries of one value: few enough that their columns stay in the processor's cache."""
@@ -181,7 +181,7 @@ SLACK_ROWS: Final = 131_072
 ROWS_OF_A_VALUE: Final = 4
 """Fixed cost of a value, in entries."""
 SCANNED: Final = 16_384
-"""Entries examined per commit for rewriting the start of the log, plus twice the number of added ones."""
+"""Most entries examined per commit to rewrite the start of the log, besides twice the number added."""
 
 Changes = dict[bytes, bytes | None]
 """New values by key; None for a key to remove."""
@@ -208,13 +208,13 @@ class Note:
     """Kind of its key."""
     commit: int
     newest: int
-    """Largest of them: once the log starts after it, the note is obsolete."""
+    """Largest of the positions: once the log starts after it, the note is obsolete."""
     count: int
 
 
 @entry
 def mark_positions_left(noted: Any, base: int, holders: Any, offset: int, dead: Any, matched: Any) -> None:
-    """Mark the positions of entries that stopped waiting, and remove these from `holders`.
+    """Mark the positions of entries that stopped waiting or were matched; remove the former from `holders`.
 
     Parameters
     ----------
@@ -242,7 +242,7 @@ class WaitingLog:
     Parameters
     ----------
     runs, notes
-        Those in the store, oldest first.
+        Runs and notes in the store, oldest first.
     holders
         int32: entry at every position from the first run on; -1 if it no longer waits.
     """
@@ -312,7 +312,7 @@ class WaitingLog:
             changes[key_of(note.kind, note.commit)] = None
 
     def _take_obsolete(self, arrays: Arrays) -> tuple[int, NDArray[np.uint64], NDArray[np.uint64]]:
-        """Number of noted positions, and a mark for each position of the log that is dead, or was matched."""
+        """Return the number of noted positions, and bits by position in the log: dead ones, matched ones."""
         noted = arrays.obsolete_positions[: int(arrays.totals["obsolete"][0])]
         arrays.totals["obsolete"] = 0
         words = (self.next - self.first) // 64 + 1
@@ -358,7 +358,7 @@ class WaitingLog:
         arrays.totals["changed"] = 0
         noted = arrays.changed[:count]
         positions = arrays.log_positions[noted]
-        changed = noted[(positions > 0) & (positions & CHANGED != 0)]  # others have left meanwhile
+        changed = noted[(positions > 0) & (positions & CHANGED != 0)]  # others stopped waiting since
         arrays.log_positions[changed] &= ~CHANGED
         positions = (arrays.log_positions[changed] & POSITION_MASK) - 1
         lasting = positions >= self.first
@@ -491,7 +491,7 @@ class DedupLog:
         return runs
 
     def remove_all(self, changes: Changes) -> None:
-        """Remove all values in the changes, as all dedup entries left the table."""
+        """Add to the changes the removal of all values, after all dedup entries were evicted."""
         for generation, values in self._values.items():
             for each in values:
                 changes[key_of(DEDUP, generation, each.number)] = None
@@ -514,7 +514,7 @@ class DedupLog:
     def _merge(self, generation: int, size: int, changes: Changes) -> None:
         """Merge the last values if at least `MERGED` of them are smaller than `size`.
 
-        The merged value has the number of the last, so that a start goes on with the number after it.
+        The merged value has the number of the last, so that numbering continues after it at the next start.
         """
         values = self._values[generation]
         count = 0

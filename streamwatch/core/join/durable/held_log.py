@@ -1,9 +1,10 @@
 """Outcomes held for the order of predictions, as commits write them.
 
 A commit writes a run of the outcomes that began to be held and are still held. A run is deleted when all of
-its outcomes were released. Which of them were is not stored: all that were held when the clock last moved,
-and whose prediction is not newer than the newest one released then (`OrderTotals`). When the runs contain
-more than twice as many outcomes as are held, those of the oldest runs are written again.
+its outcomes were released. Which of them were released is not stored, but follows from `OrderTotals`: those
+that were held when the clock last moved, and whose prediction is not newer than the newest one released
+then. When the runs contain more than twice as many outcomes as are held, those of the oldest runs are written
+again.
 """
 
 from __future__ import annotations
@@ -49,14 +50,14 @@ RUN_ROWS: Final = 8_192
 SLACK_ROWS: Final = 65_536
 """Number of outcomes in runs below which none is written again."""
 _MORE: Final = 3
-"""Number of columns beside those of the outcomes: time and number of the prediction, and opening."""
+"""Number of columns after those of outcomes: prediction time, time of opening (of the window), sequence."""
 _MOST_NUMBER: Final = 2**31 - 1
 _NEVER: Final = OrderTotals().overflow
 
 
 @dataclass(slots=True)
 class StoredRun:
-    """Run in the store."""
+    """Run in the store: numbers of its outcomes and of those still held; whether it has scores and pairs."""
 
     written: int
     held: int
@@ -74,7 +75,7 @@ class HeldValues:
 
 
 class HeldLog:
-    """Runs in the store."""
+    """Runs of held outcomes in the store."""
 
     __slots__ = ("_next", "_runs")
 
@@ -86,7 +87,7 @@ class HeldLog:
         """Note that an outcome of each of these runs was released; -1 stands for none."""
         if not self._runs:
             return
-        first = min(self._runs)  # so that as few numbers as there are runs are counted
+        first = min(self._runs)  # counts begin with the oldest run, so that there are few
         counts = np.bincount(np.maximum(runs - (first - 1), 0))
         numbers = np.flatnonzero(counts[1:]) + 1
         for number, count in zip(numbers.tolist(), counts[numbers].tolist(), strict=True):
@@ -172,11 +173,11 @@ class HeldLog:
         segments = np.maximum(rows.outcomes["scores"][with_scores] - SEGMENTS_FROM, -1)
         order.restore(totals, rows, with_scores, replace(held, beside=segments))
         if totals.overflow != _NEVER:
-            # Which of them left because there were too many is only known under the settings of then.
+            # Which were released because too many were held is only known under the settings of that time.
             self._make_whole(order)
 
     def _make_whole(self, order: PredictionOrder) -> None:
-        """Let the next commit write the runs again of which some outcomes were released."""
+        """Make the next commit write the held outcomes of runs again of which some were released."""
         for number, run in self._runs.items():
             if run.held < run.written:
                 order.forget_run(number)

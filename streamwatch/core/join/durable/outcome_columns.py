@@ -1,6 +1,6 @@
-"""Outcomes in columns as commits write them, and columns of numbers under other numbers.
+"""Outcomes in columns as commits write them, and renumbering of columns.
 
-To copy one field of records alone would read as much memory as to copy all of them.
+All fields are copied in one pass, since copying one field of records reads as much memory as copying all.
 """
 
 # pyright: reportMissingParameterType=false, reportUnknownParameterType=false
@@ -23,8 +23,8 @@ _CARRIED: Final = len(CARRIED)
 LOW, HIGH, DELAY, MODEL, TRUE, PREDICTED, LABEL, ASSUMED, MADE, RESOLVED = range(10)
 """Numbers of the columns; those of `CARRIED` follow after `SEGMENTS`."""
 _AFTER, _BEHIND, LAST, SEGMENTS = range(10, 14)
-"""Further ones: how long after the label's time the outcome was resolved; how far the prediction's own time
-lies behind its record's, which gives `waited_ms`; and the class predicted last."""
+"""Further columns: resolution less the label's time; the prediction's own time less its record's, which
+gives `waited_ms`; the class predicted last; the number of the segments."""
 COLUMNS: Final = SEGMENTS + 1 + _CARRIED
 CLASSES: Final = (TRUE, PREDICTED, LABEL)
 _MADE: Final = 2**32
@@ -86,7 +86,7 @@ def outcomes_of(columns: Sequence[Column], models: int, classes: int, segments: 
     columns
         Those of `columns_of`.
     models, classes, segments
-        How many names there are of each.
+        Numbers of names of each kind.
 
     Raises
     ------
@@ -146,7 +146,7 @@ def mark_used(column, used):
 
 @entry
 def renumber(column, here, found):
-    """Write what numbers in an int64 column are called in `here` to `found`; -1 stays what it is."""
+    """Write `here[number]` to `found` for each number of an int64 column; -1 stays -1."""
     for i in range(column.shape[0]):
         found[i] = here[column[i]] if column[i] >= 0 else -1
 

@@ -31,9 +31,9 @@ from streamwatch.core.records import MOST_TOPICS
 from streamwatch.core.scores import ScoreLists
 
 _OF_WAITING: Final = 12
-"""Number of columns that are stored of waiting entries …"""
+"""Number of columns stored of waiting entries, the first ones of `EntryColumns.table`."""
 _OF_DEDUP: Final = slice(8, 14)
-"""… and those of dedup entries, the first four of which both have."""
+"""Columns of `EntryColumns.table` stored of dedup entries; the first four are among those of waiting ones."""
 _LOW: Final = 8
 _COLUMNS: Final = 14
 _SEGMENTS: Final = 1
@@ -45,7 +45,7 @@ _AHEAD = 16
 
 @contextmanager
 def reading(what: str) -> Generator[None]:
-    """Name the part of a state that cannot be decoded in the block; raises PackedError."""
+    """Raise a PackedError that names the part `what` of a state if it cannot be decoded in the block."""
     try:
         yield
     except (msgspec.DecodeError, UnicodeDecodeError, PackedError) as error:
@@ -82,7 +82,7 @@ class WaitingRows(NamedTuple):
 
 
 class DedupRows(NamedTuple):
-    """Dedup entries of one generation: what is stored of `ENTRY`, as columns of equal length."""
+    """Dedup entries of one generation: the stored fields of `ENTRY`, as columns of equal length."""
 
     low: NDArray[np.uint64]
     high: NDArray[np.uint64]
@@ -113,7 +113,7 @@ def split_entries(entries: Any, chosen: Any, columns: Any) -> int:
     chosen
         int32 (n,): positions of the entries.
     columns
-        int64 (`_COLUMNS`, n), output: what is stored of waiting entries and of dedup entries. The columns of
+        int64 (`_COLUMNS`, n), output: values stored of waiting entries and of dedup entries. The columns of
         segments and of times written are left as they are.
     """
     carrying = 0
@@ -150,7 +150,7 @@ class EntryColumns(NamedTuple):
 
     @property
     def carried(self) -> NDArray[np.int32]:
-        """Numbers of what predictions carry, (n,); -1 for nothing, and of labels."""
+        """Number of each prediction's scores or segments, as in `ENTRY`, int32 (n,); -1 for others."""
         return np.where(self.table[11] == PENDING, self.table[13], -1).astype(np.int32)
 
     @property
@@ -160,7 +160,7 @@ class EntryColumns(NamedTuple):
 
 
 def entry_columns(entries: Records, chosen: NDArray[np.int32]) -> EntryColumns:
-    """Copy what is stored of some entries (`ENTRY`) to columns."""
+    """Copy the stored fields of some entries (`ENTRY`) to columns."""
     table = np.empty((_COLUMNS, len(chosen)), np.int64)
     return EntryColumns(table, split_entries(entries, chosen, table))
 
@@ -320,7 +320,7 @@ _SCORES_DECODER: Final = msgspec.msgpack.Decoder(PackedScores)
 
 
 def pack_scores(scored: NDArray[np.int64], scores: ScoreLists) -> bytes:
-    """Pack the scores of rows at these positions, ascending, without what is beside them; empty for none."""
+    """Pack the scores of rows at these positions, ascending, without `beside`; empty for none."""
     if not len(scored):
         return b""
     rows = pack_columns((np.diff(scored, prepend=np.int64(0)), np.diff(scores.ends, prepend=np.int64(0))))
@@ -330,7 +330,7 @@ def pack_scores(scored: NDArray[np.int64], scores: ScoreLists) -> bytes:
 
 
 def unpack_scores(value: bytes, rows: int) -> tuple[NDArray[np.int64], ScoreLists]:
-    """Unpack a result of `pack_scores` that is not empty, with -1 beside every row's scores.
+    """Unpack a result of `pack_scores` that is not empty; `beside` is -1 for every row.
 
     Raises
     ------
@@ -591,7 +591,7 @@ def values_within(
 
 
 def _by_group(groups: NDArray[np.int32 | np.int64]) -> tuple[NDArray[np.intp], NDArray[np.bool_]]:
-    """Positions ordered by group, and a mask, in that order, of each group's first one."""
+    """Return the positions ordered by group, and a mask, in that order, of the first of each group."""
     few = int(groups.max(initial=-1)) < _RADIX
     order = np.argsort(groups.astype(np.uint16) if few else groups, kind="stable")
     own = groups[order]

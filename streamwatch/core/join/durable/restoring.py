@@ -1,4 +1,4 @@
-"""Reading of the values that commits wrote of a compiled join; each value is validated."""
+"""Reading and validation of the values that commits wrote of a compiled join."""
 
 from __future__ import annotations
 
@@ -209,7 +209,7 @@ class WaitingEntries:
     def _lasting(
         self, changed: Sequence[tuple[int, ChangedRows]]
     ) -> list[tuple[ChangedRows, NDArray[np.intp]]]:
-        """Changed predictions, and which of them have their position in the runs."""
+        """Return the changed predictions, and the indices of those whose position is in the runs."""
         found: list[tuple[ChangedRows, NDArray[np.intp]]] = []
         for commit, rows in changed:
             newest = int(rows.position[-1])
@@ -314,7 +314,7 @@ class WaitingEntries:
         return segments
 
     def scores(self, holders: NDArray[np.int32]) -> tuple[NDArray[np.int32], ScoreLists]:
-        """Entries with scores, and these in the same order, without segments.
+        """Return the entries with scores, and their scores in the same order, without segments.
 
         Raises
         ------

@@ -15,7 +15,6 @@ from streamwatch.core.join.layout import (
     GENERATIONS_KEPT,
     NEVER_MS,
     NO_TIME,
-    PREDICTIONS,
     TOTALS,
     Arrays,
     one_record,
@@ -38,7 +37,6 @@ class JoinTotals:
     unmatched: int
     retained: int
     start_ms: int | None
-    oldest_pending_ms: int | None
     order: OrderTotals
     clock_ms: int
     pairing: PairingState = field(default_factory=PairingState)
@@ -53,9 +51,9 @@ def totals_of(
     pairing: PairingState,
     fold_streams: dict[str, Stream],
 ) -> JoinTotals:
-    """Totals, counters and models that a commit writes in addition to the entries."""
+    """Build the totals that a commit writes in addition to the entries."""
     t = arrays.totals[0]
-    oldest, start_ms = int(t["first"][PREDICTIONS]), int(arrays.limits["start_ms"][0])
+    start_ms = int(arrays.limits["start_ms"][0])
     closed = [
         Generation(int(g["number"]), int(g["count"]), int(g["newest_ms"]))
         for g in (
@@ -73,7 +71,6 @@ def totals_of(
         int(t["unmatched"]),
         int(t["retained"]),
         None if start_ms == NO_TIME else start_ms,
-        None if oldest < 0 else int(arrays.entries["record_ms"][oldest]),
         order,
         int(t["clock_ms"]),
         pairing,

@@ -54,7 +54,7 @@ class ColdJoined(DurableJoined):
 
     def look(self):
         """Count what lies where."""
-        totals = self.pipeline.join._arrays.totals[0]
+        totals = self.pipeline.join.arrays.totals[0]
         for queue in range(3):
             self.seen[f"outside {queue}"] += int(totals["cold"][queue])
             self.seen[f"front {queue}"] += int(totals["front"][queue])
@@ -67,7 +67,7 @@ def alive_outside(pipeline, runs):
     """What is alive outside the table, as `join_stream.alive` gives what is in it."""
     join, rows = pipeline.join, []
     cold, models, classes = join._overflow.contents.cold, join.models.names, join.classes.names
-    cold.floor = int(join._arrays.totals["floor"][0])
+    cold.floor = int(join.arrays.totals["floor"][0])
     for run in cold._runs.values():
         for part in read_living(runs, run, run.dead, cold.floor, 4):
             entries = entries_of(part.words)

@@ -10,7 +10,7 @@ import pytest
 
 from streamwatch.core.jit import CompiledFunction
 from streamwatch.core.join import cold
-from streamwatch.core.join.warming import warm_up_cold_entries, warm_up_overflow
+from streamwatch.core.join.warming import warm_up_overflow
 from tests.edge.stores.rocksdb.cold_steps import OnDisk
 
 
@@ -28,7 +28,6 @@ def signatures():
 
 @pytest.mark.slow
 def test_warming_up_leaves_nothing_to_compile(tmp_path):
-    warm_up_cold_entries()
     warm_up_overflow()
     before = signatures()
     steps = OnDisk(Random(5), tmp_path / "state")
