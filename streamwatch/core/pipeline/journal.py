@@ -78,7 +78,7 @@ class _Entry(msgspec.Struct, array_like=True):
     classes: list[Name]
     segments: list[Name]
     made: list[Annotated[int, msgspec.Meta(ge=0, lt=2**32)]]
-    resolved_ms: int
+    resolved_ms: Annotated[int, msgspec.Meta(ge=-(2**60), le=2**60)]
     parts: list[_Part]
 
 
@@ -194,6 +194,9 @@ def read(value: bytes) -> OutcomeBatch:
     columns[MADE] = made & _WRAP - 1
     columns[RESOLVED] = found.resolved_ms + np.cumsum(columns[RESOLVED].astype(np.int64))
     records = outcomes_of(columns, len(found.models), len(found.classes), len(found.segments))
+    for name in ("true_class", "predicted_class"):
+        if not are_within(records[name], 0, len(found.classes)):
+            raise PackedError(f"expected a class of every outcome as {name}, got none of one")
     pairs: list[Pairs] = []
     scored, scores = [np.zeros(0, np.int64)], [NO_LISTS]
     start = 0
