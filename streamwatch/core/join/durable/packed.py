@@ -25,8 +25,9 @@ from streamwatch.core.join.durable.columns import (
     unpack_columns,
 )
 from streamwatch.core.join.durable.totals import JoinTotals
-from streamwatch.core.join.layout import NO_TIME, POSITION_BITS, Records
+from streamwatch.core.join.layout import GENERATIONS_KEPT, NO_TIME, POSITION_BITS, Records
 from streamwatch.core.join.names import JoinNames, NumberedNames
+from streamwatch.core.join.table import DedupState
 from streamwatch.core.records import MOST_TOPICS
 from streamwatch.core.scores import ScoreLists
 
@@ -47,11 +48,23 @@ _AHEAD = 16
 
 @contextmanager
 def reading(what: str) -> Generator[None]:
-    """Name the part of a state that cannot be decoded in the block; raises PackedError."""
+    """Name the part of a state that is decoded in the block; raises PackedError for what is not one.
+
+    A number that does not fit where it belongs is an OverflowError there.
+    """
     try:
         yield
-    except (msgspec.DecodeError, UnicodeDecodeError, PackedError) as error:
+    except (msgspec.DecodeError, ValueError, OverflowError) as error:
         raise PackedError(f"{what} cannot be read: {error}") from error
+
+
+@contextmanager
+def fitting(what: str) -> Generator[None]:
+    """Name the part of a state whose numbers the block uses; raises PackedError if one does not fit."""
+    try:
+        yield
+    except OverflowError as error:
+        raise PackedError(f"{what} cannot be read: a number is out of range: {error}") from error
 
 
 def carried_in(columns: Sequence[Column]) -> NDArray[np.int64]:
@@ -524,6 +537,20 @@ def check_names(names: JoinNames, entries: NDArray[np.void]) -> None:
         )
     if (entries["model"][pending] < 0).any():
         raise PackedError("expected the model of every prediction, got none of one")
+
+
+def check_generations(dedup: DedupState) -> None:
+    """Raise PackedError if generations of dedup entries are not numbered as they were opened and dropped.
+
+    Each has the number after that of the one before, also after older ones were dropped, and the open one is
+    the last.
+    """
+    numbers = [each.number for each in (*dedup.closed, dedup.opened)]
+    first = dedup.opened.number - len(dedup.closed)
+    if not first >= 0 or len(numbers) > GENERATIONS_KEPT or numbers != [*range(first, first + len(numbers))]:
+        raise PackedError(f"expected generations of dedup entries in succession, got {numbers[:20]}")
+    if dedup.floor != first:
+        raise PackedError(f"expected generation {first} as the oldest of dedup entries, got {dedup.floor}")
 
 
 def check_counts(
