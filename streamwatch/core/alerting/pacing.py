@@ -27,6 +27,7 @@ from streamwatch.core.alerting.notification import (
     worst,
 )
 from streamwatch.core.events import Name
+from streamwatch.core.join.durable.columns import PackedError
 from streamwatch.core.join.durable.packed import reading
 from streamwatch.core.metrics import family
 from streamwatch.core.metrics.series import Family
@@ -234,8 +235,8 @@ class Pacing:
         """Continue from a `state`; raises PackedError for other bytes."""
         with reading("the section 'pacing'"):
             read = _DECODER.decode(state)
-        if read.version != VERSION:
-            raise ValueError(f"pacing of notifications must be of version {VERSION}, got {read.version}")
+            if read.version != VERSION:
+                raise PackedError(f"expected pacing of version {VERSION}, got {read.version}")
         for kept in read.receivers:
             if kept.receiver not in self._queues:
                 self._orphans += [(kept.receiver, each) for each in kept.waiting]

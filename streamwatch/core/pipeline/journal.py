@@ -362,15 +362,15 @@ def _segments_of(run: Sequence[OutcomeBatch]) -> NDArray[np.int32]:
     return np.concatenate([each for each in numbers if each is not None])
 
 
-_ALL = 2**62
+_ALL: Final = 2**62
 """More outcomes than one entry has."""
 
 
 class JournalPosition(msgspec.Struct, frozen=True, array_like=True, order=True):
     """Journal position up to which a model's snapshot covers it."""
 
-    commit: int
-    position: int = _ALL
+    commit: Annotated[int, msgspec.Meta(ge=-1, le=_ALL)]
+    position: Annotated[int, msgspec.Meta(ge=-1, le=_ALL)] = _ALL
     """Outcomes of that commit's entry; by default all of them."""
 
 

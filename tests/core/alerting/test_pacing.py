@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+import msgspec
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -169,6 +170,10 @@ def test_what_waited_for_a_receiver_that_is_gone_is_handed_over() -> None:
 def test_other_bytes_are_refused() -> None:
     with pytest.raises(PackedError, match="the section 'pacing'"):
         pacing().restore(b"nonsense")
+    state = msgspec.msgpack.decode(pacing().state())
+    state = {**state, "version": 99} if isinstance(state, dict) else [99, *state[1:]]
+    with pytest.raises(PackedError, match=r"the section 'pacing' cannot be read: .* got 99"):
+        pacing().restore(msgspec.msgpack.encode(state))
 
 
 def test_it_is_counted_what_waits_and_what_was_gathered() -> None:
