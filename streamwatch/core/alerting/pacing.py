@@ -183,9 +183,13 @@ class Pacing:
         return not pending and len(_recent(queue, now_ms)) < self._spec.max_per_minute
 
     def _fit(self, queue: _Queue, now_ms: int) -> bool:
-        """Tell whether the waiting notifications can be issued one by one."""
-        waits = len(queue.waiting) + queue.more
-        return waits + len(_recent(queue, now_ms)) <= self._spec.max_per_minute
+        """Tell whether the waiting notifications can be issued one by one.
+
+        Not if some are only counted: `max_per_minute` was lower when they came.
+        """
+        return (
+            not queue.more and len(queue.waiting) + len(_recent(queue, now_ms)) <= self._spec.max_per_minute
+        )
 
     def _digest(self, receiver: str, queue: _Queue, now_ms: int) -> Notification:
         newest = {each.incident: each for each in queue.waiting}

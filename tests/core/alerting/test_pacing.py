@@ -167,6 +167,17 @@ def test_what_waited_for_a_receiver_that_is_gone_is_handed_over() -> None:
     assert again.take_orphans() == []
 
 
+def test_what_is_only_counted_is_in_a_digest_also_if_a_start_has_raised_the_limit() -> None:
+    few = pacing(PacingSpec(group_wait_ms=10_000, max_per_minute=3, listed=2))
+    for each in fleet(7):
+        few.take("oncall", each, NOW_MS)
+    many = pacing(PacingSpec(group_wait_ms=10_000, max_per_minute=50, listed=20))
+    many.restore(few.state())
+    (digest,) = many.release("oncall", WAITED, ())
+    assert digest.gathered is not None
+    assert (digest.gathered.notifications, digest.gathered.models) == (7, 7)
+
+
 def test_other_bytes_are_refused() -> None:
     with pytest.raises(PackedError, match="the section 'pacing'"):
         pacing().restore(b"nonsense")
