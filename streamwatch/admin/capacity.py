@@ -404,8 +404,9 @@ HISTORY_BYTES = 4 * MAX_VALUES
 
 DISK_ENTRY_BYTES = 40
 """Bytes on disk of any entry of the join (tests/bench/packed.py, tests/bench/cold.py)."""
-DISK_OUTCOME_BYTES = 100
-"""Bytes on disk of an outcome in the journal, or waiting for its order."""
+DISK_OUTCOME_BYTES = 20
+"""Bytes of an outcome without scores: 7 to 10 in the journal, 19 while it waits for its order
+(tests/admin/test_journal_room.py). Each score takes 9 more; settings do not say how many there are."""
 UNMERGED = 0.5
 """Share of the live data on disk that overwritten data and running merges may take in addition."""
 
@@ -520,7 +521,8 @@ def worst_case_disk(join: JoinSpec, monitors: MonitorsSpec, disk: DiskSpec) -> l
         *register_parts(join, monitors),
         Part(f"snapshots of {models:,} models (monitors.max_models)", models * model_bytes(monitors)),
         Part(
-            f"{disk.journal_outcomes + held:,} outcomes (state.journal_outcomes, join.max_reordered)",
+            f"{disk.journal_outcomes + held:,} outcomes without scores "
+            "(state.journal_outcomes, join.max_reordered)",
             (disk.journal_outcomes + held) * DISK_OUTCOME_BYTES,
         ),
     ]

@@ -25,7 +25,9 @@ from streamwatch.core.specs import HEADLINE, UtilityKind
 VERDICT = "verdict"
 """Value of `Alarm.detector` in alarms about a changed verdict."""
 Name: TypeAlias = Annotated[str, msgspec.Meta(min_length=1)]
-"""Name of a model, a class, a topic or a detector; decoding refuses an empty one."""
+"""Name, as of a model, a class, a topic or a detector: bytes with an empty one are refused when decoded."""
+Int64: TypeAlias = Annotated[int, msgspec.Meta(ge=-(2**63), le=2**63 - 1)]
+"""Number that an array of int64 takes: bytes with a larger one are refused when decoded."""
 Side: TypeAlias = Literal["prediction", "label", "both"]
 """Kinds of events that a topic carries."""
 

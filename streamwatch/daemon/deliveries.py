@@ -40,6 +40,11 @@ from streamwatch.telemetry import (
     ReceiverGone,
 )
 
+MOST_REMINDED: Final = 50
+"""Open incidents of one reminder, some 40 kB: proxies refuse large bodies (HTTP status 413), and one alert
+that is refused lets a receiver refuse its whole request."""
+REMINDER: Final = "reminder"
+"""In the log of failed attempts, instead of the id of a notification."""
 _SILENT_SECONDS: Final = 0.1
 """Seconds between two checks of whether this process may notify."""
 
@@ -380,18 +385,25 @@ class Deliveries:
         queue.remind = asyncio.get_running_loop().time() + wait
         open_incidents = [n for n in self._open_incidents if queue.receiver.wants(n)]
         repeated = [n for n in open_incidents if not self.outbox.owes(name, n.series)]
-        if repeated:
-            answer = await self._unless_silenced(queue.receiver.remind(repeated, self._clock_ms()))
+        for start in range(0, len(repeated), MOST_REMINDED):
+            some = repeated[start : start + MOST_REMINDED]
+            answer = await self._unless_silenced(queue.receiver.remind(some, self._clock_ms()))
             if answer is None:
                 return
             if isinstance(answer, Delivered):
                 queue.failures = 0
-                return
+                continue
             self._accounts.failed(name, answer.reason)
             if isinstance(answer, Gone):
                 self._close(queue, answer)
-            else:
-                queue.pause(answer, self._spec, self._draw())
+                return
+            queue.pause(answer, self._spec, self._draw())
+            wait = round(queue.resume - asyncio.get_running_loop().time(), 3)
+            self._emit(
+                NotificationFailed(name, queue.receiver.host, REMINDER, answer.reason, queue.failures, wait)
+            )
+            if isinstance(answer, Failed):
+                return
 
     def _account(self, queue: ReceiverQueue, notification: Notification, answer: DeliveryResult) -> None:
         """Record the result of an attempt."""
@@ -407,7 +419,8 @@ class Deliveries:
                 self._close(queue, answer)
             case Refused():
                 queue.failures = 0
-                self._accounts.drop(name, notification, answer.reason, attempts)
+                if self.outbox.owed(name, notification):  # or it was given up meanwhile, and counted
+                    self._accounts.drop(name, notification, answer.reason, attempts)
             case Failed():
                 self.outbox.fail(name, notification)
                 queue.pause(answer, self._spec, self._draw())

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 import msgspec
 
 from streamwatch.core.buckets.results import DataLoss, total_data_loss
-from streamwatch.core.events import Fingerprint, Name, Partition
+from streamwatch.core.events import Fingerprint, Int64, Name, Partition
 from streamwatch.core.join.durable.packed import reading
 from streamwatch.core.merge import MergeProgress, ReleasedState
 
@@ -21,19 +21,19 @@ class PartitionPosition(msgspec.Struct, frozen=True, array_like=True):
     """Position in one partition, and the fingerprint of its log."""
 
     topic: Name
-    partition: int
-    position: int
+    partition: Int64
+    position: Int64
     fingerprint: Fingerprint | None = None
 
 
 class DataLossTotals(msgspec.Struct, frozen=True):
     """Data loss found in the logs since the beginning of the state."""
 
-    losses: Mapping[Name, int] = {}
+    losses: Mapping[Name, Int64] = {}
     """Number of losses (a log was truncated, replaced, ...) by cause."""
-    records_lost: Mapping[Name, int] = {}
+    records_lost: Mapping[Name, Int64] = {}
     """Records known to be lost, by cause."""
-    position_unverified: int = 0
+    position_unverified: Int64 = 0
     """Number of times that it could not be verified that a log is the one read before."""
 
     def plus(self, lost: DataLoss) -> DataLossTotals:

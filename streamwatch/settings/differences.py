@@ -89,7 +89,7 @@ def settings_of(document: bytes) -> Settings:
     """
     try:
         return Settings(**msgspec.json.decode(document))
-    except (ValidationError, msgspec.DecodeError, TypeError) as error:
+    except (ValidationError, msgspec.DecodeError, UnicodeDecodeError, TypeError) as error:
         raise Unreadable(str(error)) from error
 
 

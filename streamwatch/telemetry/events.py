@@ -59,7 +59,7 @@ class NotificationSent(InternalEvent):
 
 @dataclass(frozen=True)
 class NotificationFailed(InternalEvent):
-    """A receiver did not accept a notification; it is sent again."""
+    """A receiver did not take a notification, or a reminder of open incidents; it is tried again."""
 
     level: ClassVar[Level] = "warning"
     sampled_by: ClassVar[str | None] = "receiver"

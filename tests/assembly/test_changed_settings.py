@@ -21,7 +21,7 @@ from streamwatch.assembly.changes import check_changes
 from streamwatch.assembly.reset import Reset, lost, perform
 from streamwatch.edge.stores.kind import StateRefused
 from streamwatch.settings import Settings, SettingsError
-from streamwatch.settings.differences import Held, changes, document_of, settings_of
+from streamwatch.settings.differences import Held, Unreadable, changes, document_of, settings_of
 from streamwatch.settings.keys_of_settings import SIDES, keys, rule_key, values_of
 from streamwatch.settings.settings import Settings as Model
 from streamwatch.settings.table_of_changes import RULES, Change, is_remembered
@@ -225,6 +225,8 @@ def test_settings_that_a_state_remembers_are_read_back_as_they_were() -> None:
         settings = Settings(**other(key)) if key != "source" else Settings(**DOCUMENT)
         assert document_of(settings_of(document_of(settings))) == document_of(settings), key
         assert changes(settings_of(document_of(settings)), settings, Held()) == [], key
+    with pytest.raises(Unreadable):
+        settings_of(b'{"kafka": "\xff"}')
 
 
 @pytest.mark.slow

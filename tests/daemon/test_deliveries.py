@@ -180,3 +180,27 @@ async def test_beyond_the_limit_what_was_decided_first_is_given_up_though_the_cl
         held.set()
         await until(lambda: counted(deliveries, "notifications_pending") == {})
     assert fake.delivered == ["resolved_of_firing_1"]
+
+
+async def test_what_was_given_up_while_it_was_refused_is_counted_once() -> None:
+    asked, answered = asyncio.Event(), asyncio.Event()
+
+    async def refusing(*_: object) -> DeliveryResult:
+        asked.set()
+        await answered.wait()
+        return Refused("http_413")
+
+    fake = Fake()
+    fake.deliver = refusing  # type: ignore[method-assign]
+    async with delivering(fake, spec=replace(QUICK, max_pending=1)) as deliveries:
+        disk = Disk()
+        disk.commit(deliveries, firing("firing_1", "a"))
+        await asked.wait()
+        disk.commit(deliveries, firing("firing_2", "b"))
+        assert counted(deliveries, "notifications_dropped_total") == {("too_many_pending", "fake"): 1}
+        answered.set()
+        await until(lambda: deliveries.outbox.size("fake") == 0)
+        assert counted(deliveries, "notifications_dropped_total") == {
+            ("http_413", "fake"): 1,
+            ("too_many_pending", "fake"): 1,
+        }

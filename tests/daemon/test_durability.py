@@ -8,9 +8,11 @@ import threading
 from collections.abc import Callable
 from dataclasses import replace
 
+import msgspec
 import pytest
 
 from streamwatch.core.estimators.set import EstimatorSet
+from streamwatch.core.join.durable.columns import PackedError
 from streamwatch.core.pipeline.checkpoint import Checkpoint
 from streamwatch.core.pipeline.pipeline import Pipeline
 from streamwatch.core.ports import CommitBatch, Poll
@@ -310,3 +312,14 @@ def test_positions_survive_their_commit() -> None:
     stands = SourcePositions({P: 3, L: 9})
     assert decode_positions(stands.encode()) == stands
     assert replace(stands, positions={P: 3}) == stands.only({"predictions"})
+
+
+def test_positions_and_progress_that_no_partition_has_are_refused() -> None:
+    stands = msgspec.msgpack.decode(SourcePositions({P: 3}).encode())
+    [partition] = stands["places"]
+    for damaged in ([*partition[:2], 2**63, *partition[3:]], [partition[0], 2**64 - 1, *partition[2:]]):
+        with pytest.raises(PackedError, match="the section 'positions' cannot be read"):
+            decode_positions(msgspec.msgpack.encode({**stands, "places": [damaged]}))
+    for damaged in ([["predictions", 0, 3, 2**63]], [["predictions", 0, 2**63, 3]]):
+        with pytest.raises(PackedError, match="the section 'merge' cannot be read"):
+            restored_progress(msgspec.msgpack.encode([damaged]))

@@ -41,6 +41,7 @@ from streamwatch.core.estimators.notifying.class_shift import ClassShift
 from streamwatch.core.estimators.notifying.model_facts import Level
 from streamwatch.core.estimators.registers.segments.estimates import SegmentChange
 from streamwatch.core.events import Alarm, Confirmation, DelayKind, Judgement, Name
+from streamwatch.core.join.durable.columns import PackedError
 from streamwatch.core.join.durable.packed import reading
 from streamwatch.core.metrics import family, single
 from streamwatch.core.metrics.layered import Layered
@@ -420,12 +421,11 @@ class AlarmBook:
         )
 
     def restore(self, state: bytes) -> None:
-        """Continue from a `state`; raises PackedError, or ValueError for one of another version."""
+        """Continue from a `state`; raises PackedError for other bytes."""
         with reading("the section 'alarms'"):
             read = _DECODER.decode(state)
-        if read.version != VERSION:
-            raise ValueError(f"alarm book must be of version {VERSION}, got {read.version}")
-        with reading("the section 'alarms'"):
+            if read.version != VERSION:
+                raise PackedError(f"expected an alarm book of version {VERSION}, got {read.version}")
             incidents = [_INCIDENTS.decode(each) for each in read.incidents]
         self._incidents.restore(incidents)
         self._announced_at_ms, self._sides = _nested(read.announced_at_ms), _nested(read.sides)

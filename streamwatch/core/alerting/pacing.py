@@ -27,6 +27,7 @@ from streamwatch.core.alerting.notification import (
     worst,
 )
 from streamwatch.core.events import Name
+from streamwatch.core.join.durable.columns import PackedError
 from streamwatch.core.join.durable.packed import reading
 from streamwatch.core.metrics import family
 from streamwatch.core.metrics.series import Family
@@ -182,9 +183,13 @@ class Pacing:
         return not pending and len(_recent(queue, now_ms)) < self._spec.max_per_minute
 
     def _fit(self, queue: _Queue, now_ms: int) -> bool:
-        """Tell whether the waiting notifications can be issued one by one."""
-        waits = len(queue.waiting) + queue.more
-        return waits + len(_recent(queue, now_ms)) <= self._spec.max_per_minute
+        """Tell whether the waiting notifications can be issued one by one.
+
+        Not if some are only counted: `max_per_minute` was lower when they came.
+        """
+        return (
+            not queue.more and len(queue.waiting) + len(_recent(queue, now_ms)) <= self._spec.max_per_minute
+        )
 
     def _digest(self, receiver: str, queue: _Queue, now_ms: int) -> Notification:
         newest = {each.incident: each for each in queue.waiting}
@@ -234,8 +239,8 @@ class Pacing:
         """Continue from a `state`; raises PackedError, or ValueError for one of another version."""
         with reading("the section 'pacing'"):
             read = _DECODER.decode(state)
-        if read.version != VERSION:
-            raise ValueError(f"pacing of notifications must be of version {VERSION}, got {read.version}")
+            if read.version != VERSION:
+                raise PackedError(f"expected pacing of version {VERSION}, got {read.version}")
         for kept in read.receivers:
             if kept.receiver not in self._queues:
                 self._orphans += [(kept.receiver, each) for each in kept.waiting]

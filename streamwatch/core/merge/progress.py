@@ -10,7 +10,7 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
-from streamwatch.core.events import Name, Partition
+from streamwatch.core.events import Int64, Name, Partition
 from streamwatch.core.merge.released import CONTINUED, IN_ORDER, Released
 from streamwatch.core.merge.timestamps import REASONS
 
@@ -18,20 +18,20 @@ from streamwatch.core.merge.timestamps import REASONS
 class Key(msgspec.Struct, frozen=True, array_like=True):
     """Position of a record in the sequence."""
 
-    time_ms: int
+    time_ms: Int64
     topic: Name
-    partition: int
-    offset: int
+    partition: Int64
+    offset: Int64
 
 
 class PartitionProgress(msgspec.Struct, frozen=True, array_like=True):
     """Progress of the evaluation of one partition."""
 
     topic: Name
-    partition: int
-    position: int
+    partition: Int64
+    position: Int64
     """Offset of the next record to be evaluated."""
-    running_ms: int
+    running_ms: Int64
     """Newest time of its records that were evaluated; -1 before the first."""
 
 
@@ -40,15 +40,15 @@ class ReleasedState(msgspec.Struct, frozen=True, array_like=True):
 
     partitions: list[PartitionProgress] = []
     last: Key | None = None
-    clock_ms: int = -1
-    out_of_order: dict[Name, int] = {}
-    lateness_ms: dict[Name, int] = {}
-    corrected: dict[Name, int] = {}
-    left_behind: int = 0
-    evaluated: dict[Name, int] = {}
-    events: dict[Name, int] = {}
-    skipped: dict[Name, int] = {}
-    tied: dict[Name, int] = {}
+    clock_ms: Int64 = -1
+    out_of_order: dict[Name, Int64] = {}
+    lateness_ms: dict[Name, Int64] = {}
+    corrected: dict[Name, Int64] = {}
+    left_behind: Int64 = 0
+    evaluated: dict[Name, Int64] = {}
+    events: dict[Name, Int64] = {}
+    skipped: dict[Name, Int64] = {}
+    tied: dict[Name, Int64] = {}
 
 
 @dataclass(slots=True)

@@ -78,7 +78,7 @@ class _Entry(msgspec.Struct, array_like=True):
     classes: list[Name]
     segments: list[Name]
     made: list[Annotated[int, msgspec.Meta(ge=0, lt=2**32)]]
-    resolved_ms: int
+    resolved_ms: Annotated[int, msgspec.Meta(ge=-(2**60), le=2**60)]
     parts: list[_Part]
 
 
@@ -194,6 +194,9 @@ def read(value: bytes) -> OutcomeBatch:
     columns[MADE] = made & _WRAP - 1
     columns[RESOLVED] = found.resolved_ms + np.cumsum(columns[RESOLVED].astype(np.int64))
     records = outcomes_of(columns, len(found.models), len(found.classes), len(found.segments))
+    for name in ("true_class", "predicted_class"):
+        if not are_within(records[name], 0, len(found.classes)):
+            raise PackedError(f"expected a class of every outcome as {name}, got none of one")
     pairs: list[Pairs] = []
     scored, scores = [np.zeros(0, np.int64)], [NO_LISTS]
     start = 0
@@ -359,15 +362,15 @@ def _segments_of(run: Sequence[OutcomeBatch]) -> NDArray[np.int32]:
     return np.concatenate([each for each in numbers if each is not None])
 
 
-_ALL = 2**62
+_ALL: Final = 2**62
 """More outcomes than one entry has."""
 
 
 class JournalPosition(msgspec.Struct, frozen=True, array_like=True, order=True):
     """Journal position up to which a model's snapshot covers it."""
 
-    commit: int
-    position: int = _ALL
+    commit: Annotated[int, msgspec.Meta(ge=-1, le=_ALL)]
+    position: Annotated[int, msgspec.Meta(ge=-1, le=_ALL)] = _ALL
     """Outcomes of that commit's entry; by default all of them."""
 
 

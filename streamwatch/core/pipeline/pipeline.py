@@ -26,7 +26,7 @@ from streamwatch.core.join.caveats import (
 )
 from streamwatch.core.join.cold.guests import Work
 from streamwatch.core.join.cold.overflow import Overflow
-from streamwatch.core.join.durable.packed import reading
+from streamwatch.core.join.durable.packed import fitting, reading
 from streamwatch.core.join.durable.totals import JoinTotals
 from streamwatch.core.join.join import CHECK_IDLE, DONE, LOAD_OLDEST, CompiledJoin
 from streamwatch.core.join.layout import Records
@@ -56,6 +56,7 @@ class PipelineState:
 
 _ENCODER = msgspec.msgpack.Encoder(order="deterministic")  # counts come in any order
 _DECODER = msgspec.msgpack.Decoder(PipelineState)
+_SECTION: Final = "the section 'pipeline'"
 
 
 def encoded(state: PipelineState) -> bytes:
@@ -64,8 +65,8 @@ def encoded(state: PipelineState) -> bytes:
 
 
 def decoded(snapshot: bytes) -> PipelineState:
-    """Decode a result of `encoded`; raises PackedError if it is not of this version."""
-    with reading("the section 'pipeline'"):
+    """Decode what `encoded` gave; raises PackedError if it is not of this version."""
+    with reading(_SECTION):
         return _DECODER.decode(snapshot)
 
 
@@ -363,9 +364,9 @@ class Pipeline:
         """
         state = decoded(snapshot)
         self.clock_ms = self.join.start_ms = state.clock_ms
-        self.join.begin_anew(state.join.join_models, state.clock_ms)
-        self._agreement.restore(state.agreement)
-        self.predictions.restore(state.predictions)
+        with fitting(_SECTION):
+            self.join.begin_anew(state.join.join_models, state.clock_ms)
+        self._restore_further(state)
 
     def restore(self, snapshot: bytes, items: Iterable[tuple[bytes, bytes]]) -> None:
         """Continue from the last commit's `snapshot`, and the values of `CompiledJoin.changes` in the store.
@@ -377,10 +378,15 @@ class Pipeline:
             `snapshot`.
         """
         state = decoded(snapshot)
-        self.join.restore(state.join, items)
+        with fitting(_SECTION):
+            self.join.restore(state.join, items)
         self.clock_ms = state.clock_ms
-        self._agreement.restore(state.agreement)
-        self.predictions.restore(state.predictions)
+        self._restore_further(state)
+
+    def _restore_further(self, state: PipelineState) -> None:
+        with reading(_SECTION):
+            self._agreement.restore(state.agreement)
+            self.predictions.restore(state.predictions)
 
 
 def _only_work(taken: int, pieces: Iterator[Work]) -> Iterator[PartialResult]:

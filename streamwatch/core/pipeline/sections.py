@@ -77,7 +77,7 @@ def spec_of(document: bytes) -> tuple[MonitorsSpec, tuple[str, ...]]:
         wanted = {field.name for field in fields(MonitorsSpec)}
         values = {name: _restored(value, by_name, lost) for name, value in plain.items() if name in wanted}
         return MonitorsSpec(**values), tuple(dict.fromkeys(lost))
-    except (msgspec.DecodeError, AttributeError, KeyError, TypeError) as error:
+    except (msgspec.DecodeError, UnicodeDecodeError, AttributeError, KeyError, TypeError) as error:
         raise DocumentError(f"expected the settings of monitors: {error}") from error
 
 

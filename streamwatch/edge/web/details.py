@@ -415,19 +415,14 @@ class LowestAndHighest(TypedDict):
 
 
 class Cohorts(TypedDict, total=False):
-    """Verdicts by cohorts of prediction time."""
+    """Verdicts by cohorts of prediction time, about what the model is judged by (`utility` of the details).
+
+    Of a model judged by the balanced utility, leads are by accuracy and there is no headline by cohorts: what
+    an answer counts there depends on the labels before it.
+    """
 
     provisional: Required[
         Annotated[bool, about("Too few cohorts are judged: there is only the verdict in the order of labels")]
-    ]
-    utility: Required[
-        Annotated[
-            Literal["accuracy", "balanced", "costs"],
-            about(
-                "What the model is judged by. With balanced, leads are by accuracy and there is no headline "
-                "by cohorts: what an answer counts depends on the labels before it"
-            ),
-        ]
     ]
     judged: Required[Count]
     waiting: Required[

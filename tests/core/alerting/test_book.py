@@ -14,6 +14,7 @@ from streamwatch.core.estimators.notifying.model_facts import Level
 from streamwatch.core.estimators.registers.segments.estimates import SegmentChange
 from streamwatch.core.events import Alarm
 from tests.core.alerting.stored import stored
+from streamwatch.core.join.durable.columns import PackedError
 from tests.core.alerting.watched_book import HOUR_MS, NOW_MS, RULE, WatchedBook, alarm
 from tests.tiers import examples
 
@@ -195,7 +196,9 @@ def test_a_digest_is_as_severe_as_the_worst_in_it() -> None:
 
 def test_state_of_another_version_is_refused(watched: WatchedBook) -> None:
     state = msgspec.msgpack.decode(watched.book.state())
-    with pytest.raises(ValueError, match="alarm book must be of version 4, got 5"):
+    with pytest.raises(
+        PackedError, match="section 'alarms' cannot be read: expected an alarm book of version 4, got 5"
+    ):
         watched.book.restore(msgspec.msgpack.encode({**state, "version": 5}))
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+import msgspec
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -167,9 +168,24 @@ def test_what_waited_for_a_receiver_that_is_gone_is_handed_over() -> None:
     assert again.take_orphans() == []
 
 
+def test_what_is_only_counted_is_in_a_digest_also_if_a_start_has_raised_the_limit() -> None:
+    few = pacing(PacingSpec(group_wait_ms=10_000, max_per_minute=3, listed=2))
+    for each in fleet(7):
+        few.take("oncall", each, NOW_MS)
+    many = pacing(PacingSpec(group_wait_ms=10_000, max_per_minute=50, listed=20))
+    many.restore(few.state())
+    (digest,) = many.release("oncall", WAITED, ())
+    assert digest.gathered is not None
+    assert (digest.gathered.notifications, digest.gathered.models) == (7, 7)
+
+
 def test_other_bytes_are_refused() -> None:
     with pytest.raises(PackedError, match="the section 'pacing'"):
         pacing().restore(b"nonsense")
+    state = msgspec.msgpack.decode(pacing().state())
+    state = {**state, "version": 99} if isinstance(state, dict) else [99, *state[1:]]
+    with pytest.raises(PackedError, match=r"the section 'pacing' cannot be read: .* got 99"):
+        pacing().restore(msgspec.msgpack.encode(state))
 
 
 def test_it_is_counted_what_waits_and_what_was_gathered() -> None:

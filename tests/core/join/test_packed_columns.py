@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-from contextlib import suppress
+import struct
+import tracemalloc
+from collections.abc import Generator
+from contextlib import contextmanager, suppress
 
 import numpy as np
 import pytest
@@ -10,7 +13,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from streamwatch.core.join.durable.columns import Column, PackedError, pack_columns, unpack_columns
+from streamwatch.core.join.durable.columns import (
+    VERSION,
+    Column,
+    PackedError,
+    pack_columns,
+    unpack_columns,
+)
 from streamwatch.core.join.durable.packed import (
     pack_obsolete,
     runs_of_positions,
@@ -111,11 +120,16 @@ def packed_positions(dead: set[int], matched: set[int], base: int = 0, first: in
 def test_positions_from_the_first_on_are_read_as_they_were_marked(data: st.DataObject) -> None:
     base = data.draw(st.integers(0, 200))
     positions = st.integers(base, base + data.draw(st.sampled_from([3, 70, 700])))
-    dead, matched = data.draw(st.sets(positions)), data.draw(st.sets(positions))
-    first = data.draw(positions)
+    dead, matched = data.draw(st.sets(positions, min_size=1)), data.draw(st.sets(positions))
+    first = data.draw(st.integers(base, max(dead)))
     found = unpack_obsolete(packed_positions(dead, matched, base, first))
     kept = [sorted(position for position in each if position >= first) for each in (dead, matched)]
-    assert [each.tolist() for each in found] == kept
+    assert [each.positions(0).tolist() for each in found] == kept
+    later = data.draw(positions)
+    assert [each.positions(later).tolist() for each in found] == [
+        [position for position in each if position >= later] for each in kept
+    ]
+    assert (found.newest, found.total) == (max(map(max, filter(None, kept))), sum(map(len, kept)))
 
 
 @pytest.mark.parametrize("runs", [[[10, -8], [1, 1]], [[1, 1], [2, 1]]])
@@ -127,6 +141,54 @@ def test_runs_of_positions_that_go_back_or_overlap_are_refused(runs: list[list[i
 def test_positions_in_succession_take_no_room() -> None:
     sizes = {len(packed_positions(set(range(7, 7 + count)), set())) for count in (1, 100, 10_000)}
     assert len(sizes) == 1
+
+
+def test_no_positions_are_refused() -> None:
+    with pytest.raises(PackedError, match="positions of changed entries, got none"):
+        unpack_obsolete(pack_obsolete(np.zeros((2, 0), np.int64), np.zeros((2, 0), np.int64)))
+
+
+@contextmanager
+def allocating_at_most(size: int) -> Generator[None]:
+    """Fail if the block allocates more bytes at a time."""
+    tracemalloc.start()
+    try:
+        yield
+        assert tracemalloc.get_traced_memory()[1] <= size
+    finally:
+        tracemalloc.stop()
+
+
+@pytest.mark.parametrize("rows", [65_537, 2**28, 2**28 + 1])
+def test_equal_rows_that_no_writer_claims_are_refused_before_anything_is_allocated(rows: int) -> None:
+    value = struct.pack("<BBI", VERSION, 20, rows) + bytes(9 * 20)
+    with allocating_at_most(100_000), pytest.raises(PackedError, match=r"expected at most \d+ rows"):
+        unpack_columns(value, 20)
+
+
+def test_repeated_digests_that_no_writer_claims_are_refused_before_anything_is_allocated() -> None:
+    value = struct.pack("<BBIqB", VERSION, 1, 2**28, 0, 10) + bytes(64)
+    with (
+        allocating_at_most(100_000),
+        pytest.raises(PackedError, match="expected at most 512 rows in 79 bytes"),
+    ):
+        unpack_columns(value, 1)
+
+
+@pytest.mark.parametrize("rows", [65_536, 65_537, 200_000])
+def test_many_equal_rows_are_read_as_they_were_written(rows: int) -> None:
+    columns: list[Column] = [np.full(rows, 3, np.int64), np.full(rows, -(2**63), np.int64)]
+    value = pack_columns(columns)
+    for column, read in zip(columns, unpack_columns(value, 2), strict=True):
+        np.testing.assert_array_equal(read, column)
+    assert len(value) == HEAD + 2 * OF_COLUMN + (rows if rows > 65_536 else 0)
+
+
+def test_a_long_run_of_positions_is_not_spelled_out_where_it_is_read() -> None:
+    runs = np.array([[5], [2**28]], np.int64)
+    with allocating_at_most(100_000):
+        found = unpack_obsolete(pack_obsolete(runs, np.zeros((2, 0), np.int64)))
+    assert (found.newest, found.total) == (2**28 + 4, 2**28)
 
 
 @given(st.lists(st.tuples(st.integers(0, 4), st.integers(-(2**61), 2**61))))

@@ -7,12 +7,14 @@ import pytest
 
 from streamwatch.core.join.durable.columns import PackedError
 from streamwatch.core.join.durable.outcome_columns import (
+    ASSUMED,
     DELAY,
     HIGH,
     LABEL,
     LOW,
     MADE,
     MODEL,
+    RESOLVED,
     SEGMENTS,
     columns_of,
     mark_used,
@@ -63,8 +65,30 @@ def test_segments_are_where_scores_would_be():
     table[SEGMENTS] = [-1, 4, 0]
     columns = [table[LOW].view(np.uint64), table[HIGH].view(np.uint64), *table[DELAY:]]
     assert outcomes_of(columns, MOST, MOST, 5)["scores"].tolist() == [-1, SEGMENTS_FROM + 4, SEGMENTS_FROM]
-    with pytest.raises(PackedError, match="expected numbers below 4 of outcomes as segments, got 4"):
+    with pytest.raises(
+        PackedError, match="expected numbers from -1 to 3 of outcomes as segments, got -1 to 4"
+    ):
         outcomes_of(columns, MOST, MOST, 4)
+
+
+@pytest.mark.parametrize(
+    ("column", "name", "values"),
+    [
+        (ASSUMED, "assumed", [0, 300, 1]),
+        (ASSUMED, "assumed", [0, -1, 1]),
+        (RESOLVED, "resolved_ms", [0, 2**60, 0]),
+        (RESOLVED, "resolved_ms", [0, 0, -(2**62)]),
+        (DELAY, "delay_ms", [2**63 - 1, 0, 0]),
+        (SEGMENTS - 3, "time from the label to the outcome", [2**61, 0, 0]),
+        (SEGMENTS - 2, "time from the prediction to its record", [0, -(2**63), 0]),
+    ],
+)
+def test_numbers_that_no_outcome_has_are_refused(column: int, name: str, values: list[int]):
+    table = columns_of([some(np.random.default_rng(1), 3)])
+    table[column] = values
+    columns = [table[LOW].view(np.uint64), table[HIGH].view(np.uint64), *table[DELAY:]]
+    with pytest.raises(PackedError, match=f"of outcomes as {name}, got {min(values)} to {max(values)}"):
+        outcomes_of(columns, MOST, MOST, 1)
 
 
 def test_digests_elsewhere_than_in_the_first_two_columns_are_refused():

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from functools import partial
 
+import msgspec
 import numpy as np
 import pytest
 from hypothesis import given
@@ -102,3 +103,20 @@ def test_outcomes_take_few_bytes():
     assert OUTCOME.itemsize == 88
     revised = [*some[:-1], replace(some[-1], last_class="1")]
     assert len(written([batch_of(some)])) < len(written([batch_of(revised)]))
+
+
+@pytest.mark.parametrize("resolved_ms", [2**60 + 1, 2**63, 2**64 - 1, -(2**63)])
+def test_a_first_time_that_no_outcome_has_is_refused(resolved_ms):
+    entry = msgspec.msgpack.decode(written([batch_of([Outcome("m", "a", "b", 1_000, 0)])]))
+    assert entry[4] == Outcome("m", "a", "b", 1_000, 0).resolved_ms
+    entry[4] = resolved_ms
+    with pytest.raises(ValueError, match=r"expected|Expected"):
+        read(msgspec.msgpack.encode(entry))
+
+
+@pytest.mark.parametrize("name", ["true_class", "predicted_class"])
+def test_an_outcome_without_a_class_is_refused(name):
+    batch = batch_of([Outcome("m", "a", "b", 1_000, 0)])
+    batch.records[name] = -1
+    with pytest.raises(ValueError, match=f"expected a class of every outcome as {name}"):
+        read(written([batch]))

@@ -104,6 +104,8 @@ DEDUP_ENTRIES: Final = 3
 Its entries do not fall due, but are dropped by generation.
 """
 _POSITION_BYTES: Final = 4
+MOST_BLOCK_ENTRIES: Final = 65_536
+"""Bound of the number of entries of a block, far above `ColdSpec`: it bounds the memory for a run."""
 
 
 class RunManifest(msgspec.Struct, frozen=True):
@@ -251,8 +253,10 @@ def read_run(store: RunStore, manifest: RunManifest) -> Run:
         If a part is missing, or its length differs from the manifest.
     """
     number = manifest.number
+    _check_sizes(manifest)
     size = 8 * (manifest.fence_words + manifest.filter_words)
-    parts = range(-(-size // FILTER_PART_BYTES))
+    stored = len(store.keys(*range_of(FILTER, number, number + 1)))
+    parts = range(min(-(-size // FILTER_PART_BYTES), stored + 1))  # the first that is missing is named
     data = bytearray().join(required(store, [key_of(FILTER, number, part) for part in parts]))
     if len(data) != size:
         raise ColdDamaged(f"fences and filter of run {number} must have {size} bytes, got {len(data)}")
@@ -262,6 +266,27 @@ def read_run(store: RunStore, manifest: RunManifest) -> Run:
     run.saved = True
     _read_dead(store, run)
     return run
+
+
+def _check_sizes(manifest: RunManifest) -> None:
+    """Raise ColdDamaged if the numbers of a manifest do not fit to each other; memory depends on them."""
+    m = manifest
+    blocks = -(-m.count // m.block_entries) if 0 < m.block_entries <= MOST_BLOCK_ENTRIES else -1
+    lines, rest = divmod(m.filter_words, _LINE_WORDS)
+    times = (m.oldest_arrival, m.oldest_ms, m.newest_arrival)
+    if not (
+        0 < m.count < 2**32
+        and m.fence_words == blocks
+        and lines > 0 == rest
+        and PREDICTIONS <= m.queue <= DEDUP_ENTRIES
+        and all(-(2**63) <= each < 2**63 for each in times)
+        and not any(len(each) % 4 for each in (m.models, m.classes, m.segments))
+    ):
+        raise ColdDamaged(
+            f"the manifest of run {m.number} must fit to its blocks, filter and names, got {m.count} entries "
+            f"of queue {m.queue} in {m.fence_words} blocks of {m.block_entries}, and {m.filter_words} words "
+            "of filter"
+        )
 
 
 def _read_dead(store: RunStore, run: Run) -> None:
@@ -277,8 +302,9 @@ def _read_dead(store: RunStore, run: Run) -> None:
             run.dead = np.frombuffer(bytearray(value), np.uint64)
             run.alive = count - int(np.bitwise_count(run.dead).sum())
             continue
-        died = np.frombuffer(value, np.uint32)
-        if len(value) % _POSITION_BYTES or (len(died) and int(died.max()) >= count):
+        whole = len(value) % _POSITION_BYTES == 0
+        died = np.frombuffer(value if whole else b"", np.uint32)
+        if not whole or (len(died) and int(died.max()) >= count):
             raise ColdDamaged(f"what died in part {part} of run {number} is none of its {count} entries")
         run.alive -= set_bits(run.dead, died.copy(), np.empty(len(died), np.uint32))
         run._parts = part  # noqa: SLF001  # pyright: ignore[reportPrivateUsage] - its own module
@@ -532,6 +558,10 @@ def committed_runs(store: RunStore, *, clean: bool = True) -> list[Run]:
             manifest = msgspec.msgpack.decode(value, type=RunManifest)
         except msgspec.DecodeError as error:
             raise ColdDamaged(f"the manifest of run {run_of(key)[1]} is not readable: {error}") from error
+        if manifest.number != run_of(key)[1]:
+            raise ColdDamaged(
+                f"the manifest of run {run_of(key)[1]} must have its number, got {manifest.number}"
+            )
         manifests.append(manifest)
     if clean:
         _remove_uncommitted(store, manifests)

@@ -5,9 +5,11 @@
     data                            of all columns, those of the largest width first
 
 Each column is stored as differences from its smallest value, in as few bytes as the largest difference
-needs; none if all are equal. All numbers are little-endian. Halves of digests (uint64) are stored as they
-are. If many rows repeat the row before, as predictions of many models for one id do, a bit for each row that
-is 1 where a value differs from the row before, padded to words, and those values are stored instead.
+needs; none if all are equal. In a value of more than `MOST_EQUAL_ROWS` rows one column has data all the same,
+so that what a reader allocates is in proportion to the value. All numbers are little-endian. Halves of
+digests (uint64) are stored as they are, or, if that is shorter, as a bit for each row that is 1 where another
+value begins, filled up to words, and these values: predictions of many models come one after another for the
+same id.
 """
 
 # pyright: reportMissingParameterType=false, reportUnknownParameterType=false
@@ -25,6 +27,10 @@ from streamwatch.core.jit import entry
 VERSION: Final = 2
 MOST_ROWS: Final = 2**28
 """Largest number of rows of one value."""
+MOST_EQUAL_ROWS: Final = 65_536
+"""Largest number of rows of a value without data, all rows equal: a damaged value cannot claim more,
+and 20 columns of them are 10 MB in memory. Runs of entries and of outcomes, most of what is written, have
+fewer rows (4,096 and 8,192); a larger value of equal rows pays one byte a row."""
 HEAD: Final = Struct("<BBI")
 _COLUMN: Final = np.dtype([("base", "<i8"), ("width", "u1")])
 _AS_IT_IS: Final = 9
@@ -141,6 +147,9 @@ def pack_table(table: NDArray[np.int64], digests: Sequence[int] = ()) -> bytes:
     words = np.empty(columns * rows, np.uint64)
     ones = words.view(np.uint8)
     size = narrow(table, of_digests, bases, widths, words, words.view(np.uint32), words.view(np.uint16), ones)
+    if rows > MOST_EQUAL_ROWS and columns and not widths.any():
+        widths[0], size = 1, rows
+        ones[:rows] = 0
     described["base"], described["width"] = bases, widths
     return HEAD.pack(VERSION, columns, rows) + described.tobytes() + ones[:size].tobytes()
 
@@ -159,7 +168,8 @@ def unpack_columns(value: bytes, count: int) -> list[Column]:
     Raises
     ------
     PackedError
-        If version, number of columns, a width or the length is wrong.
+        If version, number of columns, a width or the length is wrong, or there are more rows than data for
+        them; before anything is allocated for the rows.
     """
     if len(value) < HEAD.size:
         raise PackedError(f"expected at least {HEAD.size} bytes, got {len(value)}")
@@ -174,6 +184,9 @@ def unpack_columns(value: bytes, count: int) -> list[Column]:
     described = np.frombuffer(value, _COLUMN, count, HEAD.size)
     bases: list[int] = described["base"].tolist()
     widths: list[int] = described["width"].tolist()
+    most = MOST_EQUAL_ROWS if not any(widths) else 8 * (len(value) - start)  # a bit or more of each row
+    if rows > most:
+        raise PackedError(f"expected at most {most} rows in {len(value)} bytes, got {rows}")
     found: dict[int, Column] = {}
     at = start
     for number in sorted(range(count), key=lambda number: -min(widths[number], 8)):

@@ -33,6 +33,7 @@ from streamwatch.core.join.durable.packed import (
     SEGMENTS,
     TOPIC,
     check_counts,
+    check_generations,
     check_names,
     check_outside,
     has_names,
@@ -191,6 +192,7 @@ class DurableEntries:
         PackedError
             If the values are not what commits write, or contradict each other or the totals.
         """
+        check_generations(totals.dedup)
         values = read_values(items)
         _restore_names(values, self._names)
         waiting = WaitingEntries(values)

@@ -17,6 +17,7 @@ from streamwatch.core.join.durable.columns import PackedError, pack_columns, unp
 from streamwatch.core.join.durable.packed import CHANGED as CHANGED_KEY
 from streamwatch.core.join.durable.packed import (
     DEDUP,
+    MOST_POSITIONS,
     OBSOLETE,
     SCORES,
     SIDE,
@@ -81,7 +82,6 @@ def unpack_side(value: bytes, rows: int) -> Mapping[str, NDArray[np.int64]]:
 
 
 _COLUMNS: Final = 6
-_MOST_POSITIONS: Final = 2**47
 _ENCODER: Final = msgspec.msgpack.Encoder()
 _DECODER: Final = msgspec.msgpack.Decoder(tuple[bytes, bytes, bytes])
 
@@ -144,7 +144,7 @@ def unpack_changed(value: bytes) -> ChangedRows:
     if not (
         count
         and int(steps[1:].min(initial=1)) > 0
-        and 0 <= int(steps[0]) <= int(positions[-1]) < _MOST_POSITIONS
+        and 0 <= int(steps[0]) <= int(positions[-1]) < MOST_POSITIONS
     ):
         raise PackedError("expected ascending positions of changed predictions")
     if not (int(segments.min()) >= -1 and int(segments.max()) < SEGMENTS_FROM):

@@ -29,6 +29,8 @@ COLUMNS: Final = SEGMENTS + 1 + _CARRIED
 CLASSES: Final = (TRUE, PREDICTED, LABEL)
 _MADE: Final = 2**32
 """Number at which `made` begins again at 0."""
+_MOST_MS: Final = 2**60
+"""Bound of times and of differences between them, so that sums of a few do not overflow."""
 
 
 @entry
@@ -102,11 +104,18 @@ def outcomes_of(columns: Sequence[Column], models: int, classes: int, segments: 
         (LABEL, -1, classes, "label_at_prediction"),
         (LAST, 0, classes + 1, "last_class"),
         (SEGMENTS, -1, segments, "segments"),
+        (ASSUMED, 0, 2, "assumed"),
         (MADE, 0, _MADE, "number of predictions"),
+        (DELAY, -_MOST_MS, _MOST_MS, "delay_ms"),
+        (RESOLVED, -_MOST_MS, _MOST_MS, "resolved_ms"),
+        (_AFTER, -_MOST_MS, _MOST_MS, "time from the label to the outcome"),
+        (_BEHIND, -_MOST_MS, _MOST_MS, "time from the prediction to its record"),
     ):
-        if not are_within(columns[number], least, most):
+        column = columns[number]
+        if not are_within(column, least, most):
             raise PackedError(
-                f"expected numbers below {most} of outcomes as {name}, got {columns[number].max()}"
+                f"expected numbers from {least} to {most - 1} of outcomes as {name}, "
+                f"got {column.min()} to {column.max()}"
             )
     records = np.zeros(len(columns[0]), OUTCOME)
     for number, name in (

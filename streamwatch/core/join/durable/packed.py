@@ -25,8 +25,9 @@ from streamwatch.core.join.durable.columns import (
     unpack_columns,
 )
 from streamwatch.core.join.durable.totals import JoinTotals
-from streamwatch.core.join.layout import NO_TIME, Records
+from streamwatch.core.join.layout import GENERATIONS_KEPT, NO_TIME, POSITION_BITS, Records
 from streamwatch.core.join.names import JoinNames, NumberedNames
+from streamwatch.core.join.table import DedupState
 from streamwatch.core.records import MOST_TOPICS
 from streamwatch.core.scores import ScoreLists
 
@@ -39,17 +40,31 @@ _COLUMNS: Final = 14
 _SEGMENTS: Final = 1
 _REWRITTEN: Final = 7
 _SIZE: Final = Struct("<I")
+MOST_POSITIONS: Final = 2**POSITION_BITS
+"""Number of positions of waiting entries that an entry has room for."""
 _AHEAD = 16
 """Number of entries between prefetching one and reading it."""
 
 
 @contextmanager
 def reading(what: str) -> Generator[None]:
-    """Raise a PackedError that names the part `what` of a state if it cannot be decoded in the block."""
+    """Name the part of a state that is decoded in the block; raises PackedError for what is not one.
+
+    A number that does not fit where it belongs is an OverflowError there.
+    """
     try:
         yield
-    except (msgspec.DecodeError, UnicodeDecodeError, PackedError) as error:
+    except (msgspec.DecodeError, ValueError, OverflowError) as error:
         raise PackedError(f"{what} cannot be read: {error}") from error
+
+
+@contextmanager
+def fitting(what: str) -> Generator[None]:
+    """Name the part of a state whose numbers the block uses; raises PackedError if one does not fit."""
+    try:
+        yield
+    except OverflowError as error:
+        raise PackedError(f"{what} cannot be read: a number is out of range: {error}") from error
 
 
 def carried_in(columns: Sequence[Column]) -> NDArray[np.int64]:
@@ -93,13 +108,46 @@ class DedupRows(NamedTuple):
     """True class; -1 without a label."""
 
 
-class ObsoletePositions(NamedTuple):
-    """Positions of entries that changed since they were written."""
+class PositionRuns(NamedTuple):
+    """Runs of successive positions, ascending and apart, as columns of equal length.
 
-    dead: NDArray[np.int64]
-    """Positions of entries that no longer wait, ascending."""
-    matched: NDArray[np.int64]
-    """Positions of labels that were matched and still wait for those of further models, ascending."""
+    They are not spelled out before the log of entries is known: few bytes stand for many positions.
+    """
+
+    firsts: NDArray[np.int64]
+    counts: NDArray[np.int64]
+
+    @property
+    def newest(self) -> int:
+        """Largest position; -1 without any."""
+        return int(self.firsts[-1] + self.counts[-1]) - 1 if len(self.firsts) else -1
+
+    def positions(self, begin: int) -> NDArray[np.int64]:
+        """Positions from `begin` on, ascending."""
+        ends = self.firsts + self.counts
+        firsts = np.maximum(self.firsts, begin)[ends > begin]
+        counts = ends[ends > begin] - firsts
+        before = np.cumsum(counts) - counts
+        return np.repeat(firsts - before, counts) + np.arange(counts.sum())
+
+
+class ObsoletePositions(NamedTuple):
+    """Positions of entries that changed since they were written; some of one kind or the other."""
+
+    dead: PositionRuns
+    """Positions of entries that no longer wait."""
+    matched: PositionRuns
+    """Positions of labels that were matched and still wait for those of further models."""
+
+    @property
+    def newest(self) -> int:
+        """Largest position."""
+        return max(self.dead.newest, self.matched.newest)
+
+    @property
+    def total(self) -> int:
+        """Number of positions."""
+        return int(self.dead.counts.sum() + self.matched.counts.sum())
 
 
 @entry
@@ -291,19 +339,21 @@ def unpack_obsolete(value: bytes) -> ObsoletePositions:
     if len(value) < _SIZE.size:
         raise PackedError(f"expected two lists of positions, got {len(value)} bytes")
     end = _SIZE.size + _SIZE.unpack_from(value)[0]
-    return ObsoletePositions(*map(_unpacked_positions, (value[_SIZE.size : end], value[end:])))
+    found = ObsoletePositions(_unpacked_runs(value[_SIZE.size : end]), _unpacked_runs(value[end:]))
+    if found.newest < 0:
+        raise PackedError("expected positions of changed entries, got none")
+    return found
 
 
-def _unpacked_positions(value: bytes) -> NDArray[np.int64]:
+def _unpacked_runs(value: bytes) -> PositionRuns:
     steps, counts = map(_signed, unpack_columns(value, 2))
     first = np.cumsum(steps)
-    _require(first, 0, 2**62, "positions")
+    _require(first, 0, MOST_POSITIONS - 1, "positions")
     _require(counts, 1, MOST_ROWS, "lengths of runs of positions")
     _require(np.cumsum(counts), 1, MOST_ROWS, "numbers of positions")
     if (steps[1:] < counts[:-1]).any():
         raise PackedError("expected ascending positions, got runs that overlap")
-    before = np.cumsum(counts) - counts
-    return np.repeat(first - before, counts) + np.arange(counts.sum())
+    return PositionRuns(first, counts)
 
 
 class PackedScores(msgspec.Struct, array_like=True, frozen=True):
@@ -487,6 +537,20 @@ def check_names(names: JoinNames, entries: NDArray[np.void]) -> None:
         )
     if (entries["model"][pending] < 0).any():
         raise PackedError("expected the model of every prediction, got none of one")
+
+
+def check_generations(dedup: DedupState) -> None:
+    """Raise PackedError if generations of dedup entries are not numbered as they were opened and dropped.
+
+    Each has the number after that of the one before, also after older ones were dropped, and the open one is
+    the last.
+    """
+    numbers = [each.number for each in (*dedup.closed, dedup.opened)]
+    first = dedup.opened.number - len(dedup.closed)
+    if not first >= 0 or len(numbers) > GENERATIONS_KEPT or numbers != [*range(first, first + len(numbers))]:
+        raise PackedError(f"expected generations of dedup entries in succession, got {numbers[:20]}")
+    if dedup.floor != first:
+        raise PackedError(f"expected generation {first} as the oldest of dedup entries, got {dedup.floor}")
 
 
 def check_counts(

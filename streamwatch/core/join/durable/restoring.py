@@ -32,6 +32,7 @@ from streamwatch.core.join.durable.packed import (
     HELD_PAIRS,
     HELD_SCORES,
     MODEL,
+    MOST_POSITIONS,
     OBSOLETE,
     OUTSIDE,
     SCORES,
@@ -185,6 +186,8 @@ class WaitingEntries:
                 )
         self.first = self.runs[0].first if self.runs else 0
         self._count = sum(run.count for run in self.runs)
+        if self.first + self._count > MOST_POSITIONS:
+            raise PackedError(f"expected runs of entries up to {MOST_POSITIONS}, got one at {self.first}")
         self._read = values.waiting
         self._record_ms = _joined([run.record_ms for run in self._read], np.int64)
         self._rewritten = _joined([run.rewritten for run in self._read], np.int32)
@@ -193,12 +196,11 @@ class WaitingEntries:
         self.notes: list[Note] = []
         dead = np.zeros(self._count, np.bool_)
         for commit, obsolete in values.obsolete:
-            newest = max(int(positions[-1]) for positions in obsolete if len(positions))
-            if newest >= self.first + self._count:
-                raise PackedError(f"commit {commit} notes entry {newest} that was not written")
-            self.notes.append(Note(OBSOLETE, commit, newest, len(obsolete.dead) + len(obsolete.matched)))
-            dead[obsolete.dead[obsolete.dead >= self.first] - self.first] = True
-            matched = obsolete.matched[obsolete.matched >= self.first] - self.first
+            if obsolete.newest >= self.first + self._count:
+                raise PackedError(f"commit {commit} notes entry {obsolete.newest} that was not written")
+            self.notes.append(Note(OBSOLETE, commit, obsolete.newest, obsolete.total))
+            dead[obsolete.dead.positions(self.first) - self.first] = True
+            matched = obsolete.matched.positions(self.first) - self.first
             self._state[matched] = np.where(self._state[matched] == UNMATCHED, RETAINED, self._state[matched])
         self._positions = self._in_order(np.flatnonzero(~dead))
         self._scores = values.scores

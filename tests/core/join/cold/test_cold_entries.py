@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import tracemalloc
 from collections import Counter
 from random import Random
 
+import msgspec
 import numpy as np
 import pytest
 
@@ -159,6 +161,34 @@ def test_a_manifest_that_is_not_readable_is_named():
     store, _ = filled()
     store._values[key_of(b"m", 0)] = b"\xc1"
     with pytest.raises(ColdDamaged, match="the manifest of run 0 is not readable"):
+        ColdEntries(store, SMALL)
+
+
+@pytest.mark.parametrize("number", [-1, 0, 2**31, 2**40, 2**60, 2**63 - 1])
+@pytest.mark.parametrize(
+    "name", ["number", "queue", "count", "block_entries", "fence_words", "filter_words", "oldest_ms"]
+)
+def test_a_number_of_a_manifest_that_cannot_be_is_refused_before_memory_depends_on_it(name, number):
+    store, _ = filled()
+    key = key_of(b"m", 0)
+    manifest = msgspec.msgpack.decode(store._values[key])
+    store._values[key] = msgspec.msgpack.encode({**manifest, name: number})
+    tracemalloc.start()
+    try:
+        ColdEntries(store, SMALL)
+        assert name == "oldest_ms" or number == 0, "any time may be"
+    except ColdDamaged as error:
+        assert "run 0" in str(error)  # noqa: PT017 - or it is as good as another
+    finally:
+        peak = tracemalloc.get_traced_memory()[1]
+        tracemalloc.stop()
+    assert peak < 10_000_000
+
+
+def test_positions_of_what_died_that_are_not_whole_are_refused():
+    store, _ = filled()
+    store._values[key_of(DEAD, 0, 1)] = b"\x01\x00\x00"
+    with pytest.raises(ColdDamaged, match="what died in part 1 of run 0"):
         ColdEntries(store, SMALL)
 
 

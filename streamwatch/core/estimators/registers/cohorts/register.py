@@ -373,8 +373,11 @@ class Cohorts:
         def document(index: int) -> Mapping[str, object]:
             if not chosen[index].classes or not observed[index]:
                 return {}
-            of_model = document_of(current, records[index], newest[index], index, spec.delta, spec.outcomes)
-            return {"cohorts": {"utility": self._spec.utility_of(chosen[index].model), **of_model}}
+            return {
+                "cohorts": document_of(
+                    current, records[index], newest[index], index, spec.delta, spec.outcomes
+                )
+            }
 
         return document
 
