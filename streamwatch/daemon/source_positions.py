@@ -54,15 +54,15 @@ class DataLossTotals(msgspec.Struct, frozen=True):
         )
 
 
-class PositionsSection(msgspec.Struct, frozen=True, rename={"partitions": "places"}):
-    """Positions and counts as a commit stores them; older commits are a list of positions only."""
+class PositionsSection(msgspec.Struct, frozen=True):
+    """Positions and counts as a commit stores them."""
 
     partitions: list[PartitionPosition]
     counts: DataLossTotals = DataLossTotals()
 
 
 _ENCODER = msgspec.msgpack.Encoder(order="deterministic")
-_DECODER = msgspec.msgpack.Decoder(list[PartitionPosition] | PositionsSection)
+_DECODER = msgspec.msgpack.Decoder(PositionsSection)
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,8 +93,7 @@ class SourcePositions:
 def decode_positions(written: bytes) -> SourcePositions:
     """Decode the positions of a commit; raises PackedError for other bytes."""
     with reading(f"the section {POSITIONS!r}"):
-        found = _DECODER.decode(written)
-    section = found if isinstance(found, PositionsSection) else PositionsSection(found)
+        section = _DECODER.decode(written)
     by_partition = {Partition(each.topic, each.partition): each for each in section.partitions}
     return SourcePositions(
         {partition: each.position for partition, each in by_partition.items()},

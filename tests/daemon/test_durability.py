@@ -316,10 +316,10 @@ def test_positions_survive_their_commit() -> None:
 
 def test_positions_and_progress_that_no_partition_has_are_refused() -> None:
     stands = msgspec.msgpack.decode(SourcePositions({P: 3}).encode())
-    [partition] = stands["places"]
+    [partition] = stands["partitions"]
     for damaged in ([*partition[:2], 2**63, *partition[3:]], [partition[0], 2**64 - 1, *partition[2:]]):
         with pytest.raises(PackedError, match="the section 'positions' cannot be read"):
-            decode_positions(msgspec.msgpack.encode({**stands, "places": [damaged]}))
+            decode_positions(msgspec.msgpack.encode({**stands, "partitions": [damaged]}))
     for damaged in ([["predictions", 0, 3, 2**63]], [["predictions", 0, 2**63, 3]]):
         with pytest.raises(PackedError, match="the section 'merge' cannot be read"):
             restored_progress(msgspec.msgpack.encode([damaged]))

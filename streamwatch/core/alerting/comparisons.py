@@ -84,7 +84,7 @@ class KeptComparison(msgspec.Struct, frozen=True):
 
     champion: Name
     challenger: Name
-    notified_ms: int | None = msgspec.field(default=None, name="told_ms")
+    notified_ms: int | None = None
     """Event time of the latest pair when a verdict was notified last; None before any."""
     sent: int = 0
     """Number of notifications of this pair so far."""

@@ -30,7 +30,7 @@ class KeptHint(msgspec.Struct, frozen=True):
     model: Name
     ordinal: int
     given_ms: int
-    notified_ms: int | None = msgspec.field(default=None, name="told_ms")
+    notified_ms: int | None = None
     """Record time at which the latest hint that was notified began; None before any."""
     newest: Notification | None = None
     """Notification of the latest hint while it is open; None otherwise."""

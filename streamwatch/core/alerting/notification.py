@@ -119,7 +119,7 @@ class NotifiedHint(msgspec.Struct, frozen=True):
     """An early hint that people are notified of: no alarm, and no verdict."""
 
     model: Name
-    as_notified: ActiveHint = msgspec.field(name="standing")
+    as_notified: ActiveHint
     """The hint as it was when it was notified first."""
     ended_at_ms: int | None = None
     """Host time of its end; None while it is open."""
@@ -136,7 +136,7 @@ class NotifiedComparison(msgspec.Struct, frozen=True):
     """1: the challenger is better than the champion; −1: worse."""
     since_ms: int
     """Event time since which the verdict holds; of one by cohorts, prediction time."""
-    as_of_ms: int = msgspec.field(name="said_ms")
+    as_of_ms: int
     """Event time of the latest pair of outcomes when it was notified, or confirmed."""
     basis: Literal["cohorts", "labels"]
     """Basis of the verdict: cohorts of prediction time, or outcomes in the order of labels."""

@@ -173,7 +173,7 @@ class ColumnInbox:
 _PART_BYTES: Final = 4_000_000
 
 
-class ColumnIdState(msgspec.Struct, frozen=True, rename={"reported_activity": "told_models"}):
+class ColumnIdState(msgspec.Struct, frozen=True):
     """State of an id bucket without its entries."""
 
     batch: int
