@@ -7,7 +7,6 @@ from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-import msgspec
 import pytest
 
 from streamwatch.core.events import Fingerprint, Mark, Partition
@@ -165,10 +164,3 @@ def test_counts_survive_their_commit_and_the_end_of_their_topic() -> None:
     stands = SourcePositions({P: 3, L: 9}, {P: Fingerprint("id", (Mark(2, 7),))}, counts)
     assert decode_positions(stands.encode()) == stands
     assert stands.only({"labels"}) == SourcePositions({L: 9}, {}, counts)
-
-
-def test_a_state_that_kept_no_counts_is_read_and_counting_begins_at_nothing() -> None:
-    written = msgspec.msgpack.encode([("predictions", 0, 3, ("id", [(2, 7)])), ("labels", 0, 9)])
-    assert decode_positions(written) == SourcePositions(
-        {P: 3, L: 9}, {P: Fingerprint("id", (Mark(2, 7),))}, DataLossTotals()
-    )
