@@ -12,7 +12,7 @@ from msgspec import structs
 
 from streamwatch.core.events import Label, Outcome, Prediction
 from streamwatch.core.join.durable.columns import PackedError
-from streamwatch.core.join.durable.packed import CHANGED, SIDE, key_of
+from streamwatch.core.join.durable.packed import CHANGED, MODEL, SIDE, key_of
 from streamwatch.core.pipeline.pipeline import Pipeline
 from streamwatch.core.specs import JoinSpec
 from streamwatch.edge.keys import digest_bytes
@@ -239,6 +239,15 @@ def test_damaged_values_are_refused(key, change):
     values = {**shelf.values, key: change(shelf.values[key])}
     fresh = Pipeline(JoinSpec(conflicts="both"), joined("both").monitors, digest_bytes)
     with pytest.raises(PackedError):
+        fresh.restore(shelf.snapshot, sorted(values.items()))
+
+
+@pytest.mark.parametrize("name", [b"", b"\xff", b"a\x1fw"], ids=["empty", "no text", "of no fold"])
+def test_a_model_without_a_valid_name_is_refused(name):
+    shelf: ColumnShelf = some_revised()
+    values = {**shelf.values, key_of(MODEL, 0): name}
+    fresh = Pipeline(JoinSpec(conflicts="both"), joined("both").monitors, digest_bytes)
+    with pytest.raises(PackedError, match=f"the value under {key_of(MODEL, 0).hex()}"):
         fresh.restore(shelf.snapshot, sorted(values.items()))
 
 

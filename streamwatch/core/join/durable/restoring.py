@@ -10,7 +10,7 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
-from streamwatch.core.events import segments_of
+from streamwatch.core.events import fold_of, segments_of
 from streamwatch.core.join.cold.overflow import OutsideCounts
 from streamwatch.core.join.counters import PENDING, RETAINED, UNMATCHED
 from streamwatch.core.join.durable.columns import PackedError
@@ -110,6 +110,8 @@ class ColumnValues:
             named[kind][first] = value.decode()
             if kind == SEGMENTS:
                 segments_of(self.segments[first])
+            elif kind == MODEL:
+                fold_of(self.models[first])
         elif kind in as_it_is:
             as_it_is[kind][first] = value
         elif kind == DEDUP:
