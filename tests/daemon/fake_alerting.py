@@ -84,9 +84,9 @@ class FakeModels:
     def first_ms(self, model: str) -> int:
         return len(model)
 
-    def headline(self, model: str) -> int | None:
-        del model
-        return None
+    def headlines(self, models: Sequence[str]) -> dict[str, int]:
+        del models
+        return {}
 
     def accuracy_misleads(self, model: str) -> bool:
         del model

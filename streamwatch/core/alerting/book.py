@@ -101,8 +101,8 @@ class WatchedModels(Protocol):
         """Find the value of a segment that has most of a change of the error; None without one."""
         ...
 
-    def headline(self, model: str) -> int | None:
-        """Return the headline of a model now: 1 better, −1 worse, 0 open; None if it is not judged."""
+    def headlines(self, models: Sequence[str]) -> Mapping[str, int]:
+        """Return the headlines of models now: 1 better, −1 worse, 0 open; those not judged are left out."""
         ...
 
     def confirmation_expected_ms(self, model: str, at_ms: int) -> int | None:
@@ -247,11 +247,13 @@ class AlarmBook:
         """
         open_alarms = self._incidents.parts()
         found = models.levels(sorted({model for (model, _), _ in open_alarms})) if open_alarms else {}
+        judged = [key[0] for key, part in open_alarms if part.alarm.judgement and part.alternation is None]
+        headlines = models.headlines(judged) if judged else {}
         for key, part in open_alarms:
             if part.alarm.judgement is not None:
                 if part.alternation is not None and now_ms - part.touched_ms >= WINDOW_MS:
                     self._settle(key, now_ms)
-                elif part.alternation is None and models.headline(key[0]) not in (None, -1):
+                elif part.alternation is None and headlines.get(key[0], -1) != -1:
                     # No alarm reported this: changed settings made the model be judged otherwise, or anew.
                     self._incidents.end(key, "verdict_changed", now_ms)
                 continue

@@ -53,9 +53,9 @@ class WatchedBook:
     def levels(self, models: Sequence[str]) -> dict[str, Level]:
         return dict.fromkeys(models, Level(0.1, 0.03, 2_000.0, 100_000))
 
-    def headline(self, model: str) -> int | None:
-        del model
-        return None
+    def headlines(self, models: Sequence[str]) -> dict[str, int]:
+        del models
+        return {}
 
     def accuracy_misleads(self, model: str) -> bool:
         del model

@@ -146,9 +146,9 @@ def test_a_verdict_that_the_headline_gives_no_longer_ends_although_no_change_was
 ) -> None:
     watched.hears(EARLY)
     assert watched.reviews() == []
-    watched.headlines["m"] = -1
+    watched.judged["m"] = -1
     assert watched.reviews() == []
-    watched.headlines["m"] = 0
+    watched.judged["m"] = 0
     (ends,) = watched.reviews()
     assert (ends.kind, ends.parts[0].reason) == ("resolved", "verdict_changed")
 

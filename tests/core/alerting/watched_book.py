@@ -43,7 +43,8 @@ class WatchedBook:
     segments: dict[str, SegmentChange] = field(default_factory=dict)
     asked: list[Sequence[str]] = field(default_factory=list)
     misled: set[str] = field(default_factory=set)
-    headlines: dict[str, int] = field(default_factory=dict)
+    judged: dict[str, int] = field(default_factory=dict)
+    """Headlines by model."""
     ages: dict[str, int] = field(default_factory=dict)
     """By model whose alarms of a rise are confirmed by cohorts, the age of these."""
     confirmations: dict[str, Confirmation] = field(default_factory=dict)
@@ -69,8 +70,8 @@ class WatchedBook:
     def first_ms(self, model: str) -> int:
         return self.firsts.get(model, 7)
 
-    def headline(self, model: str) -> int | None:
-        return self.headlines.get(model)
+    def headlines(self, models: Sequence[str]) -> dict[str, int]:
+        return {model: self.judged[model] for model in models if model in self.judged}
 
     def accuracy_misleads(self, model: str) -> bool:
         return model in self.misled

@@ -82,8 +82,9 @@ class Recorder:
         error = sum(outcome.true_class != outcome.predicted_class for outcome in recent) / len(recent)
         return Level(error, 0.2, float(RECENT), len(folded))
 
-    def headline(self, model):
-        del model
+    def headlines(self, models):
+        del models
+        return {}
 
     def accuracy_misleads(self, model):
         del model

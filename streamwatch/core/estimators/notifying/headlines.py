@@ -53,7 +53,7 @@ class Headlines:
         judging = self._judging
         if judging is None or not judging.gives_headline(batch.outcomes[verdict.position].model):
             return True
-        if judging.headline_verdict(verdict.row) is None:
+        if judging.headline_verdicts([verdict.row])[0] is None:
             return True
         begun = [each.position for each in changes if each.row == verdict.row and each.is_first]
         return bool(begun) and verdict.position < begun[0]

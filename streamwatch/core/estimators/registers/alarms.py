@@ -105,8 +105,8 @@ class JudgesModels(Protocol):
         """List the changes of headlines at outcomes of the last batch observed, in their order."""
         ...
 
-    def headline_verdict(self, row: int) -> int | None:
-        """Current verdict of a row's headline: 1, 0 or −1; None while the register has none."""
+    def headline_verdicts(self, rows: Sequence[int]) -> Sequence[int | None]:
+        """Current verdict of the headline of each row: 1, 0 or −1; None while the register has none."""
         ...
 
     def headlines(self, rows: Sequence[int]) -> Callable[[int], Mapping[str, object] | None]:

@@ -79,7 +79,7 @@ def test_the_order_of_labels_is_notified_until_cohorts_judge_and_from_then_on_th
         "latest_timestamp_seconds": (latest_ms := worse.judgement.latest_ms or 0) / 1_000,
     }
     assert earliest_ms <= 1_000 * FALLS <= latest_ms
-    assert monitors.facts.headline("m") == -1
+    assert monitors.facts.headlines(["m"]) == {"m": -1}
     assert verdicts(monitors.recent_alarms)[-1] == worse
 
 
@@ -113,7 +113,18 @@ def test_a_model_judged_otherwise_or_in_folds_keeps_the_order_of_labels() -> Non
         assert bases == {"labels"}
         (name,) = monitors.details()
         assert "headline" not in monitors.details()[name]
-        assert monitors.facts.headline(name) == plain.facts.headline(name) == -1
+        assert monitors.facts.headlines([name]) == plain.facts.headlines([name]) == {name: -1}
+
+
+def test_headlines_of_many_models_are_those_of_each() -> None:
+    monitors = EstimatorSet(SPEC)
+    names = ("m", "fair", "young", fold_name("folded", 0), fold_name("folded", 1))
+    for name in names:
+        monitors.fold(falling(name, n=60 if name == "young" else 12_000))
+    asked = ["fair", "folded", "nobody", "m", "young"]
+    found = monitors.facts.headlines(asked)
+    assert found == {name: one for each in asked for name, one in monitors.facts.headlines([each]).items()}
+    assert found == {"fair": -1, "folded": -1, "m": -1, "young": 0}
 
 
 @pytest.mark.parametrize("by_cohorts", [False, True])
@@ -135,7 +146,7 @@ def test_a_headline_still_to_come_says_so() -> None:
     monitors = EstimatorSet(SPEC)
     monitors.fold(falling(n=500))
     assert monitors.details()["m"]["headline"] == {"basis": "labels"}
-    assert monitors.facts.headline("nobody") is None
+    assert monitors.facts.headlines(["nobody"]) == {}
 
 
 def test_more_traffic_makes_no_false_headline_where_errors_are_labelled_sooner() -> None:

@@ -243,10 +243,11 @@ class Cohorts:
         headlines = self.read(rows).headlines
         return lambda index: headline_document(headlines[index])
 
-    def headline_verdict(self, row: int) -> int | None:
-        """Current verdict of a row's headline: 1, 0 or −1; None until there is one."""
-        found: Any = self.read([row]).headlines[0]
-        return int(found["verdict"]) if found["is_there"] else None
+    def headline_verdicts(self, rows: Sequence[int]) -> list[int | None]:
+        """Current verdict of the headline of each row: 1, 0 or −1; None until there is one."""
+        found = self.read(rows).headlines
+        pairs = zip(found["verdict"].tolist(), found["is_there"].tolist(), strict=True)
+        return [int(verdict) if is_there else None for verdict, is_there in pairs]
 
     def confirmation_expected_ms(self, row: int, at_ms: int) -> int | None:
         """Find the clock from which an alarm at `at_ms` may be confirmed.
