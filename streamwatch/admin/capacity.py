@@ -70,7 +70,7 @@ class Part:
 
 
 def model_bytes(spec: MonitorsSpec) -> int:
-    """Bytes of a model that has `max_classes` classes and never drifted: record, ring, counts, buckets."""
+    """Bytes of a model with `max_classes` classes, never drifted: record, ring, counts, buckets, shadow."""
     layout = layout_of(spec)
     span = 1 << (layout.max_classes - 1).bit_length()
     buckets = len(layout.windows) * BLOCK_ROWS * BLOCKS_PER_ROW * 4 * (HEADER + 3 * span)
@@ -84,7 +84,7 @@ NAME_BYTES: Final = 200
 VALUE_BYTES: Final = 600
 """Bytes of a segment's value beside its estimates: its counts, name and index entry."""
 CANDIDATE_BYTES: Final = 400
-"""Bytes of a segment's value that is only counted, with its name and a name that is no longer needed."""
+"""Bytes of a segment's value that is only counted: its count and name, and the name of an unused value."""
 COMBINATION_BYTES: Final = 600
 """Bytes of a combination of segments' values: text, number, and the parsed values."""
 STRETCH_BYTES: Final = 600

@@ -45,14 +45,14 @@ def recorded_topics(
     model
         Name of the model of all predictions, instead of the mapped one; labels then apply to every model.
     columns
-        Column of the value by name of the field, instead of the mapped path.
+        Name of the column that has a field, by the field's name; instead of the mapped path.
     unit
         Unit of timestamps, instead of the mapped one.
 
     Raises
     ------
     SettingsError
-        If a field, constant or alias is not a valid name.
+        If `columns` has a field that is not in `FIELDS`, or no decoder can be built from a mapping.
     """
     paths: dict[str, Any] = {name: f"value.{column}" for name, column in (columns or {}).items()}
     if unknown := paths.keys() - set(FIELDS):

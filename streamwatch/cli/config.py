@@ -59,8 +59,8 @@ def scrape(
 ) -> None:
     """Print the job by which Prometheus scrapes a daemon with these settings.
 
-    Its limit of samples follows monitors.max_series, and it asks for a token
-    or speaks TLS where the daemon does; files are named as examples.
+    Its limit of samples follows monitors.max_series, and it sends a token or
+    speaks TLS where the daemon demands it; the paths of files are examples.
 
     [dim]streamwatch config scrape -c prod.yaml --target streamwatch:9877[/dim]
     """

@@ -71,7 +71,7 @@ class ScoreLists:
         return type(self)(ends, self.classes[some].copy(), self.values[some].copy(), beside)
 
     def followed_by(self, others: ScoreLists) -> ScoreLists:
-        """Concatenate these scores and others, to whose numbers the number of these predictions is added."""
+        """Concatenate these scores and others, whose predictions are numbered from `len(self)` on."""
         return joined_lists([self, others])
 
 
@@ -81,7 +81,7 @@ NO_LISTS: Final = ScoreLists(
 
 
 def joined_lists(parts: Sequence[ScoreLists]) -> ScoreLists:
-    """Concatenate parts; to the numbers of each the number of predictions before it is added."""
+    """Concatenate parts; the predictions of each are numbered on from those of the part before."""
     parts = [part for part in parts if len(part)]
     if len(parts) < 2:
         return parts[0] if parts else NO_LISTS

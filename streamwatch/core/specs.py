@@ -200,7 +200,7 @@ COLUMN_ENTRY_BYTES: Final = 110
 
 
 SIDE_VALUE_BYTES: Final = 4
-"""Bytes of memory of each side column's value of an entry."""
+"""Bytes of memory of an entry's value in one side column."""
 
 
 OUTSIDE_ENTRY_BYTES: Final = 2
@@ -215,7 +215,7 @@ def join_entries(join: JoinSpec) -> int:
 def side_bytes(join: JoinSpec) -> int:
     """Return the bytes of memory beside each entry of the compiled join that `conflicts` needs.
 
-    They are for the last class, and the note of a revised prediction for the next commit.
+    They are for the last class (`both`), and for the list of predictions revised since the last commit.
     """
     return SIDE_VALUE_BYTES * {"first": 0, "last": 1, "both": 2}[join.conflicts]
 
@@ -228,7 +228,7 @@ def table_entries(memory_bytes: int, join: JoinSpec) -> int:
 def champion_of(comparisons: Sequence[ComparisonSpec], one: str, other: str) -> str | None:
     """Return the one of two models that is the champion of the other; None if they are not compared.
 
-    The first comparison counts of which one is the champion and the other matches a challenger's pattern.
+    The first comparison counts whose champion is either model and one of whose patterns matches the other.
     """
     if one == other:
         return None

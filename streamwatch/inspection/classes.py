@@ -57,7 +57,7 @@ def class_pairs(
     rights = _candidates(right, without)
     found = [pair for a in lefts for b in rights if (pair := _judged(a, b, joined)) is not None]
     for vector in left.vectors.values():
-        if vector.speaks:
+        if vector.is_likely_scores:
             found += [pair for b in rights if (pair := _of_largest(vector, b, joined)) is not None]
     return sorted(found, key=lambda pair: -pair.rank)
 

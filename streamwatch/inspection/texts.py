@@ -7,7 +7,7 @@ from collections import defaultdict
 from collections.abc import Sequence
 from typing import Any, Final
 
-from streamwatch.edge.decoders.texts import TextRule, Texts, Written
+from streamwatch.edge.decoders.texts import Encoding, TextRule, Texts
 from streamwatch.inspection.columns import FlatRecord
 
 USUAL: Final = 0.5
@@ -52,7 +52,7 @@ def _has_csv_beside(record: FlatRecord, location: str) -> bool:
     )
 
 
-def _written(texts: Sequence[str], *, is_csv: bool, is_whole: bool) -> tuple[Written, ...]:
+def _written(texts: Sequence[str], *, is_csv: bool, is_whole: bool) -> tuple[Encoding, ...]:
     """Find the formats of texts, the outermost first; empty for plain texts."""
     if _most(text.lstrip()[:1] in "{[" and _is_tree(text, ("json",)) for text in texts):
         return ("json",)
@@ -72,14 +72,14 @@ def _most(found: Any) -> bool:
     return sum(flags) >= SURE * len(flags)
 
 
-def _content(text: str, written: tuple[Written, ...]) -> Any:
+def _content(text: str, written: tuple[Encoding, ...]) -> Any:
     try:
         return Texts([TextRule("value", written)]).read(text)
     except ValueError:
         return None
 
 
-def _is_tree(text: str, written: tuple[Written, ...]) -> bool:
+def _is_tree(text: str, written: tuple[Encoding, ...]) -> bool:
     return isinstance(_content(text, written), dict | list)
 
 

@@ -50,8 +50,8 @@ class Vector:
         )
 
     @cached_property
-    def speaks(self) -> bool:
-        """Return whether it is likely a number for each class, by its name or as a distribution."""
+    def is_likely_scores(self) -> bool:
+        """Return whether these are likely the scores of classes, by name or as a distribution."""
         return self.is_distribution or bool(SCORES & set(words(self.location.rpartition(".")[2])))
 
     @cached_property
@@ -78,8 +78,9 @@ class Vector:
         Returns
         -------
         tuple[str, ...] | None
-            Classes by position, `class <number>` for positions without one; None if a lift is not positive,
-            or there are more classes than numbers, or fewer than two.
+            Classes by position: the position itself if all classes are positions; otherwise by lift, and
+            `class <position>` for positions without a class. None if a lift is not positive, or there are
+            more classes than numbers, or fewer than two.
         """
         rows = [(row, text) for at, text in texts if (row := self.rows[at]) is not None]
         width = len(rows[0][0]) if rows else 0

@@ -102,7 +102,7 @@ def _head(topic: TopicGuess) -> dict[str, Any]:
         "key_format": topic.key_format if topic.uses_key else None,
         "envelope": topic.envelope,
         "decode": {
-            rule.path: rule.written[0] if len(rule.written) == 1 else list(rule.written)
+            rule.path: rule.encodings[0] if len(rule.encodings) == 1 else list(rule.encodings)
             for rule in topic.decode
         }
         or None,

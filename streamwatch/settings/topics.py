@@ -31,7 +31,7 @@ from streamwatch.edge.decoders.mapping import (
     parse_field_location,
     parse_paths,
 )
-from streamwatch.edge.decoders.texts import Written, steps_to
+from streamwatch.edge.decoders.texts import Encoding, steps_to
 from streamwatch.settings.sections import ReadableFile, Section
 from streamwatch.settings.values import Bounded, Duration, Lasting
 
@@ -511,9 +511,9 @@ Decode = Annotated[
     dict[
         Annotated[str, AfterValidator(path_of_texts), Field(json_schema_extra={"pattern": PATH})],
         Annotated[
-            tuple[Written, ...],
+            tuple[Encoding, ...],
             Field(min_length=1),
-            BeforeValidator(as_texts, json_schema_input_type=Written | list[Written]),
+            BeforeValidator(as_texts, json_schema_input_type=Encoding | list[Encoding]),
         ],
     ],
     Field(),
@@ -542,7 +542,7 @@ class TopicSection(Section):
         Field(json_schema_extra={"enum": [*ENVELOPES, None]}),
     ] = None
     """Envelope around the records: cloudevents, debezium, kserve_v1, kserve_v2 or seldon."""
-    decode: Decode = Field(default_factory=dict[str, "tuple[Written, ...]"])
+    decode: Decode = Field(default_factory=dict[str, "tuple[Encoding, ...]"])
     """Texts that hold more: path → json, csv, tsv or base64, or a list such as [base64, json]. Paths of the
     mapping lie in what the text says: with {value.body: json}, value.body.id; with csv, value.body[0][1] is
     the second cell of the first row."""

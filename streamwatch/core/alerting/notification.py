@@ -158,10 +158,10 @@ class RivalPair(msgspec.Struct, frozen=True, order=True):
 
 
 class NotifiedFleet(msgspec.Struct, frozen=True):
-    """List of the models that are worse by the fleet's rule (`registers.fleet`), at a time of the grid."""
+    """List of the models that are worse by the fleet's rule (`registers.fleet`), made at regular times."""
 
     at_ms: int
-    """Time of the grid, by the host's clock."""
+    """Host time that the list is made for, a multiple of the interval between lists."""
     before_ms: int | None
     """Time of the previous list; None for the first."""
     share: float
@@ -169,11 +169,11 @@ class NotifiedFleet(msgspec.Struct, frozen=True):
     pairs: int
     """Number of pairs of a model and an opponent that are judged, listed or not."""
     models: int
-    """Number of models that are listed."""
+    """Number of models on the list."""
     number: int
-    """Number of pairs that are listed."""
+    """Number of pairs on the list."""
     listed: tuple[WorsePair, ...]
-    """Listed pairs, the largest e-value first; at most as many as a digest lists, as `added` and `left`."""
+    """Pairs on the list, the largest e-value first; only as many as a digest names, as `added` and `left`."""
     number_added: int
     added: tuple[RivalPair, ...]
     """Pairs that are in this list and not in the previous one."""
@@ -267,7 +267,7 @@ class Notification(msgspec.Struct, frozen=True):
     def started_at_ms(self) -> int:
         """Event time at which the earliest part, the hint, the verdict or the digest's first alarm began.
 
-        Of a list of worse models, its time of the grid.
+        Of a list of worse models, the time that it is made for.
         """
         if self.fleet is not None:
             return self.fleet.at_ms

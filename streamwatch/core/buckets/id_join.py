@@ -50,7 +50,7 @@ class PositionedOutcomes:
 
 
 def share_of(spec: JoinSpec, id_buckets: int) -> JoinSpec:
-    """Derive the specification of one id bucket: its share of each limit, and no stream shared by folds.
+    """Derive the specification of one id bucket: its share of the limits of entries, and no stream of folds.
 
     Only model buckets see all folds of a model.
     """
@@ -263,5 +263,5 @@ def _numbered(column: NDArray[np.int32], numbers: Sequence[int]) -> NDArray[np.i
 
 
 def _digests(ids: Sequence[str]) -> bytes:
-    """Digests of ids that are their digests already, as latin-1 text."""
+    """Join ids, which are digests as latin-1 text, to bytes."""
     return "".join(ids).encode("latin-1")

@@ -1,4 +1,4 @@
-"""Format of a bucket's log: inputs of feeds, and a base in parts."""
+"""Format of a bucket's log: its state at some time (the base) in parts, then the input of each feed since."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ class BatchInput(msgspec.Struct, array_like=True, frozen=True, tag=0):
 
 
 class BasePart(msgspec.Struct, array_like=True, frozen=True, tag=1):
-    """Part of a base."""
+    """Part of a bucket's encoded state."""
 
     bucket: Name
     number: int

@@ -23,10 +23,8 @@ OTHER = "__other__"
 class Classes(dict[str, int]):
     """Local index of each class of a model, in order of first appearance.
 
-    `limit` for classes beyond the limit.
-
-    Looking up a new class adds it. Classes beyond the limit are not stored, so a stream of ever new classes
-    takes no memory.
+    The index of every class beyond the limit is `limit`. Looking up a new class adds it. Classes beyond the
+    limit are not stored, so a stream of ever new classes takes no memory.
     """
 
     __slots__ = ("_names", "limit")
@@ -64,7 +62,7 @@ class Classes(dict[str, int]):
 
 @dataclass(frozen=True, slots=True)
 class Batch:
-    """Outcomes as the kernel takes them: parallel arrays (int32, times int64), and the originals."""
+    """Outcomes as the kernel takes them: parallel arrays, and the originals."""
 
     outcomes: Sequence[Outcome]
     rows: NDArray[np.int32]
@@ -132,7 +130,7 @@ def score_columns(positions: Sequence[int], scored: Mapping[int, list[tuple[int,
 def fold_overflow(batch: Batch, limit: int) -> int:
     """Give differing classes beyond the limit differing indices, in place.
 
-    Return the number of such outcomes.
+    Return the number of outcomes with a class beyond the limit.
 
     Index `limit` stands for any class beyond the limit, as the true class or as a prediction equal to it. If
     true and predicted class are both beyond the limit and differ, the prediction gets `limit + 1`, so that
@@ -160,12 +158,12 @@ Key: TypeAlias = tuple[str, ...]
 
 
 Details: TypeAlias = Callable[[int], Mapping[str, object]]
-"""Details of some models for the API by their index among these, as of when they were read."""
+"""Function from a model's index among some models to its details for the API, read beforehand."""
 
 
 @dataclass(frozen=True, slots=True)
 class Slice:
-    """Model to report: its name, its row in the table, and its classes."""
+    """One model of a slice, a group of models that are reported at once: its name, row and classes."""
 
     model: str
     row: int

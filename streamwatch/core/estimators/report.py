@@ -257,7 +257,7 @@ _CELLS: Final = 10_000
 def families_in_slices(state: EstimatorState) -> Generator[None, None, list[Family]]:
     """Collect the series of all models, yielding between slices of models, and within them.
 
-    Models that retire before their slice begins are left out; those of the slice at hand may not change.
+    Models that retire before their slice begins are left out; those of the current one must not retire.
     """
     report, index = SeriesReport(state.spec, state.report_keys), state.index
     folds = sorted(index.folds)

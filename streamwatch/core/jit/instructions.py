@@ -40,7 +40,7 @@ def prefetch(typing_context: Any, array: Any, offset: Any) -> Any:  # noqa: ARG0
 
 @intrinsic
 def class_bits(typing_context: Any, entry: Any) -> Any:
-    """`jit.class_bits`: a constant of the entry's type."""
+    """`jit.class_bits`: a constant that depends on the width of the entry's type."""
     del typing_context
     kind = entry.dtype if isinstance(entry, types.Array) else entry
     bits = 11 if kind.bitwidth == 32 else 27

@@ -1,4 +1,4 @@
-"""Compiled loops over the queues of the partitions: judged and queued in one pass, merged in another.
+"""Compiled loops over queues of records, one for each partition: one pass queues records, another merges.
 
 A queue is a linked list (`NEXT`) in the pool of all records, and slots of released records are used again:
 the cost of adding records, or of releasing some, depends on their number alone, not on how many are held.
@@ -19,8 +19,8 @@ from streamwatch.core.records import ROW, rows_of, words_of
 
 COLUMNS: Final = 5
 TIME, ARRIVED, NEXT, PARTITION, REASON = range(COLUMNS)
-"""Columns of the pool: timestamp, later the time; time of arrival; next record in its queue, -1 for none;
-index of its partition; index into `timestamps.REASONS`."""
+"""Columns of the pool: timestamp, or time once it is queued; time of arrival; next record in its queue, -1
+for none; index of its partition; index into `timestamps.REASONS`."""
 
 IN_ORDER: Final = -1
 LATENESS_UNKNOWN: Final = -2
@@ -40,9 +40,9 @@ BOUNDS: Final = 10
     CLOCK_MS,
 ) = range(BOUNDS)
 """Bounds of the records that may be released, by (time, index). Up to READ, no record that is yet to be read
-can precede them. Beyond RESTED, partitions at their end may still deliver one that does, so a record is
-released only if it arrived up to FETCHED, and its time is up to REST or it arrived up to WAITED. A record
-that precedes LATE is released at once. CLOCK is the clock so far."""
+can precede them. Beyond RESTED, partitions at their end may still deliver one that does; such a record is
+released only if it arrived by FETCHED, and has a time up to REST or arrived by WAITED. A record that precedes
+LATE is released at once. CLOCK is the largest time released so far."""
 
 
 @hot
@@ -118,8 +118,9 @@ def put(pool, words, indices_free, block, stamps, decodable, partitions, arrived
 def queue_plain(pool, ids, running, reached, odd, firsts, lasts, held, max_future_ms):
     """Give times to the records of partitions without a doubtful timestamp, and queue them.
 
-    A timestamp is doubtful if it is not positive, or too far ahead of the time known before it. Of a
-    partition either all of the records are queued or none. Returns how many records remain.
+    A timestamp is doubtful if it is not positive, too far ahead of the time known before it, or if no time is
+    known before it. Of a partition either all of the records are queued or none. Returns how many records
+    remain.
 
     Parameters
     ----------
@@ -167,7 +168,7 @@ def queue_plain(pool, ids, running, reached, odd, firsts, lasts, held, max_futur
 
 @entry
 def queue_judged(pool, ids, times, reasons, index, firsts, lasts):
-    """Queue records of one partition with the times judged, after the records queued before."""
+    """Queue records of one partition with these times and reasons, after the records queued before."""
     for k in range(ids.shape[0]):
         i = ids[k]
         pool[i, TIME] = times[k]
@@ -262,7 +263,7 @@ def count_and_median(stamps, counted, counts, chosen, found):
     """Write, for each stretch of timestamps, how many are `counted`, and their lower median, to `found`.
 
     `counts` has the lengths of the stretches. The median is -1 if none is counted, and `UNSORTED` if they are
-    not in order; return how often that is so. `chosen` is work space as long as `stamps`.
+    not in order; return the number of the latter stretches. `chosen` is work space as long as `stamps`.
     """
     start = unsorted = 0
     for part in range(counts.shape[0]):

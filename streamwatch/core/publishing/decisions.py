@@ -1,4 +1,4 @@
-"""Decisions about notifications, which one holder passes to the next through the ledger.
+"""Decisions about notifications, passed in the ledger from one holder (publishing replica) to the next.
 
 Notifications depend on the host's clock and on when commits are made, so replicas cannot decide them
 independently. The holder decides, and writes its decisions to the ledger with its outcomes; the next holder
@@ -38,7 +38,7 @@ class Decisions(msgspec.Struct, frozen=True, array_like=True):
     outbox: dict[Name, bytes]
     """Entries of the outbox by id: notifications not known to be delivered yet."""
     comparisons: list[tuple[Name, Name, int]]
-    """Verdicts on comparisons last written, as (champion, challenger, verdict)."""
+    """Verdicts, except open ones, of each comparison's latest event, as (champion, challenger, verdict)."""
 
 
 _ENCODER = msgspec.msgpack.Encoder(order="deterministic")
@@ -62,7 +62,7 @@ def from_parts(parts: Sequence[bytes]) -> Decisions:
     Raises
     ------
     DecisionsError
-        If the parts are not decisions of this version, or one is missing.
+        If the parts are not encoded decisions, or one is missing.
     """
     try:
         return _DECODER.decode(zlib.decompress(b"".join(parts)))

@@ -19,8 +19,8 @@ from streamwatch.edge.keys import IdKeys
 from streamwatch.folds import Scheme
 
 FEWEST_AT_ONCE: Final = 512
-"""Records that the scanner left and that are decoded, teaching it names, before it reads the others again;
-doubled each time."""
+"""Number of the records left by the scanner that are decoded, to teach it names, before it reads the others
+again; doubled each time."""
 
 
 class Batches:
@@ -90,7 +90,7 @@ class Batches:
         records: Sequence[Record],
         decode_all: Callable[[Sequence[Record], Sequence[int]], Sequence[Decoded]],
     ) -> RecordBatch:
-        """Decode records; `decode_all` makes events of records that the scanner leaves, and their times."""
+        """Decode records; `decode_all` decodes those that the scanner leaves, given them and their times."""
         if self._reader is None or not isinstance(records, FetchedRecords):
             stamps = [record.timestamp for record in records]
             offsets = np.array([record.offset for record in records], np.int64)

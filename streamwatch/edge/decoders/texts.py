@@ -21,9 +21,8 @@ import msgspec
 
 from streamwatch.edge.decoders.mapping import InArray, InValue, Step, parse_field_location
 
-Written: TypeAlias = Literal["json", "csv", "tsv", "base64"]
-"""Encodings of a text."""
-WRITTEN: Final[tuple[Written, ...]] = ("json", "csv", "tsv", "base64")
+Encoding: TypeAlias = Literal["json", "csv", "tsv", "base64"]
+"""Encoding of a text."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,7 +30,7 @@ class TextRule:
     """Path of texts, and their encodings, the outermost first."""
 
     path: str
-    written: tuple[Written, ...]
+    encodings: tuple[Encoding, ...]
 
 
 def _from_json(text: str) -> Any:
@@ -55,8 +54,8 @@ def _cell(text: str) -> Any:
 
 
 _NUMBER: Final = re.compile(r"-?(0|[1-9]\d{0,17})(\.\d{1,25})?", re.ASCII)
-"""Cells that become numbers; not `1e5` and `007`, which may be ids. Scores may be texts."""
-_READERS: Final[Mapping[Written, Callable[[str], Any]]] = {
+"""Cells that become numbers; not `1e5` and `007`, which may be ids. A score may be such a text."""
+_READERS: Final[Mapping[Encoding, Callable[[str], Any]]] = {
     "json": _from_json,
     "csv": lambda text: _rows(text, ","),
     "tsv": lambda text: _rows(text, "\t"),
@@ -87,7 +86,7 @@ class Texts:
     """
 
     def __init__(self, rules: Sequence[TextRule]) -> None:
-        self._rules = [(steps_to(rule.path), rule.written) for rule in rules]
+        self._rules = [(steps_to(rule.path), rule.encodings) for rule in rules]
 
     def read(self, tree: Any) -> Any:
         """Replace the texts in a tree by their parsed contents.
@@ -98,8 +97,8 @@ class Texts:
             A text is not in its encoding. Other texts of the tree may have been replaced.
         """
         try:
-            for steps, written in self._rules:
-                tree = _replaced(tree, steps, written)
+            for steps, encodings in self._rules:
+                tree = _replaced(tree, steps, encodings)
         except _REFUSED as error:
             raise ValueError(str(error)) from None
         return tree
@@ -122,26 +121,26 @@ def steps_to(path: str) -> tuple[Step | None, ...]:
             raise ValueError(f"decode: expected a path in the value, such as value.response, got {path!r}")
 
 
-def _replaced(here: Any, steps: Sequence[Step | None], written: Sequence[Written]) -> Any:
+def _replaced(here: Any, steps: Sequence[Step | None], encodings: Sequence[Encoding]) -> Any:
     """Replace the texts at the end of a path in `here`; returns `here`, or its parsed content."""
     if not steps:
-        return _parsed(here, written)
+        return _parsed(here, encodings)
     step, *rest = steps
     if isinstance(step, str):
         if isinstance(here, dict) and step in here:
-            here[step] = _replaced(here[step], rest, written)
+            here[step] = _replaced(here[step], rest, encodings)
     elif isinstance(here, list):
         array = cast("list[Any]", here)
         for at, content in enumerate(array):
             if step in {_EACH, at}:
-                array[at] = _replaced(content, rest, written)
+                array[at] = _replaced(content, rest, encodings)
     return cast("Any", here)
 
 
-def _parsed(content: Any, written: Sequence[Written]) -> Any:
+def _parsed(content: Any, encodings: Sequence[Encoding]) -> Any:
     """Parse a text by its encodings; any other content is returned as it is."""
-    for each in written:
+    for encoding in encodings:
         if not isinstance(content, str):
             break
-        content = _READERS[each](content)
+        content = _READERS[encoding](content)
     return content

@@ -51,7 +51,7 @@ class Alertmanager:
     """Severities of alarms to send; None: all."""
 
     def request_body(self, notification: Notification, now_ms: int) -> HttpRequestBody:
-        """Make an alert for each alarm of the incident that is open or ended with this notification."""
+        """Make alerts for alarms that are open or ended now, or one for a hint, a comparison or a digest."""
         if notification.digest is not None:
             return _written([self._digest(notification)])
         if notification.hint is not None:
@@ -224,7 +224,7 @@ def alerts_url(url: str) -> str:
 
 
 RESERVED = ("alertname", "detector", "model", "severity")
-"""Labels that every alert sets; settings cannot."""
+"""Labels that alerts set; settings cannot."""
 
 
 def labelled(labels: Mapping[str, str]) -> Mapping[str, str]:

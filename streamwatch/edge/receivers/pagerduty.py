@@ -1,7 +1,7 @@
 """PagerDuty's Events API v2: an incident's first notification and updates trigger, its end resolves.
 
-The incident's id is the `dedup_key`, by which PagerDuty makes these events one incident. A digest triggers an
-incident of its own, which people close.
+The incident's id is the `dedup_key`, by which PagerDuty makes these events one incident. A digest and the
+announcement of a retraining trigger incidents of their own, which people close.
 """
 
 from __future__ import annotations

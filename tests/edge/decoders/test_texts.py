@@ -12,11 +12,11 @@ from streamwatch.core.events import EventGroup, Invalid, Prediction
 from streamwatch.edge.decoders.formats import KINDS
 from streamwatch.edge.decoders.formats.kind import DecoderSpec, FormatOptions
 from streamwatch.edge.decoders.mapping import InArray, Named, TopicMapping, parse_field_location
-from streamwatch.edge.decoders.texts import TextRule, Texts, Written
+from streamwatch.edge.decoders.texts import Encoding, TextRule, Texts
 from tests.edge.decoders.records import AT_MS, FakeRecord
 
 
-def read(content: Any, *rules: tuple[str, tuple[Written, ...]]) -> Any:
+def read(content: Any, *rules: tuple[str, tuple[Encoding, ...]]) -> Any:
     return Texts([TextRule(*rule) for rule in rules]).read(content)
 
 
@@ -48,7 +48,7 @@ def packed(text: str) -> str:
     ],
 )
 def test_the_content_of_a_text_replaces_it(
-    content: Any, path: str, written: tuple[Written, ...], expected: Any
+    content: Any, path: str, written: tuple[Encoding, ...], expected: Any
 ) -> None:
     assert read(content, (path, written)) == expected
 
@@ -66,7 +66,7 @@ def test_the_content_of_a_text_replaces_it(
     ],
 )
 def test_a_text_that_is_not_written_so_makes_the_record_invalid(
-    text: str, written: tuple[Written, ...]
+    text: str, written: tuple[Encoding, ...]
 ) -> None:
     spec = DecoderSpec("t", "prediction", TopicMapping(), texts=(TextRule("value.a", written),))
     record = FakeRecord(json.dumps({"id": 1, "model": "m", "prediction": "x", "a": text}).encode())

@@ -184,7 +184,7 @@ class ModelFacts:
         return found | {model: int(verdict) for model, verdict in by_labels.items() if not isnan(verdict)}
 
     def confirmation_expected_ms(self, model: str, at_ms: int) -> int | None:
-        """Find the clock from which cohorts may confirm an alarm of a rise at `at_ms`.
+        """Find the event time from which cohorts may confirm an alarm at `at_ms` that found a rise.
 
         None if alarms of this model are not confirmed: it is not judged by cohorts, too few cohorts have been
         judged, or its labels come within a minute.
@@ -270,7 +270,7 @@ class ModelFacts:
         return next((change for change in found if change is not None), None)
 
     def delays_moved(self, model: str) -> tuple[DelayKind, ...]:
-        """Find the kinds of labels of a model whose settled delays differ between neighbouring half horizons.
+        """Find the kinds of labels of a model whose delays differ between neighbouring halves of a horizon.
 
         Empty if the model does not exist or predicts in folds, or if no register compares delays.
         """

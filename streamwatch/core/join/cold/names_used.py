@@ -42,7 +42,7 @@ def mark_number(marks, number, most):
 def mark_names(words, models, classes, segments, of_classes):
     """Mark the names that entries, uint64 (n, words), use; return the largest number of each kind.
 
-    `of_classes`, int64: words with 1 + number of a class, or 0.
+    `of_classes`, int64: indices of the words that hold 1 + the number of a class, or 0.
 
     Numbers beyond the end of the marks are not marked.
     """

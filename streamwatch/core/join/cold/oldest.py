@@ -80,10 +80,10 @@ class _Room:
 
 
 class TakenEntries(NamedTuple):
-    """Entries taken from the runs, oldest first; (n,) each."""
+    """Entries taken from the runs, oldest first."""
 
     entries: NDArray[np.void]
-    """`PACKED_ENTRY`."""
+    """`PACKED_ENTRY`, shape (n,)."""
     side: NDArray[np.int32]
     """Side columns, shape (n, columns)."""
 

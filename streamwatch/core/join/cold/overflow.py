@@ -45,7 +45,7 @@ class OverflowSpec:
     """Limits of the table, and sizes of the runs outside."""
 
     entries: int
-    """Number of entries between two batches above which the oldest are evicted."""
+    """Number of entries in the table, between two batches, above which the oldest are evicted."""
     loaded_at_once: int = 65_536
     """Number of oldest entries that are loaded at once when they are about to fall due."""
     cold: ColdSpec = ColdSpec()  # noqa: RUF009 - it is frozen

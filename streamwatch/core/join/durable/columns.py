@@ -4,7 +4,7 @@
     base, width                     9 bytes a column
     data                            of all columns, those of the largest width first
 
-Each column is stored as differences from its smallest value, in as few bytes as the largest difference
+Each column is stored as differences from its smallest value, in 1, 2, 4 or 8 bytes as the largest difference
 needs; none if all are equal. In a value of more than `MOST_EQUAL_ROWS` rows one column has data all the same,
 so that what a reader allocates is in proportion to the value. All numbers are little-endian. Halves of
 digests (uint64) are stored as they are, or, if that is shorter, as a bit for each row that is 1 where another
@@ -168,8 +168,8 @@ def unpack_columns(value: bytes, count: int) -> list[Column]:
     Raises
     ------
     PackedError
-        If version, number of columns, a width or the length is wrong, or there are more rows than data for
-        them; before anything is allocated for the rows.
+        If version, number of columns, a width or the length is wrong, or more rows are claimed than there can
+        be data for, which is checked before anything is allocated for them.
     """
     if len(value) < HEAD.size:
         raise PackedError(f"expected at least {HEAD.size} bytes, got {len(value)}")

@@ -114,9 +114,9 @@ def edges_of(horizon_ms: int) -> Integers:
 class LabelDelays:
     """Label delays of all models.
 
-    Predictions made before the register's start, or more than 1.5 horizons ahead of the newest record, are
-    not counted, nor are their labels. A prediction that is withdrawn, evicted or expires
-    counts as never labelled.
+    Predictions made before the register's start, or more than 1.5 horizons before or after the newest record,
+    are not counted, nor are their labels. A prediction that is withdrawn, evicted or expires counts as never
+    labelled.
     """
 
     def __init__(self, spec: LabelDelaysSpec) -> None:
@@ -277,7 +277,7 @@ def _counted(
     if not chosen.any():
         return
     least = int(keys[chosen].min())
-    width = int(keys[chosen].max()) - least + 1  # at most 128 stretches of 47 numbers
+    width = int(keys[chosen].max()) - least + 1  # of all stretches in the batch
     most = int(classes.max()) + 1  # the product stays below 2⁶², as the join limits the numbers of names
     together = (models.astype(np.int64) * most + classes) * width + keys - least
     unique, firsts, counts = np.unique(together[chosen], return_index=True, return_counts=True)

@@ -342,7 +342,7 @@ def scan(  # noqa: C901, PLR0912, PLR0913, PLR0915, PLR0917 - compiled: arrays, 
     Parameters
     ----------
     data, fetched
-        `data` and `rows` of `core.fetched.FetchedRecords`.
+        `data` and `rows` of `core.records.FetchedRecords`.
     plan, tables
         Leaves of contents, and names met before.
     template, trace
@@ -355,7 +355,8 @@ def scan(  # noqa: C901, PLR0912, PLR0913, PLR0915, PLR0917 - compiled: arrays, 
     elements, elements_end
         Rows of the events of records with several; for each such record, the end of its rows. Overwritten.
     texts
-        Room for the texts of all keys, each of `prefix`, 128 bytes and the separator; then for one token.
+        Room for the texts of all keys, each of `prefix`, an id of 128 bytes, and 8 bytes for the index of an
+        element and the separator; then for one token.
     spans
         int64, shape (n, 4 + 2 for each content of the model, the fold and each segment). If n is not 0, there
         is one record, and only this is written: for each of its events, start and end of the class, of these

@@ -101,12 +101,9 @@ class AvroReader:
             for _, text in schema.references:
                 fastavro.parse_schema(plain.of(json.loads(text)), named_schemas=named)
             field = {"name": "value", "type": plain.of(json.loads(schema.text))}
-            whole = {
-                "type": "record",
-                "name": "__streamwatch_value__",
-                "fields": [field],
-            }  # a union by itself is
-            parsed: Any = fastavro.parse_schema(whole, named_schemas=named)  # parsed anew for every record
+            # In a record, as a union by itself is parsed anew for every value.
+            whole = {"type": "record", "name": "__streamwatch_value__", "fields": [field]}
+            parsed: Any = fastavro.parse_schema(whole, named_schemas=named)
             top: Any = parsed["fields"][0]["type"]
             self._is_record = isinstance(top, dict) and top["type"] == "record"
             fields = top["fields"] if self._is_record else parsed["fields"]
@@ -142,7 +139,7 @@ class AvroReader:
         return text
 
     def transcoder(self, wanted: Wanted) -> Transcoder | None:
-        """Make the compiled writer of wanted parts; None where one is bytes, or the program too long."""
+        """Make the compiled writer of wanted parts; None where one is bytes, or too many steps are needed."""
         program = avro_program(self._top, self._named, wanted)
         bound = Bound(MAX_FREE_TEXT, TEXT_PER_BYTE)
         return None if program is None else AvroTranscoder(program, bound)

@@ -95,7 +95,7 @@ class BackgroundTasks:
             await asyncio.wait({task}, timeout=timeout_seconds)
 
     async def finish(self, connection: Connection | None, timeout_seconds: float) -> None:
-        """Cancel all tasks; first commit positions that are not yet committed, if brokers answer."""
+        """Cancel all tasks, then commit positions that are not yet committed, if brokers answer."""
         for task in self._tasks.values():
             task.cancel()
         if connection is not None and self._durable is not None and self._health.alive:
