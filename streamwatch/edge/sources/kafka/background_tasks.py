@@ -95,9 +95,14 @@ class BackgroundTasks:
             await asyncio.wait({task}, timeout=timeout_seconds)
 
     async def finish(self, connection: Connection | None, timeout_seconds: float) -> None:
-        """Cancel all tasks, then commit positions that are not yet committed, if brokers answer."""
+        """Cancel all tasks, then commit positions that are not yet committed, if brokers answer.
+
+        Takes at most `timeout_seconds` for each of both.
+        """
         for task in self._tasks.values():
             task.cancel()
+        if self._tasks:  # a commit that is cancelled leaves its positions to the last one
+            await asyncio.wait(self._tasks.values(), timeout=timeout_seconds)
         if connection is not None and self._durable is not None and self._health.alive:
             self._begin("commit", self._commit(connection))
         if self._tasks:
@@ -122,6 +127,9 @@ class BackgroundTasks:
             return
         try:
             await self._group.commit(connection, *durable)
+        except asyncio.CancelledError:
+            self._durable = self._durable or durable
+            raise
         except CONNECTION_ERRORS as error:
             self._durable = self._durable or durable
             self._emit(OffsetsNotCommitted(worded(error)))
