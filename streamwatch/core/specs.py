@@ -213,11 +213,12 @@ def join_entries(join: JoinSpec) -> int:
 
 
 def side_bytes(join: JoinSpec) -> int:
-    """Return the bytes of memory beside each entry of the compiled join that `conflicts` needs.
+    """Return the bytes of memory beside each entry of the compiled join.
 
-    They are for the last class (`both`), and for the list of predictions revised since the last commit.
+    They are for the last class (`conflicts: both`), for the list of predictions revised since the last commit
+    (`both` and `last`), and for carried numbers.
     """
-    return SIDE_VALUE_BYTES * {"first": 0, "last": 1, "both": 2}[join.conflicts]
+    return SIDE_VALUE_BYTES * ({"first": 0, "last": 1, "both": 2}[join.conflicts] + len(join.carried))
 
 
 def table_entries(memory_bytes: int, join: JoinSpec) -> int:

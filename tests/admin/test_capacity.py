@@ -17,7 +17,8 @@ from streamwatch.core.estimators.registers.late_labels.accuracy import estimates
 from streamwatch.core.estimators.registers.late_labels.observe import geometry_of
 from streamwatch.core.estimators.registers.late_labels.register import LATE_LABELS_BYTES, LateLabelsSpec
 from streamwatch.core.estimators.registers.late_labels.ring import LabelRing
-from streamwatch.core.specs import ComparisonSpec, JoinSpec, MonitorsSpec
+from streamwatch.core.join.layout import allocate_side, side_columns
+from streamwatch.core.specs import ComparisonSpec, JoinSpec, MonitorsSpec, side_bytes
 from streamwatch.edge.stores.rocksdb import RocksSpec, RocksStore
 from streamwatch.edge.stores.rocksdb.database import SCHEMA
 
@@ -203,3 +204,12 @@ def test_a_full_ring_and_its_snapshot_are_within_those_bytes() -> None:
         len(msgspec.msgpack.encode(next(iter(ring.snapshots(np.zeros(1, np.int64))))))
         <= 1.1 * LATE_LABELS_BYTES
     )
+
+
+@pytest.mark.parametrize("conflicts", ["first", "last", "both"])
+@pytest.mark.parametrize("carried", [(), ("sampling",)])
+def test_bytes_beside_an_entry_are_those_of_its_columns(conflicts, carried) -> None:
+    spec = JoinSpec(conflicts=conflicts, carried=carried)
+    columns = allocate_side(10, len(side_columns(spec))).nbytes // 10
+    revised = 4 * (conflicts != "first")  # its entry in the list of predictions revised since a commit
+    assert side_bytes(spec) == columns + revised
