@@ -187,7 +187,7 @@ def test_everything_can_come_from_the_environment() -> None:
         ),
         (
             "{receivers: [{name: a, type: alertmanager, url: 'http://SECRET', labels: {severity: x}}]}",
-            "alerts.receivers[0].labels in streamwatch.yaml: label 'severity' is reserved: every alarm sets it",
+            "alerts.receivers[0].labels in streamwatch.yaml: label 'severity' is reserved: alerts set it themselves",
         ),
         (
             "{receivers: [{name: a, type: slack, uri: 'http://SECRET'}]}",

@@ -223,7 +223,7 @@ def alerts_url(url: str) -> str:
     return str(bare.with_path(bare.path.rstrip("/").removesuffix(PATH) + PATH))
 
 
-RESERVED = ("alertname", "detector", "model", "severity")
+RESERVED = ("alertname", "champion", "detector", "model", "severity")
 """Labels that alerts set; settings cannot."""
 
 
@@ -233,7 +233,7 @@ def labelled(labels: Mapping[str, str]) -> Mapping[str, str]:
         if not re.fullmatch(r"[a-zA-Z_][a-zA-Z0-9_]*", name):
             raise ValueError(f"expected label names of letters, digits and _, got {name!r}")
         if name in RESERVED:
-            raise ValueError(f"label {name!r} is reserved: every alarm sets it")
+            raise ValueError(f"label {name!r} is reserved: alerts set it themselves")
     return labels
 
 
