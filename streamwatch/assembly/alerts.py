@@ -303,7 +303,7 @@ def _over(firing: Notification, now_ms: int) -> Notification:
     """Return the notification that resolves a test notification."""
     hint = firing.hint
     if hint is not None:
-        hint = msgspec.structs.replace(hint, ended_at_ms=now_ms, reason="stands_no_longer")
+        hint = msgspec.structs.replace(hint, ended_at_ms=now_ms, reason="no_longer_active")
     return msgspec.structs.replace(
         firing,
         id=identify("resolved", firing.id),

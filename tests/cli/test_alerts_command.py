@@ -96,7 +96,7 @@ def test_a_hint_is_sent_as_a_hint_and_is_over_at_once(folder: Path) -> None:
     assert result.exit_code == 0, result.output
     assert [t["type"] for t in reported[:2]] == ["hint.firing", "hint.resolved"]
     assert [t["data"]["test"] for t in reported[:2]] == [True, True]
-    assert [t["data"]["hint"]["reason"] for t in reported[:2]] == [None, "stands_no_longer"]
+    assert [t["data"]["hint"]["reason"] for t in reported[:2]] == [None, "no_longer_active"]
     assert reported[0]["data"]["incident"] == reported[1]["data"]["incident"]
     assert "Test: Early hint, labels not yet in: streamwatch-test" in str(reported[2])
     assert [alert["labels"]["alertname"] for alert in reported[4]] == ["StreamwatchEarlyHint"]

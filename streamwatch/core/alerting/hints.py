@@ -80,7 +80,7 @@ class OpenHints:
         if active is None:
             return self._silence(now_ms)
         over = [name for name in self.open() if name not in active]
-        issued = [self._end(name, "stands_no_longer", now_ms) for name in over]
+        issued = [self._end(name, "no_longer_active", now_ms) for name in over]
         self.waiting = False
         for name, hint in sorted(active.items()):
             kept = self._kept.get(name)
@@ -134,7 +134,7 @@ class OpenHints:
 
     def _silence(self, now_ms: int) -> list[Notification]:
         """Resolve the notified hints, and drop all state, as hints are turned off."""
-        issued = [self._end(name, "stands_no_longer", now_ms) for name in self.open()]
+        issued = [self._end(name, "no_longer_active", now_ms) for name in self.open()]
         self.silenced += bool(self._kept)
         self._kept.clear()
         self.waiting = False

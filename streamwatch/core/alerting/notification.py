@@ -30,7 +30,7 @@ Reason: TypeAlias = Literal[
     "labels_changed",
     "model_retired",
 ]
-HintReason: TypeAlias = Literal["stands_no_longer", "model_retired"]
+HintReason: TypeAlias = Literal["no_longer_active", "model_retired"]
 ComparisonReason: TypeAlias = Literal["verdict_changed", "retracted", "no_longer_compared"]
 ComparisonStatus: TypeAlias = Literal["early", "confirmed", ""]
 

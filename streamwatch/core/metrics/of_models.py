@@ -350,7 +350,7 @@ COMPARISONS: Final = (
     gauge(
         "comparison_cohort_verdict",
         "The same from when evidence is kept; labels that are late in a biased way do not bias it while "
-        "delays keep their law.",
+        "the distribution of delays stays the same.",
         *_COMPARED,
     ),
     gauge(

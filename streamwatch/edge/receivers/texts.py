@@ -117,7 +117,7 @@ def among_predictions(alarm: Alarm) -> str:
 LOOK_AT = "the shares of the predicted classes, and what changed upstream at that time"
 """Advice of a hint on what to look at first."""
 _OVER = {
-    "stands_no_longer": (
+    "no_longer_active": (
         "it no longer stands: a hint ends as many predictions later as it looks back, or when hints are no "
         "longer sent"
     ),

@@ -39,7 +39,7 @@ def suppressed(book: AlarmBook) -> dict[str, float]:
     return {key[0]: float(value) for key, value in found.samples}  # type: ignore[arg-type]
 
 
-def test_a_hint_is_notified_once_and_once_more_when_it_stands_no_longer() -> None:
+def test_a_hint_is_notified_once_and_once_more_when_it_is_no_longer_active() -> None:
     book = AlarmBook(SPEC, "s")
     (begun,) = review(book, {"m": hint()})
     assert (begun.kind, begun.severity, begun.model, begun.series) == ("firing", "info", "m", "m")
@@ -51,7 +51,7 @@ def test_a_hint_is_notified_once_and_once_more_when_it_stands_no_longer() -> Non
     (over,) = review(book, {}, NOW_MS + 5)
     assert (over.kind, over.incident, over.ended_at_ms) == ("resolved", begun.incident, NOW_MS + 5)
     assert over.hint is not None
-    assert over.hint.reason == "stands_no_longer"
+    assert over.hint.reason == "no_longer_active"
     assert over.id != begun.id
     assert book.open_incidents() == []
     assert review(book, {}, NOW_MS + 6) == []

@@ -107,7 +107,7 @@ def hinted(
 
 def hint_over(
     of: Notification,
-    reason: HintReason = "stands_no_longer",
+    reason: HintReason = "no_longer_active",
     ended_at_ms: int = NOW_MS + 60_000,
     **changes: object,
 ) -> Notification:

@@ -74,7 +74,7 @@ def test_a_webhook_has_a_type_of_its_own_and_the_figures() -> None:
     over = read(form.request_body(hint_over(hinted()), NOW_MS))
     assert (over["type"], over["data"]["incident"]) == ("hint.resolved", begun["data"]["incident"])
     assert (over["data"]["hint"]["reason"], over["data"]["ended_at"]) == (
-        "stands_no_longer",
+        "no_longer_active",
         iso(NOW_MS + 60_000),
     )
 

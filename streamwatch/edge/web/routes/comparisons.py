@@ -36,9 +36,10 @@ from streamwatch.edge.web.routes.overview import main_forgetting
 RULE = (
     "better or worse: currently, of the challenger beside the champion on the same ids, by the utility that "
     "monitors.utility sets for the champion; open: neither is shown. If losses do not "
-    "depend on earlier ones, and delays keep their law (basis cohorts) or do not depend on which model is "
-    "right (basis labels), a comparison's verdict is false within monitors.verdict_outcomes pairs with "
-    "probability monitors.confidence_delta at most, however often one looks. Where the champion is judged by "
+    "depend on earlier ones, and the distribution of delays stays the same (basis cohorts) or delays do not "
+    "depend on which model is right (basis labels), a comparison's verdict is false within "
+    "monitors.verdict_outcomes pairs with probability monitors.confidence_delta at most, however often one "
+    "looks. Where the champion is judged by "
     "the balanced utility, the basis is always labels, and labels that are late in a biased way can falsify "
     "the verdict"
 )
@@ -81,7 +82,7 @@ class ComparisonVerdictExporter:
     routes: Sequence[Route] = (
         Route(
             "/api/v1/comparisons/{champion}/{challenger}/verdict",
-            "One comparison, for who decides whether the challenger replaces the champion",
+            "One comparison, as a basis for replacing the champion by the challenger",
             "ComparisonVerdict",
             "models",
         ),

@@ -53,7 +53,7 @@ METRICS: Final = (
         "cohort_verdict",
         "gauge",
         "Verdict by cohorts of prediction time on the lead over an opponent: 1 better, -1 worse, 0 open; "
-        "labels that are late in a biased way do not bias it while delays keep their law",
+        "labels that are late in a biased way do not bias it while the distribution of delays stays the same",
         _AGAINST,
     ),
     Metric(
