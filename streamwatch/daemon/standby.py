@@ -34,6 +34,7 @@ from streamwatch.core.join.durable.columns import PackedError
 from streamwatch.core.metrics import family, single
 from streamwatch.core.metrics.series import Family
 from streamwatch.core.ports import DeadLetters
+from streamwatch.core.publishing.candidacy import ROLES, Candidacy, Role
 from streamwatch.core.publishing.decisions import Decisions, parts_digest, to_parts
 from streamwatch.core.publishing.digests import Digests
 from streamwatch.core.publishing.kept_records import BEGINNING
@@ -45,7 +46,6 @@ from streamwatch.core.publishing.publications import (
     decoded,
     encoded,
 )
-from streamwatch.core.standby.candidacy import ROLES, Candidacy, Role
 from streamwatch.daemon.alerting import AlertDecisions, Alerting
 from streamwatch.daemon.publisher import ClosedPublication
 from streamwatch.daemon.waiting_publications import (

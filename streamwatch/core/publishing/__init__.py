@@ -1,1 +1,1 @@
-"""Outcomes and events for Kafka topics: written as JSON, numbered, and kept in the state until sent."""
+"""Outcomes and events for Kafka topics: JSON, numbers, those that wait, and which replica may send them."""

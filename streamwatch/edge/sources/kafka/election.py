@@ -25,7 +25,7 @@ from aiokafka.coordinator.assignors.sticky.sticky_assignor import StickyPartitio
 from aiokafka.errors import CommitFailedError, IllegalStateError
 from aiokafka.structs import OffsetAndMetadata
 
-from streamwatch.core.standby.candidacy import Candidacy, SessionSpec
+from streamwatch.core.publishing.candidacy import Candidacy, SessionSpec
 from streamwatch.edge.sources.kafka.client import Client, attempted, connection_options
 from streamwatch.edge.sources.kafka.spec import KafkaSpec
 from streamwatch.edge.sources.kafka.wire import CONNECTION_ERRORS, worded

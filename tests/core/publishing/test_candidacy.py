@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from streamwatch.core.standby.candidacy import Candidacy, SessionSpec
+from streamwatch.core.publishing.candidacy import Candidacy, SessionSpec
 from tests.tiers import examples
 
 TIMEOUT = 6.0

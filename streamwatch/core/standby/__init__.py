@@ -1,1 +1,0 @@
-"""Rule by which one of several replicas notifies; events and the time are given to it."""
