@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from datetime import UTC, datetime
+
 import msgspec
 import pytest
 
@@ -145,6 +147,39 @@ def test_hours_lie_around_midnight_or_around_none() -> None:
     assert hour_of_day(around) == 0
     assert hour_of_day([MIDNIGHT_MS + 6 * n * HOUR_MS for n in range(4)]) is None
     assert hour_of_day([]) is None
+
+
+@pytest.mark.parametrize("hour", range(24))
+def test_the_hour_of_equal_times_is_theirs_on_the_clock(hour: int) -> None:
+    times_ms = [MIDNIGHT_MS + day * DAY_MS + hour * HOUR_MS for day in range(3)]
+    assert hour_of_day(times_ms) == datetime.fromtimestamp(times_ms[0] / 1000, UTC).hour
+
+
+@pytest.mark.parametrize(
+    ("period_ms", "daily", "weekly"),
+    [
+        (None, False, False),
+        (20 * HOUR_MS - 1, False, False),
+        (20 * HOUR_MS, True, False),
+        (28 * HOUR_MS, True, False),
+        (28 * HOUR_MS + 1, False, False),
+        (6 * DAY_MS - 1, False, False),
+        (6 * DAY_MS, False, True),
+        (8 * DAY_MS, False, True),
+        (8 * DAY_MS + 1, False, False),
+    ],
+)
+def test_a_period_is_called_daily_or_weekly_within_its_limits(
+    period_ms: int | None, daily: bool, weekly: bool
+) -> None:
+    found = Alternation(3, MIDNIGHT_MS, worse=True, period_ms=period_ms)
+    assert (found.is_daily, found.is_weekly) == (daily, weekly)
+
+
+@pytest.mark.parametrize(("third_ms", "alternates"), [(WINDOW_MS - 1, True), (WINDOW_MS, False)])
+def test_a_change_a_whole_week_ago_counts_no_longer(third_ms: int, alternates: bool) -> None:
+    sides = Sides().changed(0, 0, worse=True).changed(1, 1, worse=False)
+    assert sides.changed(third_ms, third_ms, worse=True).alternates is alternates
 
 
 def test_a_retired_model_begins_anew(watched: WatchedBook) -> None:
