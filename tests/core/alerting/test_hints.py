@@ -90,6 +90,13 @@ def test_an_old_hint_waits_for_the_end_of_a_backlog_and_is_notified_if_it_stands
         assert not again.due(NOW_MS, behind=False)
 
 
+def test_nothing_waits_for_the_end_of_a_backlog_once_hints_are_turned_off() -> None:
+    book = AlarmBook(SPEC, "s")
+    assert review(book, {"m": hint(given_ms=NOW_MS - HOUR_MS - 1)}, behind=True) == []
+    assert book.review(WatchedBook(), NOW_MS, behind=True) == []
+    assert not book.due(NOW_MS, behind=False)
+
+
 def test_an_open_hint_ends_with_its_model_and_a_new_model_of_the_name_begins_anew() -> None:
     book = AlarmBook(SPEC, "s")
     (begun,) = review(book, {"m": hint()})
