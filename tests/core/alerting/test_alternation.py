@@ -153,6 +153,8 @@ def test_hours_lie_around_midnight_or_around_none() -> None:
 def test_the_hour_of_equal_times_is_theirs_on_the_clock(hour: int) -> None:
     times_ms = [MIDNIGHT_MS + day * DAY_MS + hour * HOUR_MS for day in range(3)]
     assert hour_of_day(times_ms) == datetime.fromtimestamp(times_ms[0] / 1000, UTC).hour
+    assert hour_of_day([each + 29 * HOUR_MS // 60 for each in times_ms]) == hour
+    assert hour_of_day([each - 29 * HOUR_MS // 60 for each in times_ms]) == hour
 
 
 @pytest.mark.parametrize(
