@@ -267,3 +267,42 @@ def test_per_class_arrays_are_cut_as_lists_of_samples_are(classes: int) -> None:
     lists = [replace(family, samples=list(family.samples)) for family in arrays]
     most = sum(map(lines_of, arrays)) * 2 // 3
     assert keys(budget(most).cut(arrays, 0, 0).families) == keys(budget(most).cut(lists, 0, 0).families)
+
+
+def test_of_other_forgettings_the_first_of_the_settings_stay_longest() -> None:
+    families = [
+        Family(name, "gauge", "h", ("forgetting", "model"), [((each, "m"), 1.0) for each in FORGETTINGS])
+        for name in ("first", "second")
+    ]
+    shown = keys(budget(5).cut(families, 0, 0).families)
+    expected = {(name, (each, "m")) for name in ("first", "second") for each in (MAIN, "landmark")}
+    assert shown == expected | {("first", ("sliding:1000", "m"))}
+
+
+def test_even_needed_series_never_exceed_the_limit() -> None:
+    families = [Family("outcomes_total", "counter", "h", ("model",), [((m,), 1.0) for m in "abc"])]
+    for most in (1, 2):
+        cut = budget(most).cut(families, 0, 0)
+        assert keys(cut.families) == {("outcomes_total", (m,)) for m in "abc"[:most]}
+        assert cut.lines == most
+
+
+def many_metrics(models: str, number: int = 200) -> list[Family]:
+    """Metrics that nobody needs, with one series of each model."""
+    return [
+        Family(f"metric_{n:03}", "gauge", "h", ("model",), [((m,), 1.0) for m in models])
+        for n in range(number)
+    ]
+
+
+def test_new_series_are_shown_for_a_minute_if_the_reserve_has_room() -> None:
+    chosen = budget(100)
+    assert len(keys(chosen.cut(many_metrics("m"), 0, DAY).families)) == 95
+    for after, number in ((MINUTE - 1, 96), (MINUTE, 95)):
+        assert len(keys(chosen.cut(many_metrics("m", 201), 0, DAY + after).families)) == number
+
+
+def test_models_that_stay_get_the_lines_of_those_that_go() -> None:
+    chosen = budget(100)
+    chosen.cut(many_metrics("mn"), 0, DAY)
+    assert len(keys(chosen.cut(many_metrics("m"), 0, DAY + MINUTE).families)) == 95

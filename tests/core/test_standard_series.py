@@ -6,7 +6,14 @@ import numpy as np
 import pytest
 
 from streamwatch.core.metrics.selection import STANDARD, StandardSeries, is_standard
-from streamwatch.core.metrics.series import Columns, Family
+from streamwatch.core.metrics.series import (
+    ClassNames,
+    ClassSamples,
+    Columns,
+    Family,
+    Histogram,
+    HistogramColumn,
+)
 from streamwatch.core.metrics.table import NEEDED
 from tests.contracts.families import every_family
 
@@ -69,3 +76,39 @@ def test_all_that_rules_and_dashboards_read_is_standard(name: str) -> None:
 
 def test_every_name_of_the_standard_series_is_a_metric() -> None:
     assert set(STANDARD) <= {family.name for family in every_family()}
+
+
+@pytest.mark.parametrize("name", [name for name, wanted in STANDARD.items() if not wanted])
+def test_series_of_common_use_are_shown_whatever_their_other_labels_are(name: str) -> None:
+    assert is_standard(name, {"model": "m", "forgetting": "landmark", "kind": "any"}, MAIN)
+    assert not is_standard(f"{name}_of_no_use", {"model": "m"}, MAIN)
+
+
+def test_classes_are_shown_or_left_out_as_a_whole_in_either_form() -> None:
+    samples = ClassSamples(MAIN)
+    samples.add("m", ClassNames(["a", "b"]), np.array([0.5, 0.25]))
+    labels = ("class", "forgetting", "model")
+    plain = [(("a", MAIN, "m"), 0.5), (("b", MAIN, "m"), 0.25)]
+    families = [
+        Family(name, "gauge", "", labels, each)
+        for name in ("recall_ratio", "f1_ratio")
+        for each in (samples, plain)
+    ]
+    assert StandardSeries(FORGETTINGS).chosen(families) == families[:2]
+
+
+def test_single_samples_and_histograms_of_columns_are_chosen_as_well() -> None:
+    columns = Columns()
+    columns.extend([((MAIN, "a"), 1.0), (("landmark", "a"), 2.0)])
+    columns.add([("landmark", "b")], np.array([3.0]))
+    columns.extend([((MAIN, "c"), 4.0)])
+    (kappa,) = StandardSeries(FORGETTINGS).chosen(
+        [Family("kappa", "gauge", "", ("forgetting", "model"), columns)]
+    )
+    assert list(kappa.samples) == [((MAIN, "a"), 1.0), ((MAIN, "c"), 4.0)]
+    delays = Columns()
+    delays.add_histograms(HistogramColumn([("a",), ("b",)], np.array([[1, 3], [2, 2]]), np.array([0.5, 7.0])))
+    (shown,) = StandardSeries(FORGETTINGS).chosen(
+        [Family("label_delay_seconds", "histogram", "", ("model",), delays, (60.0,))]
+    )
+    assert list(shown.samples) == [(("a",), Histogram((1, 3), 0.5)), (("b",), Histogram((2, 2), 7.0))]

@@ -3,8 +3,10 @@
     python -m tests.mutants streamwatch/core/join/rules.py tests/core/join --mutants 20 --seed 1
 
 Mutants are drawn by chance, written into a checkout of the last commit in a temporary folder, and tested
-there in the tier fast, with its heavy ones, until the first failure. A mutant that a test waits for too long
-counts as found.
+there until the first failure: in the tier fast, with its heavy ones, or in that of `STREAMWATCH_TESTS`. A
+mutant that tests wait for too long has timed out, which is neither found nor survived. Mutants of a module
+that has compiled functions compile anew; others use those that are compiled. The exit code is 1 if any mutant
+survives, 2 if tests fail without any change.
 """
 
 from __future__ import annotations
@@ -17,56 +19,119 @@ import subprocess
 import sys
 import tempfile
 import time
+from collections import Counter
+from collections.abc import Callable
 from pathlib import Path
+from typing import Final, Literal, TypeAlias
 
 from tests.mutants.mutate import Mutant, mutants_of
+from tests.mutants.pinned import VARIABLE
 
-SECONDS = 300
-"""Longest time that tests may take on one mutant."""
-
-
-def survives(checkout: Path, tests: list[str]) -> bool:
-    """Return whether no test fails."""
-    command = [sys.executable, "-m", "pytest", "-n", "0", "-x", "-q", "-p", "no:cacheprovider", *tests]
-    cache = checkout / ".cache" / "kernels"  # a mutant compiles anew, and nobody needs what it compiled
-    environment = os.environ | {
-        "STREAMWATCH_TESTS": "fast",
-        "STREAMWATCH_HEAVY": "1",
-        "NUMBA_CACHE_DIR": str(cache),
-    }
-    try:
-        return not subprocess.run(
-            command, cwd=checkout, env=environment, capture_output=True, check=False, timeout=SECONDS
-        ).returncode
-    except subprocess.TimeoutExpired:
-        return False
-    finally:
-        shutil.rmtree(cache, ignore_errors=True)
+Result: TypeAlias = Literal["found", "timed out", "SURVIVES"]
+COMPILING_S: Final = 300.0
+"""Longest time that tests may take on a mutant that compiles."""
+TIMES: Final = 10.0
+"""Longest time that tests may take on another mutant: so many times what they take without any change."""
+LEAST_S: Final = 60.0
+"""Time that tests may take on any mutant."""
 
 
-def try_all(checkout: Path, module: str, tests: list[str], drawn: list[Mutant]) -> list[Mutant]:
-    """Test one mutant after the other; return those that survive."""
-    path = checkout / module
-    original = path.read_text()
-    found: list[Mutant] = []
+class Room:
+    """A module in a checkout, and tests that are run there.
+
+    Parameters
+    ----------
+    checkout
+        Folder of the checkout.
+    module, tests
+        Paths below it.
+    """
+
+    def __init__(self, checkout: Path, module: str, tests: list[str]) -> None:
+        self.module = module
+        self.path = checkout / module
+        self.original = self.path.read_text()
+        self.compiles = "core.jit" in self.original
+        self._checkout = checkout
+        self._tests = tests
+        self._limit_s = COMPILING_S
+
+    def try_unchanged(self) -> Result:
+        """Run the tests without any change, which also measures them."""
+        began = time.monotonic()
+        result = self._run({})
+        if not self.compiles:
+            self._limit_s = max(LEAST_S, TIMES * (time.monotonic() - began))
+        return result
+
+    def try_mutant(self, mutant: Mutant) -> Result:
+        """Run the tests on a mutant."""
+        original = self._checkout / "original.py"
+        original.write_text(self.original)
+        self.path.write_text(mutant.text)
+        try:
+            return self._run(
+                {"PYTHONDONTWRITEBYTECODE": "1", VARIABLE: f"{self.path}{os.pathsep}{original}"}
+                if not self.compiles
+                else {"PYTHONDONTWRITEBYTECODE": "1"}
+            )
+        finally:
+            self.path.write_text(self.original)
+
+    def _run(self, variables: dict[str, str]) -> Result:
+        command = [sys.executable, "-m", "pytest", "-n", "0", "-x", "-q", "-p", "no:cacheprovider"]
+        command += ["-p", "tests.mutants.pinned", *self._tests]
+        environment = os.environ | {"STREAMWATCH_HEAVY": "1"} | variables
+        environment.setdefault("STREAMWATCH_TESTS", "fast")
+        cache = self._checkout / ".cache" / "kernels"  # what a mutant compiled nobody needs
+        if self.compiles:
+            environment["NUMBA_CACHE_DIR"] = str(cache)
+        try:
+            code = subprocess.run(
+                command,
+                cwd=self._checkout,
+                env=environment,
+                capture_output=True,
+                check=False,
+                timeout=self._limit_s,
+            ).returncode
+        except subprocess.TimeoutExpired:
+            return "timed out"
+        finally:
+            shutil.rmtree(cache, ignore_errors=True)
+        return "found" if code else "SURVIVES"
+
+
+def try_all(module: str, drawn: list[Mutant], attempt: Callable[[Mutant], Result]) -> Counter[Result]:
+    """Try one mutant after the other and print what becomes of each; count results."""
+    results: Counter[Result] = Counter()
     for number, mutant in enumerate(drawn, 1):
         began = time.monotonic()
-        path.write_text(mutant.text)
-        lives = survives(checkout, tests)
-        found += [mutant] * lives
-        result = "SURVIVES" if lives else "found"
-        took = time.monotonic() - began
+        result = attempt(mutant)
+        results[result] += 1
         print(
-            f"{number} of {len(drawn)}: {result} after {took:.0f} s: {module}:{mutant.line}: "
-            f"{mutant.before} -> {mutant.after}",
+            f"{number} of {len(drawn)}: {result} after {time.monotonic() - began:.0f} s: "
+            f"{module}:{mutant.line}: {mutant.before} -> {mutant.after}",
             flush=True,
         )
-    path.write_text(original)
-    return found
+    return results
 
 
-def main() -> None:
-    """Draw mutants, try them, and print how many were found."""
+def summary(results: Counter[Result], possible: int) -> str:
+    """Say how many mutants were tried, were found, timed out and survive, of how many that there may be."""
+    return (
+        f"tried {results.total()} of {possible}: {results['found']} found, {results['timed out']} timed out, "
+        f"{results['SURVIVES']} survived"
+    )
+
+
+def exit_code(results: Counter[Result]) -> int:
+    """Report survivors, and nothing else."""
+    return 1 if results["SURVIVES"] else 0
+
+
+def main() -> int:
+    """Draw mutants, try them, and print how many were found; return the exit code."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("module", help="file of the module")
     parser.add_argument("tests", nargs="+", help="files or folders of tests")
@@ -77,15 +142,18 @@ def main() -> None:
         checkout = Path(folder) / "checkout"
         subprocess.run(["git", "worktree", "add", "--detach", str(checkout)], check=True, capture_output=True)
         try:
-            if not survives(checkout, arguments.tests):
-                sys.exit("the tests fail without any change")
-            mutants = mutants_of((checkout / arguments.module).read_text())
+            room = Room(checkout, arguments.module, arguments.tests)
+            if room.try_unchanged() != "SURVIVES":
+                print("the tests fail without any change", file=sys.stderr)
+                return 2
+            mutants = mutants_of(room.original)
             drawn = random.Random(arguments.seed).sample(mutants, min(arguments.mutants, len(mutants)))
-            living = try_all(checkout, arguments.module, arguments.tests, drawn)
+            results = try_all(arguments.module, drawn, room.try_mutant)
         finally:
             subprocess.run(["git", "worktree", "remove", "--force", str(checkout)], check=True)
-    print(f"{len(drawn) - len(living)} of {len(drawn)} were found, of {len(mutants)} that there may be")
+    print(summary(results, len(mutants)))
+    return exit_code(results)
 
 
 if __name__ == "__main__":
-    main()
+    sys.exit(main())

@@ -301,7 +301,6 @@ class AlarmBook:
             for _, part in self._incidents.parts():
                 if part.alarm.judgement is None:
                     ending = min(ending, part.touched_ms + self._timeout_ms(part))
-                    continue
                 if part.alternation is not None:
                     ending = min(ending, part.touched_ms + WINDOW_MS)
                 if self._retrains(part, inf):

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from datetime import UTC, datetime
+
 import msgspec
 import pytest
 
@@ -145,6 +147,39 @@ def test_hours_lie_around_midnight_or_around_none() -> None:
     assert hour_of_day(around) == 0
     assert hour_of_day([MIDNIGHT_MS + 6 * n * HOUR_MS for n in range(4)]) is None
     assert hour_of_day([]) is None
+
+
+@pytest.mark.parametrize("hour", range(24))
+def test_the_hour_of_equal_times_is_theirs_on_the_clock(hour: int) -> None:
+    times_ms = [MIDNIGHT_MS + day * DAY_MS + hour * HOUR_MS for day in range(3)]
+    assert hour_of_day(times_ms) == datetime.fromtimestamp(times_ms[0] / 1000, UTC).hour
+    assert hour_of_day([each + 29 * HOUR_MS // 60 for each in times_ms]) == hour
+    assert hour_of_day([each - 29 * HOUR_MS // 60 for each in times_ms]) == hour
+
+
+@pytest.mark.parametrize(
+    ("period_ms", "called"),
+    [
+        (None, ""),
+        (20 * HOUR_MS - 1, ""),
+        (20 * HOUR_MS, "daily"),
+        (28 * HOUR_MS, "daily"),
+        (28 * HOUR_MS + 1, ""),
+        (6 * DAY_MS - 1, ""),
+        (6 * DAY_MS, "weekly"),
+        (8 * DAY_MS, "weekly"),
+        (8 * DAY_MS + 1, ""),
+    ],
+)
+def test_a_period_is_called_daily_or_weekly_within_its_limits(period_ms: int | None, called: str) -> None:
+    found = Alternation(3, MIDNIGHT_MS, worse=True, period_ms=period_ms)
+    assert "daily" * found.is_daily + "weekly" * found.is_weekly == called
+
+
+def test_a_change_a_whole_week_ago_counts_no_longer() -> None:
+    sides = Sides().changed(0, 0, worse=True).changed(1, 1, worse=False)
+    assert sides.changed(WINDOW_MS - 1, WINDOW_MS - 1, worse=True).alternates
+    assert not sides.changed(WINDOW_MS, WINDOW_MS, worse=True).alternates
 
 
 def test_a_retired_model_begins_anew(watched: WatchedBook) -> None:

@@ -73,6 +73,7 @@ def test_a_further_hint_while_one_is_open_is_counted_and_keeps_it_open() -> None
     book = AlarmBook(SPEC, "s")
     review(book, {"m": hint()})
     assert review(book, {"m": hint(2, NOW_MS + HOUR_MS, "legit")}) == []
+    assert review(book, {"m": hint(2, NOW_MS + HOUR_MS, "legit")}) == []
     assert suppressed(book)["already_open"] == 1.0
     assert [each.kind for each in review(book, {})] == ["resolved"]
 
@@ -88,6 +89,17 @@ def test_an_old_hint_waits_for_the_end_of_a_backlog_and_is_notified_if_it_stands
         assert again.due(NOW_MS, behind=False), "nothing need be read for it to be watched"
         assert len(review(again, {"m": old} if stands else {})) == stands
         assert not again.due(NOW_MS, behind=False)
+
+
+def test_a_hint_of_a_backlog_that_is_just_not_too_old_is_notified_at_once() -> None:
+    assert len(review(AlarmBook(SPEC, "s"), {"m": hint(given_ms=NOW_MS - HOUR_MS)}, behind=True)) == 1
+
+
+def test_nothing_waits_for_the_end_of_a_backlog_once_hints_are_turned_off() -> None:
+    book = AlarmBook(SPEC, "s")
+    assert review(book, {"m": hint(given_ms=NOW_MS - HOUR_MS - 1)}, behind=True) == []
+    assert book.review(WatchedBook(), NOW_MS, behind=True) == []
+    assert not book.due(NOW_MS, behind=False)
 
 
 def test_an_open_hint_ends_with_its_model_and_a_new_model_of_the_name_begins_anew() -> None:

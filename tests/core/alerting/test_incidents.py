@@ -11,6 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from streamwatch.core.alerting.book import AlarmBook
+from streamwatch.core.alerting.incidents import Incident
 from streamwatch.core.alerting.notification import Notification
 from streamwatch.core.alerting.rules import AlarmRule, AlarmsSpec
 from streamwatch.core.estimators.notifying.model_facts import Level
@@ -250,3 +251,10 @@ def test_alarms_are_grouped_as_a_plain_list_of_incidents_groups_them(steps: list
                 assert n.kind == "firing"
                 plain.append((n.incident, step.model, {step.detector}, [step.outcome]))
         assert sorted(n.incident for n in watched.book.open_incidents()) == sorted(name for name, *_ in plain)
+
+
+@pytest.mark.parametrize(("position", "outcomes"), [(5, 5), (10, 0), (15, 0), (20, 0), (23, 3)])
+def test_the_distance_of_an_alarm_is_counted_from_the_span_and_none_is_inside_it(
+    position: int, outcomes: int
+) -> None:
+    assert Incident("i", 10, 20).distance(position) == outcomes

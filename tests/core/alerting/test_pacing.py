@@ -121,6 +121,45 @@ def test_a_digest_waits_for_what_was_issued_before_it_and_everything_waits_for_a
     assert paced.release("oncall", later + 60_000, ()) == [ends]
 
 
+def test_what_was_issued_at_the_same_moment_counts_for_the_minute() -> None:
+    paced = pacing(PacingSpec(group_wait_ms=0, max_per_minute=2))
+    assert len(released(paced, fleet(2), NOW_MS)) == 2
+    assert released(paced, [firing("late")], NOW_MS) == []
+
+
+def test_of_equally_severe_ones_the_first_are_kept_and_no_more_than_are_listed() -> None:
+    paced, many = pacing(), fleet(50)
+    for each in many:
+        paced.take("oncall", each, NOW_MS)
+    (kept,) = msgspec.msgpack.decode(paced.state())["receivers"]
+    assert (len(kept["waiting"]), kept["more"]) == (20, 30)
+    (digest,) = paced.release("oncall", WAITED, ())
+    assert digest.gathered is not None
+    assert list(digest.gathered.listed) == many[:20]
+
+
+def test_kinds_are_counted_beyond_those_that_are_kept() -> None:
+    begun = fleet(30)
+    (digest,) = released(pacing(), [*begun, *map(resolved, begun[:7])])
+    assert digest.gathered is not None
+    assert (digest.gathered.firing, digest.gathered.resolved) == (30, 7)
+
+
+def test_no_two_digests_have_one_id() -> None:
+    paced = pacing()
+    (first,) = released(paced, fleet(9))
+    (second,) = released(paced, fleet(9), WAITED + 60_000, WAITED)
+    assert first.id != second.id
+
+
+def test_one_receiver_that_is_due_is_enough_for_a_commit() -> None:
+    paced = pacing(SPEC, "chat", "oncall", "pager")
+    paced.take("oncall", firing(), NOW_MS)
+    assert paced.due(WAITED, lambda _: ())
+    paced.take("chat", firing(), WAITED)
+    assert paced.due(WAITED, lambda _: ())
+
+
 def test_receivers_have_minutes_of_their_own() -> None:
     paced = pacing(SPEC, "oncall", "chat")
     assert len(released(paced, fleet(5))) == 5

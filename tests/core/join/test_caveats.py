@@ -100,6 +100,7 @@ def watched(labelled: int, waiting: int, hours: float = 2.0) -> Caveats:
         ("most predictions still wait: slow labels may come", watched(300, 700), (200, 300, 300, 300), False),
         ("a tenth still waits", watched(890, 110), (500, 890, 890, 890), False),
         ("labels take as long as the model is watched", watched(990, 10), (0, 10, 990, 990), False),
+        ("watched ten times as long as the slowest", watched(990, 10, 1 / 6), (500, 990, 990, 990), True),
         ("watched for a few minutes only", watched(990, 10, hours=0.1), (500, 990, 990, 990), False),
         ("labels take longer than the last bucket", watched(990, 10), (0, 0, 0, 990), False),
         ("too few labels", watched(29, 0), (29, 29, 29, 29), False),

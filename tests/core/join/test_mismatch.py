@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from streamwatch.core.events import Outcome
-from streamwatch.core.join.caveats import REMEMBERED, ClassAgreement, Mismatch, details_with
+from streamwatch.core.join.caveats import REMEMBERED, ClassAgreement, Mismatch, are_scores, details_with
 from streamwatch.core.specs import JoinSpec
 from tests.core.join.join_stream import DAY, Stream, label, null, predict, tick
 
@@ -164,3 +164,33 @@ def test_classes_that_are_numbers_are_no_scores():
 def test_scores_are_part_of_what_the_api_reports_of_a_model():
     found = [Mismatch("m", scores=["0.93", "0.1"])]
     assert details_with({}, found) == {"m": {"scores_as_classes": {"predicted_class": ["0.93", "0.1"]}}}
+
+
+@pytest.mark.parametrize(
+    ("fractions", "whole", "expected"),
+    [(19, 0, False), (20, 0, True), (20, 3, False), (27, 3, True), (26, 3, False)],
+)
+def test_scores_are_twenty_fractions_that_are_nine_tenths_of_the_classes(fractions, whole, expected):
+    assert are_scores([f"0.{n}1" for n in range(fractions)] + [f"{n}" for n in range(whole)]) is expected
+
+
+def test_a_model_with_a_fraction_among_its_classes_is_settled_by_its_hundredth_outcome():
+    agreement = looked_at([("0.5", "0.5")] * 99)
+    assert not agreement.is_settled("m")
+    agreement.observe(outcomes([("0.5", "0.5")]))
+    assert agreement.is_settled("m")
+
+
+def test_no_headline_is_shown_of_a_model_without_verdicts():
+    shown = {"headline": {"verdict": -1}, "classes": ["a"]}
+    details = dict.fromkeys(("disjoint", "unfair", "scores", "plain"), shown)
+    found = [Mismatch("disjoint", disjoint=(["1"], ["a"])), Mismatch("scores", scores=["0.1"])]
+    without = dict(details_with(details, found, {"unfair"}))
+    assert {name: "headline" in without[name] for name in details} == {
+        "disjoint": False,
+        "unfair": False,
+        "scores": True,
+        "plain": True,
+    }
+    assert without["unfair"] == {"classes": ["a"]}
+    assert without["plain"] == shown

@@ -74,7 +74,7 @@ def chernoff_lower(totals: Totals, delta: float) -> Floats:
 
     Gama, Sebastião, Rodrigues 2009, §3.2, solved for the mean. Tighter than Hoeffding's for small errors.
     """
-    return np.clip(1.0 - _chernoff_error(totals, delta)[1], 0.0, 1.0)
+    return np.maximum(0.0, 1.0 - _chernoff_error(totals, delta)[1])
 
 
 def chernoff_upper(totals: Totals, delta: float) -> Floats:
@@ -82,7 +82,7 @@ def chernoff_upper(totals: Totals, delta: float) -> Floats:
 
     c = 3·ln(2/δ)/n_eff; see `chernoff_lower`.
     """
-    return np.clip(1.0 - _chernoff_error(totals, delta)[0], 0.0, 1.0)
+    return np.minimum(1.0, 1.0 - _chernoff_error(totals, delta)[0])
 
 
 @once

@@ -267,3 +267,19 @@ def test_persistence_with_the_label_known_in_time_is_counted_by_itself():
     totals = totals_of(plain.landmark(late))
     assert measures.p_persistent(totals)[0] == 3 / 4
     assert baselines.p_persistent_at_prediction(totals)[0] == pytest.approx(1 / 3)
+
+
+def test_a_gain_is_defined_from_exactly_a_twentieth_of_an_outcome_that_the_baseline_missed():
+    made = replace(confusion([[1, 0], [0, 1]]), repeats=np.array([0.0]))
+    assert measures.kappa_persistent(replace(made, pairs=np.array([0.05])))[0] == 1.0
+    assert np.isnan(measures.kappa_persistent(replace(made, pairs=np.array([0.049])))[0])
+
+
+def test_a_precision_is_defined_from_exactly_a_twentieth_of_a_prediction():
+    assert measures.precision(confusion([[0.05, 0], [0, 0.049]]))[0].tolist() == pytest.approx(
+        [1.0, np.nan], nan_ok=True
+    )
+
+
+def test_the_largest_of_no_classes_weighs_nothing():
+    assert measures.largest(np.zeros((2, 0))).tolist() == [0.0, 0.0]

@@ -171,6 +171,22 @@ def test_the_correlation_fades_out_of_definition_with_the_last_error_and_never_l
     assert not any(defined[80:])
 
 
+@pytest.mark.parametrize(("lost_twice", "expected"), [(100.0, 1.0), (0.0, -1.0)])
+def test_an_estimate_beyond_its_range_is_its_end(lost_twice, expected):
+    totals = sure(90.0, 100.0)
+    changed = {"lost_twice": np.array([lost_twice]), "pairs": np.array([100.0])}
+    totals = Totals(**{f: changed.get(f, getattr(totals, f)) for f in FIELDS})
+    assert uncertainty.loss_autocorrelation(totals)[0] == expected
+
+
+@pytest.mark.parametrize("predictions_miss", [True, False])
+def test_kappa_has_a_null_distribution_from_a_twentieth_of_an_outcome_of_another_class_on(predictions_miss):
+    for missed, defined in ((0.04, False), (0.06, True)):
+        rows = [[5.0, missed], [5.0, 0.0]]
+        totals = confusion(rows if predictions_miss else np.transpose(rows))
+        assert np.isfinite(uncertainty.kappa_null_deviation(totals)[0]) == defined
+
+
 @pytest.mark.parametrize(
     "rows",
     [[[10, 0], [0, 0]], [[10, 0], [5, 0]], [[10, 5], [0, 0]], [[0, 10], [0, 0]]],

@@ -12,9 +12,16 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from streamwatch.core.estimators.notifying.class_shift import ClassShift, class_shift, label_correlation
+from streamwatch.core.estimators.agreement import Totals
+from streamwatch.core.estimators.notifying.class_shift import (
+    ClassShift,
+    class_shift,
+    label_correlation,
+    shift_between,
+)
 from streamwatch.core.estimators.set import EstimatorSet
 from streamwatch.core.events import Outcome
+from tests.core.estimators.measures.summed import FIELDS, confusion
 from tests.layouts import DEFAULT, TINY
 from tests.tiers import by_tier, examples
 
@@ -64,6 +71,77 @@ def test_the_parts_are_exact_and_add_up_to_the_change_of_the_error(
     assert found.looks_like == (
         "unclear" if abs(lead) <= found.uncertainty else "classes" if lead > 0 else "model"
     )
+
+
+def width_by_hand(
+    before: tuple[np.ndarray, np.ndarray],
+    recent: tuple[np.ndarray, np.ndarray],
+    correlation: tuple[float, float] = (0.0, 0.0),
+) -> float:
+    """Half-width from its definition: class by class, moments of one draw, no more than every outcome."""
+    classes = model = unknown = 0.0
+    n = before[0].sum(), recent[0].sum()
+    moments = [[0.0, 0.0], [0.0, 0.0]]
+    for counts in zip(*before, *recent, strict=True):
+        pairs = counts[:2], counts[2:]
+        shares = [pair[0] / all_of_it for pair, all_of_it in zip(pairs, n, strict=True)]
+        if min(pair[0] for pair in pairs) < 5:
+            unknown += max(shares)  # e from 0 to 1 on either side
+            continue
+        errors = [1.0 - hits / count for count, hits in pairs]
+        for moment, share in zip(moments, shares, strict=True):
+            moment[0] += share * sum(errors) / 2
+            moment[1] += share * (sum(errors) / 2) ** 2
+        for count, hits in pairs:
+            error = (count - hits + 1) / (count + 2)
+            model += (sum(shares) / 2) ** 2 * error * (1 - error) / count
+    for (first, second), all_of_it in zip(moments, n, strict=True):
+        classes += (second - first**2) / all_of_it
+    grown = [(1 + rho) / max(1 - rho, 0.002) for rho in correlation]
+    return Z * (grown[0] * classes + grown[1] * model) ** 0.5 + unknown
+
+
+@given(SIDE, SIDE, st.sampled_from([(0.0, 0.0), (0.5, 0.25), (0.0, 0.9), (1.0, 0.0)]))
+@settings(max_examples=examples(2.0))
+def test_the_uncertainty_is_that_of_its_definition(
+    counts_before: list[tuple[int, float]],
+    counts_recent: list[tuple[int, float]],
+    correlation: tuple[float, float],
+) -> None:
+    before, recent = side(counts_before), side(counts_recent)
+    found = class_shift(before, recent, list("abcd"), Z, correlation)
+    if found is not None:
+        assert found.uncertainty == pytest.approx(
+            width_by_hand(before, recent, correlation), rel=1e-9, abs=1e-9
+        )
+
+
+@pytest.mark.parametrize(
+    ("recent", "correlation"),
+    [([(600, 0.95), (400, 0.5)], (0.5, 0.25)), ([(996, 0.95), (4, 0.5)], (0.0, 0.0))],
+)
+def test_the_uncertainty_of_two_sides_is_that_of_its_definition(
+    recent: list[tuple[int, float]], correlation: tuple[float, float]
+) -> None:
+    sides = side([(9_000, 0.9), (1_000, 0.5)]), side(recent)
+    found = class_shift(*sides, ["c0", "c1"], Z, correlation)
+    assert found is not None
+    assert found.uncertainty == pytest.approx(width_by_hand(*sides, correlation), rel=1e-9)
+
+
+def test_the_correlations_are_those_of_the_window() -> None:
+    def totals(rows: list[list[float]], repeats: float, lost_twice: float) -> Totals:
+        made = confusion(rows)
+        changed = {"repeats": repeats, "pairs": 1_000.0, "lost_twice": lost_twice}
+        return Totals(**{f: np.array([changed[f]]) if f in changed else getattr(made, f) for f in FIELDS})
+
+    window = totals([[570.0, 30.0], [200.0, 200.0]], 700.0, 60.0)
+    past = totals([[9_070.0, 530.0], [700.0, 700.0]], 0.0, 0.0)
+    found = shift_between(past, [window], ["c0", "c1"], 0.05, nan)
+    assert found is not None
+    sides = (np.array([9_000.0, 1_000.0]), np.array([8_500.0, 500.0])), side([(600, 0.95), (400, 0.5)])
+    correlation = (0.7 - 0.52) / 0.48, (0.06 - 0.23**2) / (0.23 * 0.77)
+    assert found.uncertainty == pytest.approx(width_by_hand(*sides, correlation), rel=1e-9)
 
 
 def shift(before: list[tuple[int, float]], recent: list[tuple[int, float]], level: float = nan) -> ClassShift:
