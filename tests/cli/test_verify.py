@@ -91,7 +91,11 @@ def altered_snapshot(database):
         (write("meta", SECTION_PREFIX + b"positions", None), "positions", "KeyError: 'positions'"),
         (write("meta", SECTION_PREFIX + b"pipeline", b"\x93"), "entries", "cannot be decoded"),
         (
-            write("meta", SECTION_PREFIX + POSITIONS.encode(), msgspec.msgpack.encode([("labels", 0, 7)])),
+            write(
+                "meta",
+                SECTION_PREFIX + POSITIONS.encode(),
+                msgspec.msgpack.encode({"partitions": [("labels", 0, 7)]}),
+            ),
             "positions",
             r"predictions\[0\] was evaluated up to another offset",
         ),
