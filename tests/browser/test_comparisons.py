@@ -70,6 +70,7 @@ async def test_the_page_has_champion_challengers_by_lead_discordance_and_q_over_
 
     publish(0)
     page = await opened(server.url)
+    await expect(page.locator("#rows tr")).to_have_count(3)  # until then the link moves, also below a pointer
     await page.get_by_role("link", name="Comparisons", exact=True).click()
     await expect(page.locator("#model h1")).to_have_text("Comparisons")
     await expect(page.locator("#model .empty")).to_contain_text("monitors.comparisons")
