@@ -2,28 +2,8 @@
 
 from __future__ import annotations
 
-import sys
-from collections.abc import Callable
-from types import FrameType
-
 from tests.core.alerting.watched_book import NOW_MS, WatchedBook, alarm
-
-
-def calls_of(function: Callable[[], object]) -> int:
-    """Calls that Python makes while a function runs, those of built-in functions included."""
-    calls = 0
-
-    def note(frame: FrameType, event: str, argument: object) -> None:
-        nonlocal calls
-        del frame, argument
-        calls += event in {"call", "c_call"}
-
-    sys.setprofile(note)
-    try:
-        function()
-    finally:
-        sys.setprofile(None)
-    return calls
+from tests.interpreter_calls import calls_of
 
 
 def book_of(incidents: int) -> WatchedBook:

@@ -6,10 +6,7 @@ what many models would make slow.
 
 from __future__ import annotations
 
-import sys
-from collections.abc import Callable
 from dataclasses import replace
-from typing import Any
 
 import numpy as np
 import pytest
@@ -22,28 +19,13 @@ from streamwatch.core.pipeline.checkpoint import Checkpoint
 from streamwatch.core.pipeline.pipeline import PartialResult, Pipeline
 from streamwatch.core.specs import JoinSpec
 from streamwatch.edge.keys import digest_bytes
+from tests.interpreter_calls import calls_of
 from tests.layouts import DEFAULT
 
 SPEC = replace(DEFAULT, max_classes=40, registers=(LateLabelsSpec(), CohortsSpec(max_classes=40)))
 OUTCOMES = 10_000
 FEW, MANY = 3, 200
 """Models; so many as are taken in one turn of the event loop, as more turns call more."""
-
-
-def calls(work: Callable[[], object]) -> int:
-    """Number of calls from Python while something is done."""
-    count = 0
-
-    def note(_: object, event: str, __: Any) -> None:
-        nonlocal count
-        count += event in ("call", "c_call")
-
-    sys.setprofile(note)
-    try:
-        work()
-    finally:
-        sys.setprofile(None)
-    return count
 
 
 def outcomes(models: int) -> OutcomeBatch:
@@ -77,7 +59,7 @@ def test_a_commit_of_many_models_calls_no_more_than_one_of_few(journal_outcomes:
     found: dict[int, int] = {}
     for models in (FEW, MANY):
         checkpoint = checkpoint_of(models, journal_outcomes)
-        found[models] = calls(lambda checkpoint=checkpoint: checkpoint.changes({}))
+        found[models] = calls_of(lambda checkpoint=checkpoint: checkpoint.changes({}))
     assert found[MANY] - found[FEW] < MANY - FEW, found
 
 
@@ -86,7 +68,9 @@ def test_evaluation_of_many_models_calls_no_more_than_of_few() -> None:
     for models in (FEW, MANY):
         checkpoint, batch = checkpoint_of(models, 10**9), outcomes(models)
         checkpoint.pipeline.evaluate(batch)  # names are looked up once
-        found[models] = calls(lambda checkpoint=checkpoint, batch=batch: checkpoint.pipeline.evaluate(batch))
+        found[models] = calls_of(
+            lambda checkpoint=checkpoint, batch=batch: checkpoint.pipeline.evaluate(batch)
+        )
     assert found[MANY] - found[FEW] < MANY - FEW, found
 
 
@@ -102,5 +86,5 @@ def test_a_report_of_many_models_calls_no_more_than_one_of_few() -> None:
 
         report()  # names of labels are made once, in the first report
         monitors.fold(outcomes(models))
-        found[models] = calls(report)
+        found[models] = calls_of(report)
     assert found[MANY] - found[FEW] < MANY - FEW, found
