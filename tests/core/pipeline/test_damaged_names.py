@@ -12,7 +12,6 @@ from streamwatch.core.join.durable.packed import CLASS, MODEL, TOPIC, key_of, pa
 from streamwatch.core.pipeline.checkpoint import ESTIMATORS, PAIRS, PIPELINE, SETTINGS, ModelCheckpoint
 from streamwatch.core.pipeline.journal import JournalPosition
 from streamwatch.core.pipeline.sections import BEGINNINGS
-from tests.core.join.join_stream import label_for_all, predict
 from tests.core.pipeline.test_checkpoint import Life
 
 REACHED = JournalPosition(1)
@@ -31,20 +30,6 @@ def emptied(body: bytes, name: str) -> bytes:
     changed = msgspec.msgpack.encode(without(msgspec.msgpack.decode(body)))
     assert changed != body
     return changed
-
-
-@pytest.fixture(scope="module")
-def life():
-    """Outcomes of two models in the journal and in snapshots, and a prediction that waits."""
-    life = Life(journal=10)
-    for n in range(12):
-        life.feed(*(predict(str(n), "xy"[n % 2], n, model, topic="t") for model in ("model-m", "model-n")))
-        life.feed(label_for_all(str(n), "x", n, topic="t"))
-        if n % 4 == 3:
-            life.commit()
-    life.feed(predict("waits", "x", 20, "model-m", topic="t"))
-    life.commit()
-    return life
 
 
 def start(life, **parts):

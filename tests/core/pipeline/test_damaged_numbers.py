@@ -13,24 +13,9 @@ from streamwatch.core.join.durable.columns import PackedError
 from streamwatch.core.pipeline.checkpoint import ESTIMATORS, PIPELINE, SETTINGS, ModelCheckpoint
 from streamwatch.core.pipeline.journal import JournalPosition
 from streamwatch.core.pipeline.sections import DocumentError, spec_of
-from tests.core.join.join_stream import label_for_all, predict
 from tests.core.pipeline.test_checkpoint import Life
 
 LARGE = (2**31, 2**63, 2**64 - 1, -(2**63))
-
-
-@pytest.fixture(scope="module")
-def life():
-    """Outcomes of two models in the journal and in snapshots, dedup entries, and what waits."""
-    life = Life(journal=10)
-    for n in range(12):
-        life.feed(*(predict(str(n), "xy"[n % 2], n, model, topic="t") for model in ("model-m", "model-n")))
-        life.feed(label_for_all(str(n), "x", n, topic="t"))
-        if n % 4 == 3:
-            life.commit()
-    life.feed(predict("waits", "x", 20, "model-m", topic="t"), label_for_all("early", "x", 21, topic="t"))
-    life.commit()
-    return life
 
 
 def numbers_replaced(tree: Any, number: int) -> Iterator[Any]:
