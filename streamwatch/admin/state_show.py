@@ -124,7 +124,7 @@ def _look(state: Inspection, *, ages: bool) -> Overview:
     begun = state.manifest.commits > 0
     pipeline = pipeline_state_of(state) if begun else None
     join = pipeline.join if pipeline else None
-    active = {each.name: each for each in join.join_models.models} if join else {}
+    active = {each.name: each for each in join.join_models.models()} if join else {}
     pending = {model: each.pending for model, each in joined_folds(active).items()}
     snapshots: dict[str, int | None] = {}
     for key, value in state.items("models"):

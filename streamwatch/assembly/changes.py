@@ -132,7 +132,7 @@ def _pending(pipeline: bytes) -> dict[str, int]:
     """Return the number of waiting predictions by name of a model or a fold."""
     from streamwatch.core.pipeline.pipeline import decoded  # noqa: PLC0415 - loads Numba
 
-    return {model.name: model.pending for model in decoded(pipeline).join.join_models.models}
+    return {model.name: model.pending for model in decoded(pipeline).join.join_models.models()}
 
 
 def _held(pipeline: bytes, pending: Mapping[str, int]) -> Held:

@@ -109,10 +109,10 @@ def _models(names: Sequence[str]) -> str:
 
 def _join_lost(state: PipelineState) -> str:
     join = state.join
-    pending = sum(model.pending for model in join.join_models.models)
+    pending = sum(model.pending for model in join.join_models.models())
     labels = join.early + join.unmatched + join.retained
     settled = join.dedup.opened.count + sum(each.count for each in join.dedup.closed)
-    held = sum(model.held for model in join.join_models.models)
+    held = sum(model.held for model in join.join_models.models())
     return (
         f"{pending:,} predictions and {labels:,} labels that wait, {settled:,} dedup entries, {held:,} "
         "outcomes held for their order, and the counters of the join; labels of these predictions count as "
@@ -196,7 +196,7 @@ def _read(directory: Path) -> _Contents:
         with damage_named(directory):
             pipeline = decoded(state.sections[PIPELINE])
             _, estimators = settings_of_estimators(state.sections[SETTINGS])
-        joined = [model.name for model in pipeline.join.join_models.models]
+        joined = [model.name for model in pipeline.join.join_models.models()]
         kept = [key.decode() for key, _ in state.items("models")]
         try:
             settings = settings_of(state.sections.get(MADE_UNDER, b""))

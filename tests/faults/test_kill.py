@@ -318,7 +318,7 @@ def comparisons_are_those_of_the_replay(state: State, replay: Replay) -> None:
 
 def every_label_counts_once_in_its_folds(state: State, traffic: Traffic, scheme: Scheme) -> None:
     """Of each model, and each fold, all outcomes were evaluated or are held for their order."""
-    joined = decoded(state.checkpoint.pipeline.snapshot()).join.join_models.models
+    joined = decoded(state.checkpoint.pipeline.snapshot()).join.join_models.models()
     held = {each.name: each.held for each in joined}
     folds = [fold_name(model, fold) for model in IN_FOLDS for fold in range(scheme.folds)]
     for name in (*MODELS, *folds):

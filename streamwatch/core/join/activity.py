@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -10,7 +12,13 @@ from streamwatch.core.join.counted import OtherRecords
 from streamwatch.core.join.counters import PENDING
 from streamwatch.core.join.folding import end_streams
 from streamwatch.core.join.layout import ACTIVITY, ADMITTED, REFUSED, UNDECIDED, Arrays, Records, one_record
-from streamwatch.core.join.models import JoinModels, JoinModelsState
+from streamwatch.core.join.models import (
+    NUMBERS,
+    JoinModels,
+    JoinModelsState,
+    ModelActivity,
+    models_state,
+)
 from streamwatch.core.join.names import JoinNames
 from streamwatch.core.join.prediction_order import PredictionOrder
 from streamwatch.core.join.table import FREE
@@ -20,6 +28,7 @@ from streamwatch.core.outcomes import SEGMENTS_FROM
 
 
 _LEAST_ROOM = 16
+_FIELDS = ACTIVITY.names or ()
 
 
 def with_room_for_models(arrays: Arrays, models: int) -> Arrays:
@@ -46,23 +55,96 @@ def admit_model(arrays: Arrays, names: JoinNames, join_models: JoinModels, row: 
     arrays.totals["next_idle_check_s"] = join_models.next_look_s
 
 
-def update_models(arrays: Arrays, names: JoinNames, join_models: JoinModels) -> None:
-    """Update `join_models` from the arrays."""
-    models = join_models.models
-    numbers = [names.models[name] for name in models]
-    labels, topics = names.classes.names, names.topics.names
-    rows = arrays.activity[numbers]
-    for model, row in zip(models.values(), rows.tolist(), strict=True):
-        _, model.pending, model.last_ms, model.last_event_ms, model.joined, model.left, label = row[:7]
-        model.before, topic, label_topic = row[7:10]
-        model.last_label = None if label < 0 else labels[label]
-        model.topic, model.label_topic = topics[topic] or None, topics[label_topic] or None
+class ActivityReader:
+    """Reads the activity of models from the arrays of a compiled join.
+
+    Objects are updated where a record has changed since the last time: with 10,000 models, a report would
+    otherwise spend most of its time on those that have not.
+
+    Parameters
+    ----------
+    names
+        Names of the join.
+    join_models
+        Models of the join, whose objects are updated.
+    """
+
+    __slots__ = ("_first_ms", "_join_models", "_models", "_names", "_numbers", "_seen", "_versions")
+
+    def __init__(self, names: JoinNames, join_models: JoinModels) -> None:
+        self._names = names
+        self._join_models = join_models
+        self._versions: tuple[int, ...] = ()
+        self._models: list[ModelActivity] = []
+        self._numbers = np.zeros(0, np.int64)
+        self._first_ms = np.zeros(0, np.int64)
+        self._seen: NDArray[np.int64] | None = None
+
+    def _records(self, arrays: Arrays, held: NDArray[np.int64]) -> NDArray[np.int64]:
+        """Return the records `ACTIVITY` of the models, in order of admission, and their outcomes held."""
+        names = self._names
+        versions = (
+            self._join_models.version,
+            names.models.version,
+            names.classes.version,
+            names.topics.version,
+        )
+        if versions != self._versions:
+            self._versions = versions
+            self._models = list(self._join_models.models.values())
+            numbers = [names.models[model.name] for model in self._models]
+            self._numbers = np.array(numbers, np.int64)
+            self._first_ms = np.array([model.first_ms for model in self._models], np.int64)
+            self._seen = None
+        found = np.empty((len(self._models), len(_FIELDS) + 1), np.int64)
+        found[:, :-1] = arrays.activity.view((np.int64, len(_FIELDS)))[self._numbers]
+        found[:, -1] = held[self._numbers]
+        return found
+
+    def update(self, arrays: Arrays, held: NDArray[np.int64]) -> None:
+        """Update the objects of the models.
+
+        Parameters
+        ----------
+        arrays
+            Arrays of the join.
+        held
+            int64, outcomes held for their order by model number.
+        """
+        found = self._records(arrays, held)
+        seen, self._seen = self._seen, found
+        changed = np.arange(len(found)) if seen is None else np.flatnonzero((found != seen).any(axis=1))
+        labels, topics = self._names.classes.names, self._names.topics.names
+        for position, row in zip(changed.tolist(), found[changed].tolist(), strict=True):
+            model = self._models[position]
+            _, model.pending, model.last_ms, model.last_event_ms, model.joined, model.left, label = row[:7]
+            model.before, topic, label_topic = row[7:10]
+            model.held = row[-1]
+            model.last_label = None if label < 0 else labels[label]
+            model.topic, model.label_topic = topics[topic] or None, topics[label_topic] or None
+
+    def state(self, arrays: Arrays, held: NDArray[np.int64]) -> JoinModelsState:
+        """Build the state of the models as `JoinModels.state` does, without the objects."""
+        found = self._records(arrays, held).T
+        columns = dict(zip((*_FIELDS, "held"), found, strict=True)) | {"first_ms": self._first_ms}
+        topics = [np.where(columns[name] > 0, columns[name], -1) for name in ("topic", "label_topic")]
+        return models_state(
+            [model.name for model in self._models],
+            np.stack([columns[name] for name in NUMBERS]),
+            np.stack([columns["last_label"], *topics]),
+            self._names.classes.names,
+            self._names.topics.names,
+            self._join_models.looked,
+        )
 
 
 def retire(
     arrays: Arrays, names: JoinNames, join_models: JoinModels, others: OtherRecords, clock_ms: int
 ) -> list[str]:
-    """Remove the models that are idle at `clock_ms`, and return their names; call `update_models` before."""
+    """Remove the models that are idle at `clock_ms`, and return their names.
+
+    Call `ActivityReader.update` before.
+    """
     idle = join_models.retire(clock_ms)
     activity = arrays.activity
     for name in idle:
@@ -81,12 +163,12 @@ def reset_activity(activity: NDArray[np.void], number: int) -> None:
     activity[number] = one_record(ACTIVITY, last_label=-1, last_event_ms=-1)[0]
 
 
-def restored_activity(names: JoinNames, state: JoinModelsState) -> NDArray[np.void]:
-    """Build the activity of the models in a state; models without a number get one."""
-    numbers = [names.models[model.name] for model in state.models]
+def restored_activity(names: JoinNames, models: Collection[ModelActivity]) -> NDArray[np.void]:
+    """Build the records `ACTIVITY` of models; models without a number get one."""
+    numbers = [names.models[model.name] for model in models]
     activity = np.zeros(max(len(names.models.names), _LEAST_ROOM), ACTIVITY)
     activity["last_label"] = activity["last_event_ms"] = -1
-    for number, model in zip(numbers, state.models, strict=True):
+    for number, model in zip(numbers, models, strict=True):
         label = -1 if model.last_label is None else names.classes[model.last_label]
         fields = (model.last_ms, model.last_event_ms, model.joined, model.left, label, model.before)
         topics = [0 if name is None else names.topics[name] for name in (model.topic, model.label_topic)]

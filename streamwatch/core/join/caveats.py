@@ -237,12 +237,13 @@ class ClassAgreement:
     the first `REMEMBERED` of a side are compared with the other side, but not remembered.
     """
 
-    __slots__ = ("_maximum", "_open", "_settled")
+    __slots__ = ("_maximum", "_open", "_settled", "_sorted")
 
     def __init__(self, max_models: int) -> None:
         self._maximum = max_models
         self._open: dict[str, ClassSets] = {}
         self._settled: set[str] = set()
+        self._sorted: list[str] | None = None  # `_settled` as states have it; None once that has changed
 
     def observe(self, outcomes: Sequence[Outcome]) -> None:
         """Record the classes of outcomes, in order; nearly free if all their models are settled."""
@@ -262,6 +263,7 @@ class ClassAgreement:
             if sets.met and self._is_no_score(sets):
                 del self._open[model]
                 settled.add(model)
+                self._sorted = None
 
     @staticmethod
     def _look(sets: ClassSets, predicted_class: str, true: str) -> None:
@@ -286,6 +288,7 @@ class ClassAgreement:
         """Drop a model that retired; if it comes back, it is examined anew."""
         self._open.pop(model, None)
         self._settled.discard(model)
+        self._sorted = None
 
     def disjoint(self) -> Mapping[str, ClassSets]:
         """Models with enough outcomes and no class in common, by name."""
@@ -301,12 +304,15 @@ class ClassAgreement:
 
     def state(self) -> AgreementState:
         """State that `restore` continues from."""
-        return AgreementState(dict(sorted(self._open.items())), sorted(self._settled))
+        if self._sorted is None:
+            self._sorted = sorted(self._settled)
+        return AgreementState(dict(sorted(self._open.items())), self._sorted)
 
     def restore(self, state: AgreementState) -> None:
         """Continue from a `state`."""
         self._open = dict(state.open)
         self._settled = set(state.settled)
+        self._sorted = None
 
 
 def mismatches(

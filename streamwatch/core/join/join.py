@@ -13,11 +13,11 @@ from numpy.typing import NDArray
 
 from streamwatch.core.events import CARRIED, Event
 from streamwatch.core.join.activity import (
+    ActivityReader,
     admit_model,
     release_names,
     restored_activity,
     retire,
-    update_models,
     with_room_for_models,
 )
 from streamwatch.core.join.cold.guests import Work
@@ -299,6 +299,7 @@ class CompiledJoin:
         self.names = new_names()
         self.models, self.classes = self.names.models, self.names.classes
         self._join_models = JoinModels(spec.max_models, 2 * spec.horizon_ms)
+        self._activity = ActivityReader(self.names, self._join_models)
         self._others = OtherRecords(self._join_models, folds=spec.folds)
         self._incoming = JoinRows(digests, self.names, self._others)
         self.arrays = new_arrays(spec, self.classes, outcomes=ROOM, numbered=numbered)
@@ -457,18 +458,18 @@ class CompiledJoin:
 
     def totals(self) -> JoinTotals:
         """Totals, counters and models, which a commit writes in addition to the entries."""
-        self._update_models()
         pairing = pairing_state(self.arrays, self.models, self._relations)
         streams = streams_state(self.arrays, self.names)
-        models, order = self._join_models.state(), self._order.totals()
+        models, order = self._activity.state(self.arrays, self._held()), self._order.totals()
         return totals_of(self.arrays, models, self.counters, order, pairing, streams)
+
+    def _held(self) -> NDArray[np.int64]:
+        """Return the outcomes held for their order by model number."""
+        return self._order.held_by_model(len(self.models.names))
 
     def _update_models(self) -> None:
         """Update the activity of the models from the arrays."""
-        update_models(self.arrays, self.names, self._join_models)
-        held = self._order.held_by_model(len(self.models.names)).tolist()
-        for model in self._join_models.models.values():
-            model.held = held[self.models[model.name]]
+        self._activity.update(self.arrays, self._held())
 
     def changes(self, commit: int) -> Changes:
         """Changes of the entries for this commit.
@@ -543,7 +544,7 @@ class CompiledJoin:
 
     def _use_models(self) -> None:
         """Write the models' activity to the arrays."""
-        activity = restored_activity(self.names, self._join_models.state())
+        activity = restored_activity(self.names, self._join_models.models.values())
         self.arrays = self.arrays._replace(activity=activity)
         self.arrays.totals["next_idle_check_s"] = self._join_models.next_look_s
 

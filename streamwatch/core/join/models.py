@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
-from typing import Final
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, fields
+from typing import Any, Final
+
+import msgspec
+import numpy as np
+from numpy.typing import NDArray
 
 from streamwatch.core.events import SEPARATOR, Name, model_of
 from streamwatch.core.join.counters import deadline
+from streamwatch.core.join.durable.columns import PackedError, pack_table, unpack_columns
 
 _NEVER: Final = 2**62
 
@@ -45,13 +50,109 @@ class ModelActivity:
         return self.pending + self.joined + self.left
 
 
-@dataclass(frozen=True, slots=True)
-class JoinModelsState:
-    """State of the models of the join."""
+NUMBERS: Final = (
+    "pending",
+    "held",
+    "last_ms",
+    "last_event_ms",
+    "first_ms",
+    "joined",
+    "left",
+    "before",
+)
+"""Attributes of `ModelActivity` that are numbers."""
+NAMES: Final = ("last_label", "topic", "label_topic")
+"""Attributes of `ModelActivity` that are names."""
 
-    models: list[ModelActivity]
+
+class JoinModelsState(msgspec.Struct, frozen=True):
+    """State of the models of the join; that of 10,000 models is part of each commit."""
+
+    names: list[Name]
+    """Names of the models, in order of admission."""
+    classes: list[Name]
+    """Last labels of the models, each once, sorted."""
+    topics: list[Name]
+    """Topics of the models' predictions and labels, each once, sorted."""
+    activity: bytes
+    """Packed columns `NUMBERS` and `NAMES`, a row for each model; names by their numbers, -1 for none."""
     looked_s: int
     next_look_s: int
+
+    def models(self) -> list[ModelActivity]:
+        """Decode the activity of each model.
+
+        Raises
+        ------
+        PackedError
+            If the columns are not those of these names.
+        """
+        try:
+            return self._models()
+        except PackedError as error:
+            raise PackedError(f"the models of the join cannot be read: {error}") from error
+
+    def _models(self) -> list[ModelActivity]:
+        if len(set(self.names)) < len(self.names):
+            raise PackedError("expected each model of the join once, got one several times")
+        found = [column.astype(np.int64) for column in unpack_columns(self.activity, len(NUMBERS + NAMES))]
+        if len(found[0]) != len(self.names):
+            raise PackedError(f"expected the activity of {len(self.names)} models, got {len(found[0])}")
+        for attribute, names in zip(NAMES, self._names(), strict=True):
+            column = found[(NUMBERS + NAMES).index(attribute)]
+            if len(column) and not (column.min() >= -1 and column.max() < len(names)):
+                raise PackedError(f"expected numbers of {len(names)} names as {attribute}, got others")
+        values: dict[str, list[Any]] = dict(
+            zip(NUMBERS + NAMES, (column.tolist() for column in found), strict=True)
+        )
+        for attribute, names in zip(NAMES, self._names(), strict=True):
+            values[attribute] = [None if number < 0 else names[number] for number in values[attribute]]
+        return list(
+            map(ModelActivity, self.names, *(values[each.name] for each in fields(ModelActivity)[1:]))
+        )
+
+    def _names(self) -> tuple[list[str], list[str], list[str]]:
+        """Return the names that numbers in the columns `NAMES` stand for."""
+        return self.classes, self.topics, self.topics
+
+
+def models_state(
+    names: list[str],
+    numbers: NDArray[np.int64],
+    named: NDArray[np.int64],
+    classes: Sequence[str],
+    topics: Sequence[str],
+    looked: tuple[int, int],
+) -> JoinModelsState:
+    """Build the state of the models of a join from columns; equal activity gives an equal state.
+
+    Parameters
+    ----------
+    names
+        Names of the models, in order of admission.
+    numbers
+        int64 (8, models): the attributes `NUMBERS`.
+    named
+        int64 (3, models): the attributes `NAMES`, by numbers of classes and topics; -1 for none.
+    classes, topics
+        Names by number.
+    looked
+        `looked_s` and `next_look_s` of the state.
+    """
+    table = np.empty((len(NUMBERS) + len(NAMES), len(names)), np.int64)
+    table[: len(NUMBERS)] = numbers
+    used_classes, table[len(NUMBERS)] = _sorted_names(named[0], classes)
+    used_topics, table[len(NUMBERS) + 1 :] = _sorted_names(named[1:], topics)
+    return JoinModelsState(names, used_classes, used_topics, pack_table(table), *looked)
+
+
+def _sorted_names(numbers: NDArray[np.int64], names: Sequence[str]) -> tuple[list[str], NDArray[np.int64]]:
+    """Return the names used, sorted, and the numbers replaced by those of this list; -1 stays -1."""
+    used: list[int] = [number for number in np.unique(numbers).tolist() if number >= 0]
+    used.sort(key=names.__getitem__)
+    ranks = np.full(max(used, default=-1) + 2, -1, np.int64)  # -1 stands for the last one
+    ranks[used] = np.arange(len(used))
+    return [names[number] for number in used], ranks[numbers]
 
 
 def joined_folds(models: Mapping[str, ModelActivity]) -> Mapping[str, ModelActivity]:
@@ -81,7 +182,7 @@ class JoinModels:
     prediction and no outcome held. Models are examined at most once per second of the clock.
     """
 
-    __slots__ = ("_idle_ms", "_looked_s", "_next_look_s", "maximum", "models")
+    __slots__ = ("_idle_ms", "_looked_s", "_next_look_s", "maximum", "models", "version")
 
     def __init__(self, maximum: int, idle_ms: int) -> None:
         self.maximum = maximum
@@ -89,6 +190,8 @@ class JoinModels:
         self._looked_s = -1
         self._next_look_s = 0  # no model can be idle before
         self.models: dict[str, ModelActivity] = {}
+        self.version = 0
+        """How many times models were admitted, removed or replaced."""
 
     def admit(self, model: str, record_ms: int) -> ModelActivity | None:
         """Return the activity of a model, admitted if it is new; None if there are too many."""
@@ -98,6 +201,7 @@ class JoinModels:
         if len(self.models) >= self.maximum:
             return None
         activity = self.models[model] = ModelActivity(model, 0, 0, record_ms, first_ms=record_ms)
+        self.version += 1
         self._next_look_s = min(self._next_look_s, deadline(record_ms, self._idle_ms))
         return activity
 
@@ -123,6 +227,7 @@ class JoinModels:
         for name in idle:
             del self.models[name]
             del due[name]
+        self.version += len(idle)
         self._next_look_s = max(min(due.values(), default=_NEVER), now_s + 1)
         return idle
 
@@ -150,12 +255,36 @@ class JoinModels:
                 label_topic=model.label_topic,
             )
 
+    @property
+    def looked(self) -> tuple[int, int]:
+        """Second at which models were examined last, and `next_look_s`."""
+        return self._looked_s, self._next_look_s
+
     def state(self) -> JoinModelsState:
         """State that `restore` continues from."""
-        return JoinModelsState(list(self.models.values()), self._looked_s, self._next_look_s)
+        models = list(self.models.values())
+        numbers = [[getattr(model, name) for model in models] for name in NUMBERS]
+        classes, topics = dict[str, int](), dict[str, int]()
+        named = [
+            [-1 if text is None else known.setdefault(text, len(known)) for text in texts]
+            for known, texts in (
+                (classes, [model.last_label for model in models]),
+                (topics, [model.topic for model in models]),
+                (topics, [model.label_topic for model in models]),
+            )
+        ]
+        return models_state(
+            list(self.models),
+            np.array(numbers, np.int64),
+            np.array(named, np.int64),
+            list(classes),
+            list(topics),
+            self.looked,
+        )
 
     def restore(self, state: JoinModelsState) -> None:
-        """Continue from a `state`."""
-        self.models = {activity.name: activity for activity in state.models}
+        """Continue from a `state`; raises PackedError if it is not one."""
+        self.models = {activity.name: activity for activity in state.models()}
+        self.version += 1
         self._looked_s = state.looked_s
         self._next_look_s = state.next_look_s

@@ -47,7 +47,7 @@ def state_of(pipeline: Pipeline):
     """What a pipeline's snapshot says, but for when it looked for idle models: there were none to find."""
     state = decoded(pipeline.snapshot())
     models = state.join.join_models
-    models = replace(models, looked_s=0, next_look_s=0)
+    models = msgspec.structs.replace(models, looked_s=0, next_look_s=0)
     join = replace(state.join, join_models=models, passed_ms=state.join.passed_ms // 1_000)
     return replace(state, join=join)
 

@@ -561,7 +561,7 @@ def check_counts(
     cold: tuple[int, ...],
 ) -> None:
     """Raise PackedError if the numbers of entries, with those outside the table, differ from the totals."""
-    pending = sum(model.pending for model in totals.join_models.models)
+    pending = sum(model.pending for model in totals.join_models.models())
     unmatched, retained = int((states == UNMATCHED).sum()), int((states == RETAINED).sum())
     expected = (pending, totals.early, totals.unmatched, totals.retained)
     found = (
