@@ -6,8 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Final
 
-from streamwatch.core.events import SEPARATOR, Name, model_of
 from streamwatch.core.join.counters import deadline
+from streamwatch.core.records.events import SEPARATOR, Name, model_of
 
 _NEVER: Final = 2**62
 
