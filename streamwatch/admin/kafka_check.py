@@ -8,9 +8,18 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final, Protocol
 
-from streamwatch.core.events import Decoded, Event, EventGroup, Invalid, Label, Partition, Prediction, Side
 from streamwatch.core.join.caveats import CAUSE, CHANGE, SHOWN, Repeats, are_scores
 from streamwatch.core.ports import Explains, Record, Schemas, Source
+from streamwatch.core.records.events import (
+    Decoded,
+    Event,
+    EventGroup,
+    Invalid,
+    Label,
+    Partition,
+    Prediction,
+    Side,
+)
 from streamwatch.edge.decoders.mapping import REASONS
 from streamwatch.edge.sources.kafka import (
     KafkaUnreachable,

@@ -19,20 +19,20 @@ from streamwatch.core.alerting.rules import AlarmsSpec
 from streamwatch.core.estimators.comparisons.set import ComparisonSet, without
 from streamwatch.core.estimators.past import MINUTE_S, NONE, NOTHING, STRETCH, PastView
 from streamwatch.core.estimators.set import EstimatorSet, decode
-from streamwatch.core.events import Alarm, Outcome, model_of
 from streamwatch.core.join.cold.contents import entries_outside, examine
 from streamwatch.core.join.cold.overflow import Overflow, OverflowSpec
 from streamwatch.core.join.durable.restoring import WaitingEntries, read_values
 from streamwatch.core.join.layout import PREDICTIONS
 from streamwatch.core.merge import MergeProgress
 from streamwatch.core.metrics.series import Family
-from streamwatch.core.outcomes import OutcomeBatch
 from streamwatch.core.pipeline.checkpoint import ESTIMATORS, PAIRS, PIPELINE, SETTINGS, ModelCheckpoint
 from streamwatch.core.pipeline.journal import JournalPosition, read, unfolded
 from streamwatch.core.pipeline.pipeline import Pipeline, PipelineState, decoded
 from streamwatch.core.pipeline.sections import settings_of_estimators, spec_of
 from streamwatch.core.publishing.publications import Publication
 from streamwatch.core.publishing.publications import decoded as decoded_publication
+from streamwatch.core.records.events import Alarm, Outcome, model_of
+from streamwatch.core.records.outcomes import OutcomeBatch
 from streamwatch.core.specs import JoinSpec, MonitorsSpec
 from streamwatch.daemon import MERGE, POSITIONS, SourcePositions, decode_positions, restored_progress
 from streamwatch.daemon.alerting import ALARMS

@@ -23,8 +23,8 @@ from streamwatch.admin.state_contents import (
 )
 from streamwatch.core.alerting.notification import Notification
 from streamwatch.core.alerting.rules import COMPARISON, EARLY_HINT
-from streamwatch.core.events import model_of
 from streamwatch.core.join.models import joined_folds
+from streamwatch.core.records.events import model_of
 from streamwatch.edge.stores.kind import StateDamaged
 from streamwatch.edge.stores.rocksdb.inspect import Inspection
 

@@ -26,9 +26,9 @@ from streamwatch.core.alerting.outbox import Delivered, Receiver
 from streamwatch.core.alerting.pacing import Pacing, PacingSpec
 from streamwatch.core.alerting.rules import COMPARISON, EARLY_HINT, AlarmRule, AlarmsSpec, FleetDigestSpec
 from streamwatch.core.estimators.registers.fleet import SHARE, WorsePair
-from streamwatch.core.events import VERDICT, Alarm, Judgement
 from streamwatch.core.join.models import ModelActivity
 from streamwatch.core.predictions.kind import ActiveHint
+from streamwatch.core.records.events import VERDICT, Alarm, Judgement
 from streamwatch.daemon.alerting import WatchedFleet
 from streamwatch.daemon.deliveries import Deliveries, DeliverySpec
 from streamwatch.edge.outgoing import refused

@@ -18,9 +18,9 @@ from typing import Final
 from streamwatch.assembly.state import HostClocks, state_opening
 from streamwatch.assembly.topics import build_topics, formats_by_topic, sides
 from streamwatch.assembly.warming import warm_up_run
-from streamwatch.core.events import Partition
 from streamwatch.core.pipeline.checkpoint import Checkpoint
 from streamwatch.core.ports import PartitionState, Poll
+from streamwatch.core.records.events import Partition
 from streamwatch.daemon import CommitSpec, SourcePositions, State, Topic
 from streamwatch.daemon.commits import Commits, Durable
 from streamwatch.history.recordings.file import RecordingError

@@ -9,8 +9,8 @@ from typing import Final
 from streamwatch.admin.kafka_check import CheckResult
 from streamwatch.assembly import specs
 from streamwatch.assembly import topics as topic_properties
-from streamwatch.core.events import SEPARATOR, model_of
 from streamwatch.core.pipeline.sections import StartOver
+from streamwatch.core.records.events import SEPARATOR, model_of
 from streamwatch.edge.stores.kind import StateFailed, StateRefused, damage_named
 from streamwatch.edge.stores.rocksdb.opening import read_format
 from streamwatch.settings import Settings, SettingsError

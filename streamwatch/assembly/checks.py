@@ -29,8 +29,8 @@ from streamwatch.assembly.sources import build_sampling_source, check_source
 from streamwatch.assembly.specs import segment_names
 from streamwatch.assembly.topics import build_topics, mappings_of
 from streamwatch.core.estimators.registers.segments import SegmentsSpec
-from streamwatch.core.events import Event, EventGroup
 from streamwatch.core.ports import Record
+from streamwatch.core.records.events import Event, EventGroup
 from streamwatch.daemon.merged_records import Topic
 from streamwatch.edge.decoders.mapping import notation, paths_of
 from streamwatch.edge.decoders.schemas.cache import SchemaCache

@@ -14,9 +14,9 @@ from pydantic import ValidationError
 
 from streamwatch.assembly.replay import recorded_topics
 from streamwatch.assembly.schemas import registry_client
-from streamwatch.core.events import Partition
 from streamwatch.core.join.caveats import CAUSE
 from streamwatch.core.ports import Record
+from streamwatch.core.records.events import Partition
 from streamwatch.edge.decoders.formats import KINDS, DecoderSpec, FormatMisused, FormatOptions
 from streamwatch.edge.decoders.formats.schema_decoder import SchemaDecoder, key_as_value, with_key
 from streamwatch.edge.decoders.mapping import TopicMapping

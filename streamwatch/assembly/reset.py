@@ -10,11 +10,11 @@ from typing import Final
 from streamwatch.assembly import specs
 from streamwatch.assembly.state import build_overflow, restored
 from streamwatch.core.estimators.set import EstimatorSet
-from streamwatch.core.events import model_of, shown_name
 from streamwatch.core.join.cold.store import ColdChanges
 from streamwatch.core.pipeline.checkpoint import MADE_UNDER, PIPELINE, SETTINGS, Checkpoint
 from streamwatch.core.pipeline.pipeline import Pipeline, PipelineState, decoded
 from streamwatch.core.pipeline.sections import StartOver, settings_of_estimators
+from streamwatch.core.records.events import model_of, shown_name
 from streamwatch.edge.keys import bytes_of_keys
 from streamwatch.edge.stores.kind import StateRefused, damage_named
 from streamwatch.edge.stores.rocksdb.inspect import Inspection

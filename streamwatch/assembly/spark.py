@@ -24,9 +24,9 @@ from streamwatch.core.buckets.contract import Bucket, BucketsSpec, Reader
 from streamwatch.core.buckets.id_bucket import ColumnIdBucket
 from streamwatch.core.buckets.model_bucket import ColumnModelBucket
 from streamwatch.core.buckets.reader import ColumnReader
-from streamwatch.core.events import Partition
 from streamwatch.core.merge import arrivals_of
 from streamwatch.core.ports import Record
+from streamwatch.core.records.events import Partition
 from streamwatch.daemon import Topic
 from streamwatch.edge.keys import bytes_of_keys
 from streamwatch.edge.sources.kafka import TopicsMissing

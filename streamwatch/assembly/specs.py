@@ -11,13 +11,13 @@ from streamwatch.core.estimators.registers.prediction_clock.spec import Predicti
 from streamwatch.core.estimators.registers.probabilities.spec import probabilities_under
 from streamwatch.core.estimators.registers.revisions import RevisionsSpec
 from streamwatch.core.estimators.registers.segments import SegmentsSpec
-from streamwatch.core.events import CARRIED
 from streamwatch.core.join.cold.overflow import OverflowSpec
 from streamwatch.core.merge import MergeSpec
 from streamwatch.core.predictions.early_hints import EarlyHintsSpec
 from streamwatch.core.predictions.early_hints.observe import BUCKETS
 from streamwatch.core.predictions.label_delays import LabelDelaysSpec
 from streamwatch.core.predictions.sampled_labels import SampledLabelsSpec
+from streamwatch.core.records.events import CARRIED
 from streamwatch.core.specs import (
     DetectorSpec,
     FadingSpec,

@@ -7,9 +7,9 @@ from dataclasses import replace
 from typing import Any, Final, Literal
 
 from streamwatch.assembly import specs
-from streamwatch.core.events import Side
 from streamwatch.core.ports import Decoder
-from streamwatch.core.records import Vocabulary
+from streamwatch.core.records.batch import Vocabulary
+from streamwatch.core.records.events import Side
 from streamwatch.daemon.merged_records import Topic
 from streamwatch.edge.decoders.envelopes import KINDS as ENVELOPES
 from streamwatch.edge.decoders.envelopes import EnvelopeKind

@@ -10,10 +10,10 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Protocol, TypeAlias, runtime_checkable
 
-from streamwatch.core.events import Decoded, Fingerprint, Partition
 from streamwatch.core.join.cold.store import ColdChanges, RunStore
 from streamwatch.core.metrics.series import Family, Report
-from streamwatch.core.records import RecordBatch
+from streamwatch.core.records.batch import RecordBatch
+from streamwatch.core.records.events import Decoded, Fingerprint, Partition
 
 # Records, and their decoders.
 

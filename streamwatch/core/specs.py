@@ -315,7 +315,7 @@ class JoinSpec:
     prediction_registers: tuple[RegisterSpec, ...] = ()
     """Registers of predictions as they arrive, at most one of each kind (`core.predictions`)."""
     carried: tuple[str, ...] = ()
-    """Names of the carried numbers that predictions may have (`core.events.CARRIED`)."""
+    """Names of the carried numbers that predictions may have (`core.records.events.CARRIED`)."""
     conflicts: Conflicts = "first"
     """Prediction that counts if a model predicts an id again, with another class, before its label arrives;
     with both, the first counts and the last class is kept, too."""

@@ -11,11 +11,11 @@ from streamwatch.core.alerting.fleet_digest import ListWorse
 from streamwatch.core.alerting.model_labels import ModelLabels, TopicsOfRun
 from streamwatch.core.alerting.notification import Notification
 from streamwatch.core.alerting.pacing import Pacing, PacingSpec
-from streamwatch.core.events import Alarm
 from streamwatch.core.join.models import ModelActivity
 from streamwatch.core.metrics.series import Family
 from streamwatch.core.predictions.kind import ActiveHint
 from streamwatch.core.publishing.decisions import Decisions
+from streamwatch.core.records.events import Alarm
 from streamwatch.daemon.deliveries import Deliveries
 from streamwatch.telemetry import AlarmRaised, VerdictChanged
 

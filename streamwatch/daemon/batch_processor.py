@@ -10,7 +10,6 @@ from pathlib import Path
 from typing import TypeAlias
 
 from streamwatch.core.buckets.results import DataLoss
-from streamwatch.core.events import VERDICT, Alarm, Invalid, Partition, fold_of, model_of
 from streamwatch.core.join.caveats import (
     alarms_without_verdicts,
     details_with,
@@ -29,7 +28,8 @@ from streamwatch.core.pipeline.sections import details_with_beginnings
 from streamwatch.core.ports import Poll, Record, Store
 from streamwatch.core.predictions.registers import details_with_predictions
 from streamwatch.core.publishing.publications import PublicationLog
-from streamwatch.core.records import RecordBatch
+from streamwatch.core.records.batch import RecordBatch
+from streamwatch.core.records.events import VERDICT, Alarm, Invalid, Partition, fold_of, model_of
 from streamwatch.daemon.merged_records import MergedRecords, MismatchReporter, RejectedRecords, Topic
 from streamwatch.daemon.status import Clocks
 from streamwatch.daemon.turns import rows_up_to_objects, scores_in_columns, scores_of

@@ -10,12 +10,12 @@ from dataclasses import dataclass, field, replace
 from typing import Protocol
 
 from streamwatch.core.alerting.book import details_with_incidents
-from streamwatch.core.events import Alarm, Partition
 from streamwatch.core.metrics import family, single
 from streamwatch.core.metrics.durations import Durations
 from streamwatch.core.metrics.series import Family, Report
 from streamwatch.core.pipeline.checkpoint import RestoreReport
 from streamwatch.core.ports import Store
+from streamwatch.core.records.events import Alarm, Partition
 from streamwatch.daemon.alerting import NOTHING, AlertDecisions, Alerting
 from streamwatch.daemon.merged_records import yield_to_loop
 from streamwatch.daemon.processor import Checkpointing, Processor

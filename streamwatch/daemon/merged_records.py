@@ -12,7 +12,6 @@ from weakref import WeakKeyDictionary
 
 import numpy as np
 
-from streamwatch.core.events import Invalid, Partition, Side
 from streamwatch.core.join.caveats import Mismatch
 from streamwatch.core.merge import Arrivals, Merge, MergeProgress, MergeSpec, Released, arrivals_of
 from streamwatch.core.merge.merge import held_families
@@ -20,7 +19,8 @@ from streamwatch.core.merge.released import expanded_in_turns
 from streamwatch.core.metrics.series import Family
 from streamwatch.core.ports import DeadLetters, Decoder, Explains, Poll, Record
 from streamwatch.core.publishing.kept_records import RecordKeeper
-from streamwatch.core.records import OFFSET, FetchedRecords, RecordBatch
+from streamwatch.core.records.batch import OFFSET, FetchedRecords, RecordBatch
+from streamwatch.core.records.events import Invalid, Partition, Side
 from streamwatch.daemon.status import Clocks
 from streamwatch.daemon.turns import ROOM, in_turns, room_after
 from streamwatch.telemetry import (

@@ -6,11 +6,11 @@ from collections.abc import Generator, Mapping, Sequence
 from typing import Protocol
 
 from streamwatch.core.buckets.results import DataLoss
-from streamwatch.core.events import Alarm, Partition
 from streamwatch.core.join.cold.guests import Work
 from streamwatch.core.merge import MergeProgress
 from streamwatch.core.metrics.series import Family, Report
 from streamwatch.core.ports import CommitBatch, Poll, Record
+from streamwatch.core.records.events import Alarm, Partition
 from streamwatch.daemon.batch_processor import StoreMaintenance
 from streamwatch.daemon.merged_records import RejectedRecords
 

@@ -21,7 +21,6 @@ from typing import Protocol
 
 import msgspec
 
-from streamwatch.core.events import Alarm
 from streamwatch.core.metrics import single
 from streamwatch.core.metrics.series import Family
 from streamwatch.core.publishing.publications import (
@@ -32,6 +31,7 @@ from streamwatch.core.publishing.publications import (
     decoded,
     encoded,
 )
+from streamwatch.core.records.events import Alarm
 from streamwatch.daemon.alerting import NOTHING, AlertDecisions, Alerting
 from streamwatch.daemon.waiting_publications import (
     FENCED_SECONDS,

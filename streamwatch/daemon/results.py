@@ -29,7 +29,6 @@ from streamwatch.core.buckets.results import (
 )
 from streamwatch.core.buckets.view import RecordCounts, ResultsView
 from streamwatch.core.estimators.state import RECENT
-from streamwatch.core.events import Alarm, Partition, model_of
 from streamwatch.core.join.caveats import details_with, details_with_caveats
 from streamwatch.core.join.durable.packed import reading
 from streamwatch.core.merge import MergeProgress
@@ -38,6 +37,7 @@ from streamwatch.core.merge.timestamps import FUTURE, REASONS
 from streamwatch.core.metrics import family, single
 from streamwatch.core.metrics.series import Family, Report
 from streamwatch.core.ports import CommitBatch, Poll, Record
+from streamwatch.core.records.events import Alarm, Partition, model_of
 from streamwatch.daemon.merged_records import MismatchReporter, RejectedRecords, yield_to_loop
 from streamwatch.edge.stores.kind import StateRefused
 from streamwatch.telemetry import Telemetry

@@ -9,9 +9,9 @@ from dataclasses import dataclass, field
 import msgspec
 
 from streamwatch.core.buckets.results import DataLoss, total_data_loss
-from streamwatch.core.events import Fingerprint, Int64, Name, Partition
 from streamwatch.core.join.durable.packed import reading
 from streamwatch.core.merge import MergeProgress, ReleasedState
+from streamwatch.core.records.events import Fingerprint, Int64, Name, Partition
 
 POSITIONS, MERGE = "positions", "merge"
 """Names of the sections of a commit with `PositionsSection` and with the progress of the merge."""

@@ -29,7 +29,6 @@ from typing import Final, Protocol
 
 import msgspec
 
-from streamwatch.core.events import Alarm
 from streamwatch.core.join.durable.columns import PackedError
 from streamwatch.core.metrics import family, single
 from streamwatch.core.metrics.series import Family
@@ -46,6 +45,7 @@ from streamwatch.core.publishing.publications import (
     decoded,
     encoded,
 )
+from streamwatch.core.records.events import Alarm
 from streamwatch.daemon.alerting import AlertDecisions, Alerting
 from streamwatch.daemon.publisher import ClosedPublication
 from streamwatch.daemon.waiting_publications import (

@@ -7,7 +7,7 @@ import threading
 import time
 from collections.abc import Callable
 
-from streamwatch.core.events import shown_name
+from streamwatch.core.records.events import shown_name
 from streamwatch.daemon.commits import Commits, OffsetMetadata, State
 from streamwatch.daemon.source_positions import DataLossTotals
 from streamwatch.daemon.status import DaemonStatus

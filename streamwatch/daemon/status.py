@@ -11,12 +11,12 @@ from dataclasses import dataclass
 from typing import Final, Protocol
 
 from streamwatch import __version__
-from streamwatch.core.events import Partition
 from streamwatch.core.merge import MergeProgress
 from streamwatch.core.metrics import family, single
 from streamwatch.core.metrics.durations import Durations
 from streamwatch.core.metrics.series import Family
 from streamwatch.core.ports import PartitionState, Schemas, Source
+from streamwatch.core.records.events import Partition
 from streamwatch.daemon.source_positions import DataLossTotals
 from streamwatch.telemetry import Telemetry
 

@@ -12,11 +12,11 @@ from typing import Final, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from streamwatch.core.events import Event, Outcome, Partition, Prediction
 from streamwatch.core.merge import Arrivals
-from streamwatch.core.outcomes import OutcomeBatch
 from streamwatch.core.ports import Record
-from streamwatch.core.records import FetchedRecords, RecordBatch
+from streamwatch.core.records.batch import FetchedRecords, RecordBatch
+from streamwatch.core.records.events import Event, Outcome, Partition, Prediction
+from streamwatch.core.records.outcomes import OutcomeBatch
 
 RECORDS_PER_TURN: Final = 500
 """Most records that are decoded (of a partition) or evaluated (of all) as Python objects in a turn."""

@@ -12,8 +12,8 @@ from numpy.typing import NDArray
 
 from streamwatch.core.estimators.registers.probabilities.spec import probabilities_under
 from streamwatch.core.estimators.registers.segments import SegmentsSpec
-from streamwatch.core.events import segments_text
-from streamwatch.core.scores import ScoreLists
+from streamwatch.core.records.events import segments_text
+from streamwatch.core.records.scores import ScoreLists
 from streamwatch.core.specs import MonitorsSpec
 from streamwatch.edge.decoders.fields import canonical_text
 

@@ -12,8 +12,8 @@ from numpy.typing import NDArray
 
 from streamwatch.core.estimators.registers.segments import SegmentsSpec
 from streamwatch.core.estimators.set import EstimatorSet
-from streamwatch.core.events import Alarm
 from streamwatch.core.metrics.series import Family
+from streamwatch.core.records.events import Alarm
 from streamwatch.core.specs import MonitorsSpec
 from streamwatch.history.columns import column_of, columns_of, default_spec, part_of
 from streamwatch.history.outcome_arrays import OutcomeArrays

@@ -10,7 +10,7 @@ from typing import Any, Final, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from streamwatch.core.events import Alarm
+from streamwatch.core.records.events import Alarm
 from streamwatch.core.specs import MonitorsSpec
 from streamwatch.history.answers import answers, worst_first
 from streamwatch.history.columns import column_of, part_of

@@ -8,7 +8,7 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from streamwatch.core.outcomes import OUTCOME, SEGMENTS_FROM, OutcomeBatch
+from streamwatch.core.records.outcomes import OUTCOME, SEGMENTS_FROM, OutcomeBatch
 from streamwatch.history.columns import Numbers, scores_of, segments_of, times_of
 
 # `Outcome.made` of outcomes without a join: as many predictions were made as there are outcomes.

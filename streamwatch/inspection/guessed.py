@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from math import exp
 
-from streamwatch.core.events import Side
+from streamwatch.core.records.events import Side
 from streamwatch.edge.decoders.mapping import KeyOf, Paths, TimestampUnit, Trimmed
 from streamwatch.edge.decoders.texts import TextRule
 

@@ -7,7 +7,9 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
-from streamwatch.core.events import (
+from streamwatch.core.join.caveats import Repeats
+from streamwatch.core.ports import Record
+from streamwatch.core.records.events import (
     Decoded,
     Event,
     EventGroup,
@@ -18,8 +20,6 @@ from streamwatch.core.events import (
     Skipped,
     WrongFold,
 )
-from streamwatch.core.join.caveats import Repeats
-from streamwatch.core.ports import Record
 from streamwatch.history.recordings.lines import RecordedTopic
 
 SHOWN: Final = 5

@@ -29,8 +29,8 @@ from streamwatch.core.estimators.registers.probabilities.spec import Probabiliti
 from streamwatch.core.estimators.registers.revisions import RevisionsSpec
 from streamwatch.core.estimators.registers.segments import SegmentsSpec
 from streamwatch.core.estimators.verdicts.costs import cost_table
-from streamwatch.core.events import VERDICT
 from streamwatch.core.predictions.early_hints.spec import EarlyHintsSpec
+from streamwatch.core.records.events import VERDICT
 from streamwatch.core.specs import (
     OPPONENTS,
     ComparisonSpec,

@@ -19,7 +19,7 @@ from pydantic import (
     model_validator,
 )
 
-from streamwatch.core.events import LEAST_PROBABILITY
+from streamwatch.core.records.events import LEAST_PROBABILITY
 from streamwatch.edge.decoders.fields import is_plain
 from streamwatch.edge.decoders.mapping import (
     OPTIONAL,

@@ -7,7 +7,7 @@ import random
 import pytest
 
 from streamwatch.admin.kafka_check import SAMPLE_RECORDS, check_ids, check_payload, first_records
-from streamwatch.core.events import Label, Prediction
+from streamwatch.core.records.events import Label, Prediction
 from streamwatch.edge.decoders.formats.json import JsonDecoder, read_json
 from streamwatch.edge.decoders.mapping import TopicMapping
 from streamwatch.edge.decoders.trees import TreeDecoder, sided

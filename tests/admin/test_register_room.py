@@ -30,7 +30,6 @@ from streamwatch.core.estimators.registers.probabilities.spec import Probabiliti
 from streamwatch.core.estimators.registers.segments import SegmentsSpec, table_spec
 from streamwatch.core.estimators.registers.segments.observe import CANDIDATES
 from streamwatch.core.estimators.registers.segments.register import Segments
-from streamwatch.core.events import Outcome
 from streamwatch.core.predictions.early_hints import EarlyHintsSpec
 from streamwatch.core.predictions.early_hints.observe import CLASSES, EARLY
 from streamwatch.core.predictions.early_hints.register import KeptModel, encode
@@ -41,6 +40,7 @@ from streamwatch.core.predictions.label_delays.register import (
     _KeptClass,
     _RegisterState,
 )
+from streamwatch.core.records.events import Outcome
 from streamwatch.core.specs import JoinSpec, MonitorsSpec, RegisterSpec
 from streamwatch.edge.stores.rocksdb import RocksSpec
 

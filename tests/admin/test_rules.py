@@ -14,8 +14,8 @@ import pytest
 from streamwatch.admin.doctor import rules
 from streamwatch.admin.doctor.facts import Configured, Facts, MetricSamples, Rule, SampledTopic, Weight, read
 from streamwatch.admin.doctor.rules import RULES, examine, grouped
-from streamwatch.core.events import Prediction
 from streamwatch.core.join.caveats import Repeats
+from streamwatch.core.records.events import Prediction
 from streamwatch.settings.monitors import MonitorsSection
 
 MODULES: list[ModuleType] = [

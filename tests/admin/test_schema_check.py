@@ -12,8 +12,8 @@ import pytest
 from streamwatch.admin.kafka_check import SAMPLE_RECORDS, CheckResult, check_schemas
 from streamwatch.admin.kafka_check import first_records as sample
 from streamwatch.assembly.checks import check_all
-from streamwatch.core.events import Partition
 from streamwatch.core.ports import Poll
+from streamwatch.core.records.events import Partition
 from streamwatch.edge.decoders.formats import KINDS, DecoderSpec, FormatOptions
 from streamwatch.edge.decoders.mapping import TopicMapping
 from streamwatch.edge.decoders.schemas.cache import SchemaCache, TopicSchemas

@@ -13,9 +13,9 @@ from typing import Any
 
 from streamwatch.assembly.state import HostClocks, state_opening
 from streamwatch.assembly.topics import build_topics
-from streamwatch.core.events import Partition
 from streamwatch.core.metrics.series import Report
 from streamwatch.core.ports import PartitionState, Poll
+from streamwatch.core.records.events import Partition
 from streamwatch.daemon import MERGE, POSITIONS, SourcePositions, State
 from streamwatch.daemon.source_positions import encoded_progress
 from streamwatch.settings import Settings

@@ -11,8 +11,8 @@ from streamwatch.assembly.daemon_api import Address, DaemonUnreachable
 from streamwatch.assembly.gate import Decision, NotCompared, decide
 from streamwatch.cli import app
 from streamwatch.core.estimators.comparisons.set import ComparisonSet
-from streamwatch.core.events import Outcome, PairedAnswer
 from streamwatch.core.metrics.series import Report
+from streamwatch.core.records.events import Outcome, PairedAnswer
 from streamwatch.core.specs import ComparisonSpec, LandmarkSpec, MonitorsSpec
 from tests.edge.web.http_faces import BEGAN_MS, FakeHealth, serving
 from tests.edge.web.judged_pairs import CHAMPION, judged

@@ -9,7 +9,7 @@ import pytest
 from streamwatch.assembly import specs
 from streamwatch.assembly import topics as topic_properties
 from streamwatch.assembly.topics import build_topics, mappings_of
-from streamwatch.core.events import Label, Prediction
+from streamwatch.core.records.events import Label, Prediction
 from streamwatch.folds import Scheme
 from streamwatch.settings import Settings, SettingsError
 from tests.edge.decoders.records import of

@@ -14,7 +14,7 @@ from itertools import starmap
 
 from aiokafka.record.util import calc_crc32c
 
-from streamwatch.core.events import Partition
+from streamwatch.core.records.events import Partition
 from streamwatch.edge.decoders.formats.json import JsonDecoder
 from streamwatch.edge.decoders.mapping import TopicMapping
 from streamwatch.edge.sources.kafka.batches.reader import PartitionReader

@@ -16,7 +16,7 @@ from collections import Counter
 from dataclasses import dataclass, field
 from typing import Any
 
-from streamwatch.core.events import EventGroup, Invalid
+from streamwatch.core.records.events import EventGroup, Invalid
 from streamwatch.edge.decoders.envelopes import KINDS
 from streamwatch.edge.decoders.formats.json import read_json
 from streamwatch.edge.decoders.mapping import (

@@ -23,11 +23,11 @@ from streamwatch.core.buckets.id_bucket import ColumnIdBucket
 from streamwatch.core.buckets.model_bucket import ColumnModelBucket
 from streamwatch.core.buckets.reader import ColumnReader
 from streamwatch.core.estimators.set import EstimatorSet
-from streamwatch.core.events import Partition, Side
 from streamwatch.core.merge import Arrivals, Merge, MergeProgress, MergeSpec
 from streamwatch.core.pipeline.pipeline import Pipeline
 from streamwatch.core.ports import CommitBatch
-from streamwatch.core.records import ROW, RecordBatch, Vocabulary
+from streamwatch.core.records.batch import ROW, RecordBatch, Vocabulary
+from streamwatch.core.records.events import Partition, Side
 from streamwatch.core.specs import JoinSpec
 from streamwatch.edge.keys import bytes_of_keys
 from streamwatch.edge.stores.rocksdb import RocksSpec, RocksStore

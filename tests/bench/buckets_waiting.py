@@ -18,7 +18,7 @@ from pathlib import Path
 
 from streamwatch.core.buckets.id_bucket import ColumnIdBucket
 from streamwatch.core.buckets.reader import ColumnReader
-from streamwatch.core.events import Partition
+from streamwatch.core.records.events import Partition
 from streamwatch.edge.keys import bytes_of_keys
 from tests.bench.buckets import BATCH, BEGIN_MS, PER_MS, SPEC, records, vocabulary
 

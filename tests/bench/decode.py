@@ -20,7 +20,7 @@ from typing import Any, NamedTuple
 
 import msgspec
 
-from streamwatch.core.events import Partition
+from streamwatch.core.records.events import Partition
 from streamwatch.edge.decoders.formats.json import build
 from streamwatch.edge.decoders.formats.kind import DecoderSpec, FormatOptions
 from streamwatch.edge.decoders.mapping import ClassOfLargest, TopicMapping

@@ -16,9 +16,9 @@ from pathlib import Path
 import matplotlib as mpl
 import numpy as np
 
-from streamwatch.core.events import Outcome, Prediction
 from streamwatch.core.predictions.early_hints import EarlyHints, EarlyHintsSpec
 from streamwatch.core.predictions.kind import batch_of
+from streamwatch.core.records.events import Outcome, Prediction
 
 mpl.use("Agg")
 from matplotlib import pyplot as plt

@@ -16,8 +16,8 @@ from typing import Any, NamedTuple, cast
 
 import fastavro
 
-from streamwatch.core.events import Partition
 from streamwatch.core.ports import Decoder
+from streamwatch.core.records.events import Partition
 from streamwatch.edge.decoders.envelopes import KINDS as ENVELOPES
 from streamwatch.edge.decoders.formats import KINDS, DecoderSpec, FormatOptions
 from streamwatch.edge.decoders.mapping import TopicMapping

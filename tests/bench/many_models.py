@@ -31,8 +31,8 @@ from streamwatch.assembly.topics import build_topics
 from streamwatch.assembly.warming import warm_up_run
 from streamwatch.core.metrics.selection import StandardSeries
 from streamwatch.core.metrics.series import Report
-from streamwatch.core.outcomes import OUTCOME, OutcomeBatch
 from streamwatch.core.pipeline.pipeline import PartialResult
+from streamwatch.core.records.outcomes import OUTCOME, OutcomeBatch
 from streamwatch.daemon import POSITIONS, SourcePositions, State
 from streamwatch.edge.web.routes.prometheus import PLAIN_0_0_4, PrometheusExporter
 from streamwatch.settings import Settings

@@ -16,7 +16,7 @@ import numpy as np
 
 from streamwatch.core.estimators.registers.prediction_clock import PredictionClockSpec
 from streamwatch.core.estimators.set import EstimatorSet
-from streamwatch.core.events import Outcome
+from streamwatch.core.records.events import Outcome
 from streamwatch.core.specs import PageHinkleySpec
 from tests.layouts import TINY
 

@@ -17,8 +17,8 @@ import numpy as np
 
 from streamwatch.core.estimators.registers.probabilities import ProbabilitiesSpec
 from streamwatch.core.estimators.set import EstimatorSet
-from streamwatch.core.events import Outcome
-from streamwatch.core.outcomes import OUTCOME, OutcomeBatch
+from streamwatch.core.records.events import Outcome
+from streamwatch.core.records.outcomes import OUTCOME, OutcomeBatch
 from streamwatch.core.specs import MonitorsSpec
 
 PART = 4_096

@@ -20,7 +20,7 @@ import numpy as np
 
 from streamwatch.core.estimators.registers.probabilities import ProbabilitiesSpec
 from streamwatch.core.estimators.set import EstimatorSet
-from streamwatch.core.events import Outcome
+from streamwatch.core.records.events import Outcome
 from streamwatch.core.specs import MonitorsSpec
 
 mpl.use("Agg")

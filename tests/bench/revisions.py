@@ -16,7 +16,7 @@ import numpy as np
 
 from streamwatch.core.estimators.registers.revisions import RevisionsSpec
 from streamwatch.core.estimators.set import EstimatorSet
-from streamwatch.core.events import Outcome
+from streamwatch.core.records.events import Outcome
 from streamwatch.core.specs import MonitorsSpec
 
 OUTCOMES = 5_000

@@ -17,8 +17,8 @@ import numpy as np
 
 from streamwatch.core.estimators.registers.segments import SegmentsSpec
 from streamwatch.core.estimators.set import EstimatorSet
-from streamwatch.core.events import Outcome, segments_text
-from streamwatch.core.outcomes import OUTCOME, SEGMENTS_FROM, OutcomeBatch
+from streamwatch.core.records.events import Outcome, segments_text
+from streamwatch.core.records.outcomes import OUTCOME, SEGMENTS_FROM, OutcomeBatch
 from tests.layouts import DEFAULT
 
 BATCH = 1_000

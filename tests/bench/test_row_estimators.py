@@ -9,7 +9,7 @@ import pytest
 pytest.importorskip("river")
 
 from streamwatch.core.estimators.set import EstimatorSet
-from streamwatch.core.events import Outcome
+from streamwatch.core.records.events import Outcome
 from streamwatch.core.specs import MonitorsSpec
 from tests.bench.peers.row_estimators import RowEstimators
 

@@ -22,7 +22,7 @@ from streamwatch.assembly.state import state_opening
 from streamwatch.assembly.topics import build_topics
 from streamwatch.core.estimators.set import EstimatorSet, decode, encode
 from streamwatch.core.metrics.series import Report
-from streamwatch.core.outcomes import OUTCOME, OutcomeBatch
+from streamwatch.core.records.outcomes import OUTCOME, OutcomeBatch
 from streamwatch.daemon import State
 from streamwatch.settings import Settings
 from streamwatch.telemetry import Telemetry

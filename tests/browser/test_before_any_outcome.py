@@ -5,11 +5,11 @@ from __future__ import annotations
 import pytest
 from playwright.async_api import expect
 
-from streamwatch.core.events import Outcome, Prediction
 from streamwatch.core.metrics.series import Report
 from streamwatch.core.predictions.early_hints import EarlyHintsSpec
 from streamwatch.core.predictions.label_delays import LabelDelaysSpec
 from streamwatch.core.predictions.registers import PredictionRegisters
+from streamwatch.core.records.events import Outcome, Prediction
 from streamwatch.edge.web.server import HttpServer
 from tests.browser.conftest import Opened
 

@@ -9,8 +9,8 @@ import pytest
 from playwright.async_api import expect
 
 from streamwatch.core.estimators.comparisons.set import ComparisonSet
-from streamwatch.core.events import Outcome, PairedAnswer
 from streamwatch.core.metrics.series import Report
+from streamwatch.core.records.events import Outcome, PairedAnswer
 from streamwatch.core.specs import ComparisonSpec, MonitorsSpec
 from streamwatch.edge.web.server import HttpServer
 from tests.browser.conftest import Opened

@@ -9,10 +9,10 @@ import pytest
 from playwright.async_api import expect
 
 from streamwatch.core.estimators.set import EstimatorSet
-from streamwatch.core.events import Outcome, Prediction
 from streamwatch.core.metrics.series import Report
 from streamwatch.core.predictions.early_hints import EarlyHints, EarlyHintsSpec
 from streamwatch.core.predictions.kind import batch_of
+from streamwatch.core.records.events import Outcome, Prediction
 from streamwatch.edge.web.server import HttpServer
 from tests.browser.conftest import Opened
 from tests.layouts import TINY

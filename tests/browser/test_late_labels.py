@@ -8,7 +8,7 @@ from dataclasses import replace
 import pytest
 from playwright.async_api import expect
 
-from streamwatch.core.events import ErrorChange
+from streamwatch.core.records.events import ErrorChange
 from streamwatch.edge.web.server import HttpServer
 from tests.browser.conftest import Opened
 from tests.edge.web.http_faces import BEGAN_MS, Model, alarm, report_of

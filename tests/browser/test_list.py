@@ -8,8 +8,8 @@ from dataclasses import replace
 import pytest
 from playwright.async_api import Page, expect
 
-from streamwatch.core.events import Judgement
 from streamwatch.core.metrics.series import Family, Report
+from streamwatch.core.records.events import Judgement
 from streamwatch.edge.web.server import HttpServer
 from tests.browser.conftest import Opened
 from tests.edge.web.http_faces import BEGAN_MS, FakeHealth, Model, alarm, report_of, worse

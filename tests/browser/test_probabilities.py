@@ -10,8 +10,8 @@ from playwright.async_api import expect
 
 from streamwatch.core.estimators.registers.probabilities import ProbabilitiesSpec
 from streamwatch.core.estimators.set import EstimatorSet
-from streamwatch.core.events import Outcome
 from streamwatch.core.metrics.series import Report
+from streamwatch.core.records.events import Outcome
 from streamwatch.edge.web.server import HttpServer
 from tests.browser.conftest import Opened
 from tests.layouts import TINY

@@ -9,7 +9,7 @@ from playwright.async_api import expect
 
 from streamwatch.core.estimators.registers.revisions import RevisionsSpec
 from streamwatch.core.estimators.set import EstimatorSet
-from streamwatch.core.events import Outcome
+from streamwatch.core.records.events import Outcome
 from streamwatch.edge.web.server import HttpServer
 from tests.browser.conftest import Opened
 from tests.edge.web.http_faces import Model, report_of

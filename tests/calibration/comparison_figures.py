@@ -23,7 +23,7 @@ from numpy.typing import NDArray
 
 from streamwatch.core.estimators.comparisons.set import ComparisonSet
 from streamwatch.core.estimators.registers.cohorts import CohortsSpec
-from streamwatch.core.outcomes import OUTCOME, OutcomeBatch
+from streamwatch.core.records.outcomes import OUTCOME, OutcomeBatch
 from streamwatch.core.specs import DAY_MS, ComparisonSpec, FadingSpec, MonitorsSpec, UtilitySpec
 from tests.calibration.cohorts.worlds import (
     BEGAN_MS,

@@ -23,7 +23,7 @@ from streamwatch.core.alerting.book import AlarmBook
 from streamwatch.core.alerting.rules import AlarmsSpec
 from streamwatch.core.estimators.registers.cohorts import CohortsSpec
 from streamwatch.core.estimators.set import EstimatorSet
-from streamwatch.core.events import Outcome
+from streamwatch.core.records.events import Outcome
 from streamwatch.core.specs import DAY_MS, MonitorsSpec
 from tests.calibration.cohorts import worlds
 from tests.calibration.cohorts.worlds import World, constant, outcomes_of, step

@@ -12,7 +12,7 @@ from dataclasses import replace
 import numpy as np
 
 from streamwatch.core.estimators.set import EstimatorSet
-from streamwatch.core.events import Alarm, Outcome
+from streamwatch.core.records.events import Alarm, Outcome
 from tests.core.estimators.notifying.test_class_shift import CASES, found_at_alarms
 from tests.layouts import DEFAULT
 

@@ -15,7 +15,7 @@ from streamwatch.core.estimators.registers.late_labels.accuracy import (
 )
 from streamwatch.core.estimators.registers.late_labels.observe import Geometry, geometry_of
 from streamwatch.core.estimators.registers.late_labels.ring import LabelRing
-from streamwatch.core.events import ErrorChange
+from streamwatch.core.records.events import ErrorChange
 from streamwatch.core.specs import DAY_MS
 
 HORIZON_DAYS = 60.0

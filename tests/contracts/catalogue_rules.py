@@ -19,7 +19,7 @@ from streamwatch.core.estimators.agreement import Totals
 from streamwatch.core.estimators.detectors import KINDS
 from streamwatch.core.estimators.entries import Bound, Entry, Measure
 from streamwatch.core.estimators.set import EstimatorSet
-from streamwatch.core.events import Outcome
+from streamwatch.core.records.events import Outcome
 from streamwatch.core.specs import MonitorsSpec
 from streamwatch.settings.monitors import DETECTOR_KINDS, FORGETTING_KINDS
 from tests.core.estimators.measures import plain_measures, plain_uncertainty

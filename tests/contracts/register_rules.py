@@ -10,8 +10,8 @@ import numpy as np
 
 from streamwatch.core.estimators.registers import RegisterKind
 from streamwatch.core.estimators.set import EstimatorSet
-from streamwatch.core.events import Outcome
 from streamwatch.core.pipeline.sections import document_of, spec_of
+from streamwatch.core.records.events import Outcome
 from tests.layouts import TINY
 
 MODELS = ("m", "n")

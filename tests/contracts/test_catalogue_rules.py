@@ -17,7 +17,7 @@ from streamwatch.core.estimators.entries import Bound, Entry, Measure, Parameter
 from streamwatch.core.estimators.kernel.layout import layout_of
 from streamwatch.core.estimators.measures import measures
 from streamwatch.core.estimators.set import EstimatorSet
-from streamwatch.core.events import Outcome
+from streamwatch.core.records.events import Outcome
 from streamwatch.settings.monitors import OneOf
 from tests.contracts.catalogue_rules import SPEC, faults, tables
 from tests.core.estimators.measures import plain_measures

@@ -6,8 +6,7 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
-from streamwatch.core.events import Event, Label, Prediction, sampling_of, segments_text
-from streamwatch.core.records import (
+from streamwatch.core.records.batch import (
     LABEL,
     NO_NAME,
     OBJECT,
@@ -17,7 +16,8 @@ from streamwatch.core.records import (
     RecordBatch,
     Vocabulary,
 )
-from streamwatch.core.scores import lists_of
+from streamwatch.core.records.events import Event, Label, Prediction, sampling_of, segments_text
+from streamwatch.core.records.scores import lists_of
 from streamwatch.edge.keys import digest_bytes
 
 

@@ -10,8 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from streamwatch.core.estimators.names import Classes
-from streamwatch.core.events import fold_name
 from streamwatch.core.metrics.series import ClassNames, ClassSamples
+from streamwatch.core.records.events import fold_name
 
 NAN = float("nan")
 VALUES = st.lists(st.floats(0, 1) | st.just(NAN), max_size=5)

@@ -17,11 +17,11 @@ from streamwatch.core.alerting.rules import AlarmRule, AlarmsSpec
 from streamwatch.core.buckets.results import DataLoss
 from streamwatch.core.estimators.notifying.class_shift import ClassShift, Moved
 from streamwatch.core.estimators.notifying.model_facts import Level
-from streamwatch.core.events import Alarm, Partition
 from streamwatch.core.merge import MergeProgress
 from streamwatch.core.metrics.series import Report
 from streamwatch.core.pipeline.checkpoint import RestoreReport
 from streamwatch.core.ports import CommitBatch
+from streamwatch.core.records.events import Alarm, Partition
 from streamwatch.daemon import (
     CommitSpec,
     RejectedRecords,

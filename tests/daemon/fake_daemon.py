@@ -10,12 +10,12 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from streamwatch.core.estimators.set import EstimatorSet
-from streamwatch.core.events import Fingerprint, Partition
 from streamwatch.core.merge import MergeProgress, MergeSpec
 from streamwatch.core.metrics.series import Family, Report
 from streamwatch.core.pipeline.checkpoint import Checkpoint, RestoreReport
 from streamwatch.core.pipeline.pipeline import Pipeline
 from streamwatch.core.ports import DataLossCounters, PartitionState, Poll, Schemas
+from streamwatch.core.records.events import Fingerprint, Partition
 from streamwatch.core.specs import AdwinDriftSpec, JoinSpec, MonitorsSpec, PageHinkleySpec
 from streamwatch.daemon import (
     BatchProcessor,

@@ -7,10 +7,10 @@ import json
 
 import pytest
 
-from streamwatch.core.events import Partition
 from streamwatch.core.merge import MergeProgress, MergeSpec
 from streamwatch.core.merge.progress import Key
 from streamwatch.core.ports import PartitionState, Poll
+from streamwatch.core.records.events import Partition
 from streamwatch.daemon import merged_records as giving_way
 from streamwatch.daemon.results import NewestBatch
 from tests.daemon.fake_daemon import (

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 import pytest
 
-from streamwatch.core.events import Fingerprint, Mark, Partition
+from streamwatch.core.records.events import Fingerprint, Mark, Partition
 from streamwatch.daemon import POSITIONS, decode_positions
 from streamwatch.daemon.source_positions import DataLossTotals, SourcePositions
 from streamwatch.edge.stores.kind import StateFailed

@@ -15,7 +15,6 @@ from typing import cast
 import pytest
 
 from streamwatch.core.estimators.set import EstimatorSet
-from streamwatch.core.events import Partition
 from streamwatch.core.join import join as joining
 from streamwatch.core.join.cold.overflow import Overflow, OverflowSpec
 from streamwatch.core.join.cold.store import MemoryRuns
@@ -24,7 +23,8 @@ from streamwatch.core.merge import MergeProgress, MergeSpec
 from streamwatch.core.pipeline.checkpoint import Checkpoint
 from streamwatch.core.pipeline.pipeline import Pipeline
 from streamwatch.core.ports import PartitionState, Poll
-from streamwatch.core.records import Vocabulary
+from streamwatch.core.records.batch import Vocabulary
+from streamwatch.core.records.events import Partition
 from streamwatch.core.specs import JoinSpec
 from streamwatch.daemon.batch_processor import BatchProcessor, StoreMaintenance
 from streamwatch.daemon.merged_records import Topic

@@ -27,9 +27,9 @@ from streamwatch.core.buckets.results import (
 )
 from streamwatch.core.buckets.view import RecordCounts, Totals, encode_totals
 from streamwatch.core.estimators.set import EstimatorSet
-from streamwatch.core.events import Alarm, Outcome, Partition
 from streamwatch.core.join.counters import JoinCounters
 from streamwatch.core.ports import Poll
+from streamwatch.core.records.events import Alarm, Outcome, Partition
 from streamwatch.daemon.results import LastReportedBatch, ResultsCheckpoint, ResultsProcessor
 from streamwatch.edge.stores.kind import StateRefused
 from streamwatch.settings import Settings

@@ -8,10 +8,10 @@ from dataclasses import dataclass, field, replace
 
 import pytest
 
-from streamwatch.core.events import Partition
 from streamwatch.core.metrics import single
 from streamwatch.core.metrics.series import Family
 from streamwatch.core.ports import NeededSchemas, Poll, Record
+from streamwatch.core.records.events import Partition
 from tests.daemon.fake_daemon import NOW_MS, L, P, fake_daemon, label, poll, prediction, stands, until
 
 

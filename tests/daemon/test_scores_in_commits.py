@@ -8,9 +8,9 @@ from collections.abc import Iterable, Sequence
 
 import pytest
 
-from streamwatch.core.events import Event, Outcome, Prediction
 from streamwatch.core.join.join import SCORES_AT_ONCE
 from streamwatch.core.ports import CommitBatch
+from streamwatch.core.records.events import Event, Outcome, Prediction
 from streamwatch.daemon import CommitSpec
 from streamwatch.daemon import batch_processor as evaluating
 from streamwatch.daemon.turns import RECORDS_PER_TURN, SCORES_PER_TURN, scores_of

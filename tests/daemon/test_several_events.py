@@ -17,8 +17,8 @@ from typer.testing import CliRunner
 from streamwatch.assembly.state import state_opening
 from streamwatch.assembly.topics import build_topics
 from streamwatch.cli import app
-from streamwatch.core.events import Partition
 from streamwatch.core.ports import PartitionState, Poll
+from streamwatch.core.records.events import Partition
 from streamwatch.daemon import MERGE, POSITIONS, SourcePositions, State
 from streamwatch.daemon.alerting import NOTHING
 from streamwatch.daemon.source_positions import encoded_progress

@@ -13,15 +13,15 @@ import numpy as np
 import pytest
 
 from streamwatch.core.alerting.notification import IncidentAlarm, Notification
-from streamwatch.core.events import Alarm
 from streamwatch.core.metrics.series import Family
-from streamwatch.core.outcomes import OUTCOME, OutcomeBatch
 from streamwatch.core.ports import Record
 from streamwatch.core.publishing.candidacy import Candidacy, SessionSpec
 from streamwatch.core.publishing.decisions import Decisions, from_parts
 from streamwatch.core.publishing.digests import Digests
 from streamwatch.core.publishing.publications import Ledger, Publication, PublicationLog
-from streamwatch.core.records import batch_of
+from streamwatch.core.records.batch import batch_of
+from streamwatch.core.records.events import Alarm
+from streamwatch.core.records.outcomes import OUTCOME, OutcomeBatch
 from streamwatch.daemon import standby as module
 from streamwatch.daemon.alerting import AlertDecisions, Alerting
 from streamwatch.daemon.publisher import Publisher

@@ -9,9 +9,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from streamwatch.core.events import Invalid, Label, Partition, Prediction
 from streamwatch.core.merge import Arrivals, arrivals_of
-from streamwatch.core.records import Vocabulary
+from streamwatch.core.records.batch import Vocabulary
+from streamwatch.core.records.events import Invalid, Label, Partition, Prediction
 from streamwatch.daemon.turns import (
     RECORDS_PER_TURN,
     ROOM,

@@ -17,8 +17,8 @@ import pytest
 
 from streamwatch.assembly.state import HostClocks, state_opening
 from streamwatch.assembly.topics import build_topics
-from streamwatch.core.events import Partition
 from streamwatch.core.ports import PartitionState, Poll
+from streamwatch.core.records.events import Partition
 from streamwatch.settings import Settings
 from streamwatch.telemetry import Telemetry
 from tests.daemon.fake_daemon import Record, only

@@ -8,7 +8,7 @@ from types import SimpleNamespace
 import msgspec
 import pytest
 
-from streamwatch.core.events import Label, Prediction
+from streamwatch.core.records.events import Label, Prediction
 from streamwatch.demo.simulate import ScheduleSpec, schedule
 from streamwatch.demo.simulated import DelaySpec, StreamSpec
 from streamwatch.edge.decoders.formats.json import JsonDecoder

@@ -16,8 +16,8 @@ from typing import Any
 import pytest
 
 from streamwatch.core.estimators.set import EstimatorSet
-from streamwatch.core.events import Label, Prediction
 from streamwatch.core.metrics.series import PREFIX
+from streamwatch.core.records.events import Label, Prediction
 from streamwatch.core.specs import JoinSpec, MonitorsSpec
 from streamwatch.demo.simulated import BLOCK, DelaySpec, StreamSpec, blocks
 from tests.core.join.join_stream import DAY, Stream

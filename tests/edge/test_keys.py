@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 import xxhash
 
-from streamwatch.core.events import Label, NullRecord, Prediction
+from streamwatch.core.records.events import Label, NullRecord, Prediction
 from streamwatch.edge.decoders.formats.json import JsonDecoder
 from streamwatch.edge.decoders.mapping import TopicMapping
 from streamwatch.edge.keys import id_keys

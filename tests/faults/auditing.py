@@ -13,9 +13,9 @@ from pathlib import Path
 
 import msgspec
 
-from streamwatch.core.events import Event, Invalid, Label, NullRecord, Prediction, WrongFold
 from streamwatch.core.metrics.series import Family
 from streamwatch.core.pipeline.pipeline import Pipeline
+from streamwatch.core.records.events import Event, Invalid, Label, NullRecord, Prediction, WrongFold
 
 KINDS = (Prediction, Label, NullRecord, Invalid, WrongFold)
 Series = tuple[str, frozenset[tuple[str, str]]]

@@ -6,8 +6,8 @@ from collections.abc import Iterable
 
 from streamwatch.assembly import specs
 from streamwatch.core.estimators.set import EstimatorSet
-from streamwatch.core.events import Alarm
 from streamwatch.core.pipeline.pipeline import Pipeline
+from streamwatch.core.records.events import Alarm
 from streamwatch.edge.keys import bytes_of_keys
 from streamwatch.settings import Settings
 from tests.faults.auditing import Frame

@@ -22,8 +22,8 @@ import pytest
 from streamwatch.assembly.state import state_opening
 from streamwatch.assembly.topics import build_topics
 from streamwatch.core.alerting.outbox import Entry
-from streamwatch.core.events import fold_name
 from streamwatch.core.pipeline.pipeline import decoded
+from streamwatch.core.records.events import fold_name
 from streamwatch.daemon import State
 from streamwatch.folds import Scheme
 from streamwatch.settings import Settings

@@ -15,9 +15,9 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
-from streamwatch.core.events import Invalid, Label, NullRecord, Prediction
 from streamwatch.core.pipeline.checkpoint import Checkpoint
 from streamwatch.core.pipeline.pipeline import Pipeline
+from streamwatch.core.records.events import Invalid, Label, NullRecord, Prediction
 from streamwatch.core.specs import JoinSpec, MonitorsSpec
 from streamwatch.daemon.source_positions import POSITIONS, SourcePositions
 from streamwatch.edge.keys import digest_bytes

@@ -16,7 +16,7 @@ from random import Random
 
 from confluent_kafka import Producer
 
-from streamwatch.core.events import fold_name
+from streamwatch.core.records.events import fold_name
 from streamwatch.folds import Scheme, roles
 
 PARTITIONS = 3

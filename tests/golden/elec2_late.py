@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from streamwatch.core.events import Outcome
+from streamwatch.core.records.events import Outcome
 from streamwatch.core.specs import DAY_MS
 
 PREDICTIONS = Path(__file__).parent / "elec2_three_models.csv.gz"

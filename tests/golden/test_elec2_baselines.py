@@ -7,7 +7,7 @@ import gzip
 from pathlib import Path
 
 from streamwatch.core.estimators.set import EstimatorSet
-from streamwatch.core.events import Outcome
+from streamwatch.core.records.events import Outcome
 from streamwatch.core.specs import MonitorsSpec
 
 PREDICTIONS = Path(__file__).parent / "elec2_three_models.csv.gz"

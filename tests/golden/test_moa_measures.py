@@ -18,7 +18,7 @@ from pathlib import Path
 import pytest
 
 from streamwatch.core.estimators.set import EstimatorSet
-from streamwatch.core.events import Outcome
+from streamwatch.core.records.events import Outcome
 from streamwatch.core.specs import FadingSpec, LandmarkSpec, MonitorsSpec, SlidingSpec
 
 HERE = Path(__file__).parent

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from streamwatch.core.estimators.set import EstimatorSet
-from streamwatch.core.events import Outcome
+from streamwatch.core.records.events import Outcome
 from streamwatch.core.specs import MonitorsSpec
 
 pytestmark = pytest.mark.long

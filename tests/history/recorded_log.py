@@ -13,8 +13,8 @@ from typing import Any
 
 from streamwatch.assembly.state import state_opening
 from streamwatch.assembly.topics import build_topics
-from streamwatch.core.events import Partition
 from streamwatch.core.ports import PartitionState, Poll
+from streamwatch.core.records.events import Partition
 from streamwatch.edge.web.routes.json_api import JsonExporter
 from streamwatch.settings import Settings
 from streamwatch.telemetry import Telemetry

@@ -6,7 +6,7 @@ from collections import Counter
 
 import numpy as np
 
-from streamwatch.core.events import as_float32
+from streamwatch.core.records.events import as_float32
 from streamwatch.edge.decoders.mapping import TopicMapping
 from streamwatch.history.outcome_arrays import OutcomeArrays, OutcomeCounts
 from streamwatch.history.replay.replay import ReplaySpec, default_topics, replay

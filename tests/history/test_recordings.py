@@ -14,7 +14,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from streamwatch.core.events import Invalid, Label, Outcome, Prediction
+from streamwatch.core.records.events import Invalid, Label, Outcome, Prediction
 from streamwatch.edge.decoders.formats.json import JsonDecoder
 from streamwatch.edge.decoders.mapping import TopicMapping
 from streamwatch.history.recordings.file import RecordingError

@@ -11,8 +11,8 @@ from random import Random
 
 import pytest
 
-from streamwatch.core.events import Outcome
 from streamwatch.core.merge import timestamps
+from streamwatch.core.records.events import Outcome
 from streamwatch.core.specs import ComparisonSpec, JoinSpec
 from streamwatch.edge.decoders.mapping import TopicMapping
 from streamwatch.history.outcome_rows import lines as line_buffer

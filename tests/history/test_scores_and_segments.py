@@ -12,7 +12,7 @@ from sklearn.metrics import log_loss, roc_auc_score
 import streamwatch
 from streamwatch import Evaluator
 from streamwatch.core.estimators.set import EstimatorSet
-from streamwatch.core.events import Outcome
+from streamwatch.core.records.events import Outcome
 from streamwatch.core.specs import MonitorsSpec
 from streamwatch.history.columns import default_spec
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 
-from streamwatch.core.events import Partition
 from streamwatch.core.ports import Poll
+from streamwatch.core.records.events import Partition
 from streamwatch.edge.sources.kafka import KafkaSource
 
 PATIENCE_SECONDS = 300

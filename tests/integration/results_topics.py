@@ -13,9 +13,9 @@ from confluent_kafka import OFFSET_BEGINNING, Consumer, TopicPartition
 
 from streamwatch.assembly import specs
 from streamwatch.assembly.replay import recorded_topics
-from streamwatch.core.events import Outcome
-from streamwatch.core.outcomes import OutcomeBatch
 from streamwatch.core.publishing.outcome_lines import OutcomeLines, keys_of
+from streamwatch.core.records.events import Outcome
+from streamwatch.core.records.outcomes import OutcomeBatch
 from streamwatch.history.replay.replay import ReplaySpec, replay
 from streamwatch.settings import load
 from tests.integration.conftest import Broker

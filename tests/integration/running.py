@@ -22,9 +22,9 @@ from prometheus_client.parser import text_string_to_metric_families
 from streamwatch.assembly.build import build_daemon
 from streamwatch.assembly.state import HostClocks, consume_loop_spec
 from streamwatch.assembly.topics import build_topics
-from streamwatch.core.events import Event
 from streamwatch.core.ports import Decoder, Record
-from streamwatch.core.records import RecordBatch
+from streamwatch.core.records.batch import RecordBatch
+from streamwatch.core.records.events import Event
 from streamwatch.daemon import Topic
 from streamwatch.settings import Settings
 from streamwatch.telemetry import Telemetry

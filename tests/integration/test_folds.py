@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 from scipy.stats import binomtest
 
-from streamwatch.core.events import SEPARATOR
+from streamwatch.core.records.events import SEPARATOR
 from streamwatch.folds import Scheme, roles
 from tests.integration.conftest import Broker
 from tests.integration.running import Child, value

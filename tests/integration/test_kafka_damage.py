@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from streamwatch.core.events import Partition
+from streamwatch.core.records.events import Partition
 from streamwatch.edge.sources.kafka import KafkaSpec, LogLost
 from streamwatch.telemetry import BatchSkipped, InternalEvent, KafkaLost
 from tests import real

@@ -7,7 +7,7 @@ from contextlib import asynccontextmanager
 
 import pytest
 
-from streamwatch.core.events import Fingerprint, Partition
+from streamwatch.core.records.events import Fingerprint, Partition
 from streamwatch.edge.sources.kafka import KafkaSource, KafkaSpec, LogLost
 from streamwatch.telemetry import InternalEvent, PositionLost, PositionUnverified
 from tests.integration.conftest import Broker

@@ -10,7 +10,7 @@ import pytest
 from aiokafka.errors import KafkaError
 from aiokafka.structs import TopicPartition
 
-from streamwatch.core.events import Partition
+from streamwatch.core.records.events import Partition
 from streamwatch.edge.sources.kafka import (
     Ago,
     At,

@@ -7,7 +7,7 @@ import asyncio
 import pytest
 from aiokafka import AIOKafkaConsumer
 
-from streamwatch.core.events import Partition
+from streamwatch.core.records.events import Partition
 from streamwatch.edge.sources.kafka import KafkaSource, KafkaSpec, LogLost, checking, probe_group
 from streamwatch.edge.sources.kafka.group import shared
 from streamwatch.telemetry import InternalEvent, StateMismatchDetected

@@ -9,9 +9,9 @@ import aiohttp
 import pytest
 
 from streamwatch.core.estimators.set import EstimatorSet
-from streamwatch.core.events import Outcome
 from streamwatch.core.metrics import SECTIONS, family
 from streamwatch.core.metrics.series import Family
+from streamwatch.core.records.events import Outcome
 from streamwatch.core.specs import MonitorsSpec
 from streamwatch.edge.web.routes.prometheus import PrometheusExporter
 from streamwatch.edge.web.server import HttpServer

@@ -13,7 +13,7 @@ import yaml
 
 from streamwatch.assembly import topics as topic_properties
 from streamwatch.assembly.topics import envelopes_of, mappings_of, texts_of
-from streamwatch.core.events import Decoded, Event, EventGroup, Invalid, Label, NullRecord, Prediction
+from streamwatch.core.records.events import Decoded, Event, EventGroup, Invalid, Label, NullRecord, Prediction
 from streamwatch.edge.decoders.formats import KINDS, FormatOptions, decoder_spec
 from streamwatch.settings import Settings
 from streamwatch.settings.topics import FORMATS

@@ -10,7 +10,7 @@ import pytest
 import yaml
 
 from streamwatch.assembly.topics import build_topics
-from streamwatch.core.events import Event, Invalid, Label, Prediction
+from streamwatch.core.records.events import Event, Invalid, Label, Prediction
 from streamwatch.edge.decoders.schemas.schema import Schema, SchemaRequest, ValueReader
 from streamwatch.edge.keys import digest_bytes
 from streamwatch.settings import Settings

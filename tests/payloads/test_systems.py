@@ -12,7 +12,7 @@ from streamwatch.admin.kafka_check import check_ids, check_payload
 from streamwatch.assembly.inspection import inspect
 from streamwatch.assembly.topics import build_topics
 from streamwatch.cli import app
-from streamwatch.core.events import EventGroup
+from streamwatch.core.records.events import EventGroup
 from streamwatch.settings import load
 from tests.inspection.test_guessing import kcat_lines
 from tests.payloads.pages import PAGES

@@ -12,8 +12,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from streamwatch.assembly.spark import job_spec
-from streamwatch.core.events import Partition
 from streamwatch.core.ports import Record
+from streamwatch.core.records.events import Partition
 from streamwatch.settings import load
 from streamwatch.spark import job
 from tests.spark.counting import CountingIds, CountingModels

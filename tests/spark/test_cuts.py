@@ -9,7 +9,7 @@ from random import Random
 
 import pytest
 
-from streamwatch.core.events import Partition
+from streamwatch.core.records.events import Partition
 from streamwatch.spark.reading import (
     Cut,
     CutSpec,

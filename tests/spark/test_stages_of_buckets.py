@@ -19,7 +19,7 @@ from pyspark.sql.streaming import TwsTester
 from streamwatch.core.buckets.contract import BucketsSpec, FeedResult
 from streamwatch.core.buckets.id_bucket import ColumnIdBucket
 from streamwatch.core.buckets.model_bucket import ColumnModelBucket
-from streamwatch.core.events import Partition
+from streamwatch.core.records.events import Partition
 from streamwatch.core.specs import ComparisonSpec, JoinSpec
 from streamwatch.spark.placement import dealt_keys
 from streamwatch.spark.processors import KEPT, PackedResults, Row, Stage, StageSpec

@@ -32,7 +32,7 @@ def test_worker_forked_from_it_computes_the_same() -> None:
         import sys
         from streamwatch.assembly import spark_workers
         from streamwatch.core.estimators.set import EstimatorSet
-        from streamwatch.core.events import Outcome
+        from streamwatch.core.records.events import Outcome
         from streamwatch.core.specs import MonitorsSpec
 
         def settings_of():

@@ -40,13 +40,13 @@ from streamwatch.core.alerting.rules import AlarmsSpec
 from streamwatch.core.estimators.notifying.class_shift import ClassShift
 from streamwatch.core.estimators.notifying.model_facts import Level
 from streamwatch.core.estimators.registers.segments.estimates import SegmentChange
-from streamwatch.core.events import Alarm, Confirmation, DelayKind, Judgement, Name
 from streamwatch.core.join.durable.columns import PackedError
 from streamwatch.core.join.durable.packed import reading
 from streamwatch.core.metrics import family, single
 from streamwatch.core.metrics.layered import Layered
 from streamwatch.core.metrics.series import Family
 from streamwatch.core.predictions.kind import ActiveHint
+from streamwatch.core.records.events import Alarm, Confirmation, DelayKind, Judgement, Name
 
 VERSION = 4
 SUPPRESSED: tuple[str, ...] = ("already_open", "alternates", "cooldown", "min_outcomes")

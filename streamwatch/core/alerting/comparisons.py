@@ -28,7 +28,7 @@ from streamwatch.core.alerting.notification import (
     identify,
 )
 from streamwatch.core.alerting.rules import COMPARISON, AlarmsSpec
-from streamwatch.core.events import Name
+from streamwatch.core.records.events import Name
 from streamwatch.core.specs import UtilityKind
 
 Pair = tuple[str, str]

@@ -20,8 +20,8 @@ import msgspec
 
 from streamwatch.core.alerting.notification import HintReason, Notification, NotifiedHint, identify
 from streamwatch.core.alerting.rules import EARLY_HINT, AlarmsSpec
-from streamwatch.core.events import Name
 from streamwatch.core.predictions.kind import ActiveHint
+from streamwatch.core.records.events import Name
 
 
 class KeptHint(msgspec.Struct, frozen=True):

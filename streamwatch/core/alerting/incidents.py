@@ -31,7 +31,7 @@ from streamwatch.core.alerting.notification import (
 from streamwatch.core.estimators.notifying.class_shift import ClassShift
 from streamwatch.core.estimators.notifying.model_facts import Level
 from streamwatch.core.estimators.registers.segments.estimates import SegmentChange
-from streamwatch.core.events import Alarm, Confirmation, DelayKind, Name
+from streamwatch.core.records.events import Alarm, Confirmation, DelayKind, Name
 
 _ENCODER = msgspec.msgpack.Encoder(order="deterministic")
 

@@ -15,8 +15,8 @@ from typing import Protocol, TypeAlias
 import msgspec
 
 from streamwatch.core.alerting.notification import KINDS, Notification
-from streamwatch.core.events import Name
 from streamwatch.core.join.durable.packed import reading
+from streamwatch.core.records.events import Name
 
 
 class Entry(msgspec.Struct):

@@ -26,11 +26,11 @@ from streamwatch.core.alerting.notification import (
     identify,
     worst,
 )
-from streamwatch.core.events import Name
 from streamwatch.core.join.durable.columns import PackedError
 from streamwatch.core.join.durable.packed import reading
 from streamwatch.core.metrics import family
 from streamwatch.core.metrics.series import Family
+from streamwatch.core.records.events import Name
 
 _MINUTE_MS = 60_000
 VERSION = 1

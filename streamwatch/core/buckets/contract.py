@@ -36,9 +36,9 @@ from typing import Final, Protocol, TypeAlias
 
 import msgspec
 
-from streamwatch.core.events import Name, Partition, Side, model_of
 from streamwatch.core.merge.inbox import Arrivals
 from streamwatch.core.merge.merge import RANKS
+from streamwatch.core.records.events import Name, Partition, Side, model_of
 from streamwatch.core.specs import JoinSpec, MonitorsSpec
 
 TOTALS: Final = "totals"

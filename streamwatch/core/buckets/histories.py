@@ -16,11 +16,11 @@ from numpy.typing import NDArray
 
 from streamwatch.core.buckets.id_join import RESOLUTION
 from streamwatch.core.buckets.made import POSITION_COLUMNS, MadeCounts
-from streamwatch.core.events import SEPARATOR, Name, model_of
 from streamwatch.core.jit import entry, hot
 from streamwatch.core.join.durable.columns import pack_columns, unpack_columns
 from streamwatch.core.join.fold_streams import Stream
-from streamwatch.core.records import Records
+from streamwatch.core.records.batch import Records
+from streamwatch.core.records.events import SEPARATOR, Name, model_of
 
 # Compiled search for the label known at each prediction, in the history of its model's last label.
 

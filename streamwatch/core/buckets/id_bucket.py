@@ -36,10 +36,10 @@ from streamwatch.core.buckets.pieces import (
 )
 from streamwatch.core.buckets.reported_activity import ColumnReportedModel
 from streamwatch.core.buckets.view import RecordCounts, Totals, encode_totals
-from streamwatch.core.events import Name, Partition, Side
 from streamwatch.core.join.counters import PENDING
 from streamwatch.core.join.durable.columns import PackedError
 from streamwatch.core.join.durable.totals import JoinTotals
+from streamwatch.core.records.events import Name, Partition, Side
 
 # Inbox of an id bucket: holds chunks by partition until they are due.
 

@@ -14,7 +14,6 @@ from streamwatch.core.buckets.contract import RECORD, InvalidOfModel
 from streamwatch.core.buckets.made import POSITION_COLUMNS, AcceptedPredictions, PredictionPositions
 from streamwatch.core.buckets.pieces import INVALID, Chunk
 from streamwatch.core.buckets.reported_activity import ColumnReportedActivity
-from streamwatch.core.events import Event, Partition, segments_of
 from streamwatch.core.join.counters import JoinCounters
 from streamwatch.core.join.join import CHECK_IDLE, DONE, CompiledJoin
 from streamwatch.core.join.layout import (
@@ -25,8 +24,9 @@ from streamwatch.core.join.layout import (
     RESOLVED_FROM,
     ROW,
 )
-from streamwatch.core.outcomes import SEGMENTS_FROM, OutcomeBatch
-from streamwatch.core.records import OBJECT, Records, taken
+from streamwatch.core.records.batch import OBJECT, Records, taken
+from streamwatch.core.records.events import Event, Partition, segments_of
+from streamwatch.core.records.outcomes import SEGMENTS_FROM, OutcomeBatch
 from streamwatch.core.specs import JoinSpec
 
 RESOLUTION: Final = (*POSITION_COLUMNS, "number")

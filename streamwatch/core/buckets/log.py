@@ -7,7 +7,7 @@ from typing import Final, TypeAlias
 
 import msgspec
 
-from streamwatch.core.events import Name
+from streamwatch.core.records.events import Name
 
 
 class BatchInput(msgspec.Struct, array_like=True, frozen=True, tag=0):

@@ -15,11 +15,11 @@ from numpy.typing import NDArray
 
 from streamwatch.core.buckets.contract import DUE
 from streamwatch.core.buckets.pieces import NameNumbers
-from streamwatch.core.events import Name
 from streamwatch.core.jit import entry, hot
 from streamwatch.core.join.durable.columns import PackedError, pack_columns, unpack_columns
 from streamwatch.core.join.durable.packed import steps_within, values_within
 from streamwatch.core.join.layout import NUMBER_BITS
+from streamwatch.core.records.events import Name
 
 # Positions of accepted predictions in the sequence, by number, as long as they may be pending.
 

@@ -34,7 +34,6 @@ from streamwatch.core.buckets.made import MadeCounts, counts_of
 from streamwatch.core.buckets.parts import PARTS, ColumnPart
 from streamwatch.core.buckets.view import Totals, encode_totals
 from streamwatch.core.estimators.set import EstimatorSet
-from streamwatch.core.events import Alarm, Name, model_of
 from streamwatch.core.join.caveats import AgreementState, ClassAgreement
 from streamwatch.core.join.counters import JoinCounters
 from streamwatch.core.join.durable.columns import pack_columns, unpack_columns
@@ -46,9 +45,10 @@ from streamwatch.core.join.layout import TIMING
 from streamwatch.core.join.models import JoinModels, JoinModelsState
 from streamwatch.core.join.names import NumberedNames, new_names
 from streamwatch.core.join.prediction_order import Leaving, OrderTotals, PredictionOrder
-from streamwatch.core.outcomes import OUTCOME, SEGMENTS_FROM, OutcomeBatch, joined_pairs
-from streamwatch.core.records import Records, copied, joined, taken
-from streamwatch.core.scores import ScoreLists, joined_lists
+from streamwatch.core.records.batch import Records, copied, joined, taken
+from streamwatch.core.records.events import Alarm, Name, model_of
+from streamwatch.core.records.outcomes import OUTCOME, SEGMENTS_FROM, OutcomeBatch, joined_pairs
+from streamwatch.core.records.scores import ScoreLists, joined_lists
 
 # Order of predictions in one model bucket: outcomes held, and the windows of outcomes of all buckets.
 #

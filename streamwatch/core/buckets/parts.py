@@ -14,10 +14,11 @@ from streamwatch.core.buckets.contract import DUE, RECORD, Activity, InvalidOfMo
 from streamwatch.core.buckets.id_join import RESOLUTION, PositionedOutcomes
 from streamwatch.core.buckets.made import POSITION_COLUMNS, PackedPredictions
 from streamwatch.core.buckets.pieces import NameNumbers
-from streamwatch.core.events import CARRIED, Name
 from streamwatch.core.join.durable.columns import PackedError, pack_columns, unpack_columns
 from streamwatch.core.join.durable.packed import carried_in, pack_scores, unpack_scores
-from streamwatch.core.outcomes import (
+from streamwatch.core.records.batch import Records
+from streamwatch.core.records.events import CARRIED, Name
+from streamwatch.core.records.outcomes import (
     OUTCOME,
     PAIR_COLUMNS,
     SEGMENTS_FROM,
@@ -25,8 +26,7 @@ from streamwatch.core.outcomes import (
     Pairs,
     joined_pairs,
 )
-from streamwatch.core.records import Records
-from streamwatch.core.scores import NO_LISTS, ScoreLists, joined_lists
+from streamwatch.core.records.scores import NO_LISTS, ScoreLists, joined_lists
 
 _OF_OUTCOMES: Final = (
     "event_ms",
@@ -42,7 +42,7 @@ _MORE: Final = _POSITIONS + len(RESOLUTION) + len(POSITION_COLUMNS)
 _LAST_CLASS: Final = _MORE + 3
 _COUNT: Final = _LAST_CLASS + 1 + len(CARRIED)
 """Columns: `_OF_OUTCOMES`, segments, positions, time of the prediction, halves of the digest, last class and
-the numbers of `core.events.CARRIED`.
+the numbers of `core.records.events.CARRIED`.
 
 Columns from `_MORE` on are left out if no setting needs them.
 """

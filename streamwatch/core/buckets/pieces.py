@@ -10,7 +10,9 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
-from streamwatch.core.events import (
+from streamwatch.core.join.durable.columns import PackedError, pack_columns, unpack_columns
+from streamwatch.core.records.batch import OBJECT, Records, taken
+from streamwatch.core.records.events import (
     CARRIED,
     Event,
     Invalid,
@@ -23,8 +25,6 @@ from streamwatch.core.events import (
     carried_by,
     carried_fields,
 )
-from streamwatch.core.join.durable.columns import PackedError, pack_columns, unpack_columns
-from streamwatch.core.records import OBJECT, Records, taken
 
 # Events that do not fit into columns, as readers send them to id buckets.
 
@@ -54,7 +54,7 @@ class Row(msgspec.Struct, array_like=True, frozen=True, gc=False):
     segments: dict[str, str] | None = None
     withdraws: bool = False
     carried: tuple[int, ...] = (0,) * len(CARRIED)
-    """Numbers of `core.events.CARRIED`."""
+    """Numbers of `core.records.events.CARRIED`."""
 
     def event_at(self, partition: Partition, record_ms: int) -> Event:
         """Build the event, with `record_ms` as its record time."""
@@ -167,7 +167,7 @@ class Chunk:
     """Names of models by number; `classes` and `segments` likewise."""
     classes: Sequence[str]
     segments: Sequence[str]
-    """Texts of segment values (`core.events.segments_text`)."""
+    """Texts of segment values (`core.records.events.segments_text`)."""
     objects: Sequence[Row]
 
     def part(self, start: int, stop: int) -> Chunk:

@@ -25,11 +25,10 @@ from streamwatch.core.buckets.pieces import (
     pack_moments,
     row_of,
 )
-from streamwatch.core.events import Event, Label, Partition, Prediction, segments_text
 from streamwatch.core.join.rows import Digests
 from streamwatch.core.merge.inbox import Arrivals
 from streamwatch.core.merge.timestamps import BELIEVED, REASONS, ClockView, Judged, judge
-from streamwatch.core.records import (
+from streamwatch.core.records.batch import (
     LABEL,
     OBJECT,
     PREDICTION,
@@ -40,6 +39,7 @@ from streamwatch.core.records import (
     taken,
     words_of,
 )
+from streamwatch.core.records.events import Event, Label, Partition, Prediction, segments_text
 
 _EMPTY: Final = np.zeros(0, ARRIVED)
 

@@ -7,9 +7,9 @@ from collections.abc import Iterable
 import msgspec
 
 from streamwatch.core.buckets.contract import Activity, SequencePosition
-from streamwatch.core.events import Name
 from streamwatch.core.join.join import CompiledJoin
-from streamwatch.core.records import Records, copied
+from streamwatch.core.records.batch import Records, copied
+from streamwatch.core.records.events import Name
 
 
 class ColumnReportedModel(msgspec.Struct, array_like=True):

@@ -14,7 +14,7 @@ from typing import Any, Final
 
 import msgspec
 
-from streamwatch.core.events import Name, Partition
+from streamwatch.core.records.events import Name, Partition
 
 VERSION: Final = 1
 MARK: Final = "batch"

@@ -11,7 +11,6 @@ import msgspec
 from streamwatch.core.buckets.contract import ALARM, MODEL, PAIRS, TOTALS, BucketsSpec
 from streamwatch.core.estimators.comparisons.set import ComparisonSet
 from streamwatch.core.estimators.set import EstimatorSet
-from streamwatch.core.events import Alarm, Name
 from streamwatch.core.join.caveats import (
     AgreementState,
     Caveats,
@@ -30,6 +29,7 @@ from streamwatch.core.join.series import (
     model_families,
 )
 from streamwatch.core.metrics.series import Family
+from streamwatch.core.records.events import Alarm, Name
 
 # Totals: counters and gauges as one value; those of several buckets can be added in any order.
 

@@ -18,7 +18,7 @@ from streamwatch.core.estimators.index import utility_of
 from streamwatch.core.estimators.measures.measures import accuracy
 from streamwatch.core.estimators.names import Details, Slice, confusion_document
 from streamwatch.core.estimators.state import EstimatorState
-from streamwatch.core.events import SEPARATOR, fold_of
+from streamwatch.core.records.events import SEPARATOR, fold_of
 
 _SLICE_MODELS: Final = 200
 """Number of models whose details are read in one turn of the event loop."""

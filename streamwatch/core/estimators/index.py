@@ -17,9 +17,9 @@ from numpy.typing import NDArray
 from streamwatch.core.estimators.kernel.admission import NO_SCORES, UNKNOWN, Scores, number, remember
 from streamwatch.core.estimators.kernel.table import ModelTable, TableFull
 from streamwatch.core.estimators.names import Batch, Classes, Slice, fold_overflow, score_columns
-from streamwatch.core.events import Outcome, fold_of, model_of
-from streamwatch.core.outcomes import OutcomeBatch
-from streamwatch.core.scores import NO_LISTS
+from streamwatch.core.records.events import Outcome, fold_of, model_of
+from streamwatch.core.records.outcomes import OutcomeBatch
+from streamwatch.core.records.scores import NO_LISTS
 from streamwatch.core.specs import MonitorsSpec, UtilitySpec, first_utility
 
 

@@ -11,9 +11,9 @@ from numpy.typing import NDArray
 
 from streamwatch.core.estimators.kernel.admission import NO_SCORES, Scores
 from streamwatch.core.estimators.kernel.shadow import FADING_FACTOR
-from streamwatch.core.events import Outcome
 from streamwatch.core.metrics.series import ClassNames
-from streamwatch.core.outcomes import OutcomeBatch
+from streamwatch.core.records.events import Outcome
+from streamwatch.core.records.outcomes import OutcomeBatch
 from streamwatch.core.specs import FadingSpec
 
 OTHER = "__other__"

@@ -24,8 +24,8 @@ from streamwatch.core.estimators.recovery import read_histograms, read_recoverie
 from streamwatch.core.estimators.registers.kind import Register
 from streamwatch.core.estimators.state import Alarms, EstimatorState, Integers, LabelDelays
 from streamwatch.core.estimators.verdicts.readout import Verdicts
-from streamwatch.core.events import SEPARATOR
 from streamwatch.core.metrics.series import ClassNames, ClassSamples, Columns, Family, Sample
+from streamwatch.core.records.events import SEPARATOR
 from streamwatch.core.specs import AdwinSpec, MonitorsSpec
 
 

@@ -27,9 +27,9 @@ from streamwatch.core.estimators.report import families_in_slices
 from streamwatch.core.estimators.state import EstimatorState
 from streamwatch.core.estimators.trace import TraceColumns
 from streamwatch.core.estimators.trace_chunk import Cell, TraceChunk
-from streamwatch.core.events import Alarm, Name, Outcome
 from streamwatch.core.metrics.series import Family
-from streamwatch.core.outcomes import OutcomeBatch
+from streamwatch.core.records.events import Alarm, Name, Outcome
+from streamwatch.core.records.outcomes import OutcomeBatch
 from streamwatch.core.specs import MonitorsSpec
 
 # Snapshot of one model as bytes; equal states give equal bytes, however they were reached.

@@ -15,9 +15,9 @@ from streamwatch.core.estimators.names import ReportKeys
 from streamwatch.core.estimators.past import Pasts
 from streamwatch.core.estimators.registers import registers_of
 from streamwatch.core.estimators.registers.alarms import JudgesModels, RaisesAlarms
-from streamwatch.core.events import VERDICT, Alarm
 from streamwatch.core.metrics import LABEL_DELAY_BOUNDS
 from streamwatch.core.metrics.series import HistogramColumn
+from streamwatch.core.records.events import VERDICT, Alarm
 from streamwatch.core.specs import MonitorsSpec
 
 # Delays of labels per model: histogram from one second to four weeks, sum, and time of the latest label.

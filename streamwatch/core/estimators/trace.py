@@ -16,7 +16,7 @@ from streamwatch.core.estimators.kernel.table import Trace
 from streamwatch.core.estimators.recovery import read_recoveries, watched_of
 from streamwatch.core.estimators.trace_chunk import Cell, cells
 from streamwatch.core.estimators.verdicts.readout import Verdicts
-from streamwatch.core.events import Outcome, shown_name
+from streamwatch.core.records.events import Outcome, shown_name
 from streamwatch.core.specs import AdwinSpec, MonitorsSpec
 
 VERDICTS = (

@@ -8,7 +8,7 @@ from typing import TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from streamwatch.core.events import Alarm
+from streamwatch.core.records.events import Alarm
 
 Cell: TypeAlias = str | float | int | None
 

@@ -27,8 +27,8 @@ from streamwatch.core.estimators.registers.revisions.register import observe as 
 from streamwatch.core.estimators.registers.segments import observe as segments
 from streamwatch.core.estimators.registers.segments.observe import observe as observe_segments
 from streamwatch.core.estimators.set import EstimatorSet
-from streamwatch.core.events import Outcome, PairedAnswer
-from streamwatch.core.outcomes import OUTCOME, OutcomeBatch
+from streamwatch.core.records.events import Outcome, PairedAnswer
+from streamwatch.core.records.outcomes import OUTCOME, OutcomeBatch
 from streamwatch.core.specs import ComparisonSpec, MonitorsSpec
 
 ENTRIES: tuple[Any, ...] = (

@@ -116,7 +116,7 @@ _UNCOMPILED = (
     "jit/shipped.py",
 )
 """Files of these rooms that compiled functions use nothing of: a change of them recompiles nothing."""
-_READ_BY_OTHERS = ("records.py",)
+_READ_BY_OTHERS = ("records/batch.py",)
 """Files of the core whose constants compiled functions outside the core use."""
 _CALLS = {
     ("history", "outcome_rows"): ("edge", "decoders", "scanner"),
@@ -133,7 +133,7 @@ def kernel_sources() -> list[Path]:
     uncompiled = {_CORE / name for name in _UNCOMPILED}
     named = (source for source in rooms if source not in uncompiled)
     decorators = (source for source in sorted((_CORE / "jit").glob("*.py")) if source not in uncompiled)
-    return [*decorators, _CORE / "records.py", *named]
+    return [*decorators, _CORE / "records/batch.py", *named]
 
 
 def _compiled_in(folder: Path) -> list[Path]:
@@ -150,7 +150,7 @@ def kernel_hash() -> str:
 
 def sources_of_room(folder: Path) -> list[Path]:
     """Sources, beside those of `kernel_sources`, that compiled functions of a folder depend on."""
-    for room, named in (("join", "outcomes.py"), ("merge", "records.py")):
+    for room, named in (("join", "records/outcomes.py"), ("merge", "records/batch.py")):
         if folder.is_relative_to(_CORE / room):
             return [_CORE / named, *sorted((_CORE / room).rglob("*.py"))]
     if folder.is_relative_to(_CORE / "estimators" / "registers"):
@@ -158,7 +158,7 @@ def sources_of_room(folder: Path) -> list[Path]:
     if folder.is_relative_to(_CORE / "predictions"):
         return [_CORE / "predictions" / "kind.py", *sorted(folder.glob("*.py"))]
     if any(folder.is_relative_to(_CORE / room) for room in ("buckets", "publishing")):
-        return [_CORE / "outcomes.py", *_compiled_in(folder)]
+        return [_CORE / "records/outcomes.py", *_compiled_in(folder)]
     if folder.is_relative_to(_CORE):
         return []
     compiled = _compiled_in(folder)

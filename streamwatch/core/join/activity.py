@@ -22,7 +22,7 @@ from streamwatch.core.join.models import (
 from streamwatch.core.join.names import JoinNames
 from streamwatch.core.join.prediction_order import PredictionOrder
 from streamwatch.core.join.table import FREE
-from streamwatch.core.outcomes import SEGMENTS_FROM
+from streamwatch.core.records.outcomes import SEGMENTS_FROM
 
 # Models of a compiled join: which are admitted, and when each was last active.
 

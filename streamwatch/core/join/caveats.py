@@ -11,10 +11,10 @@ from typing import Final
 
 import msgspec
 
-from streamwatch.core.events import VERDICT, Alarm, Name, Outcome, Prediction, model_of
 from streamwatch.core.join.models import ModelActivity, joined_folds
 from streamwatch.core.metrics.layered import Layered
 from streamwatch.core.metrics.series import Family, Histogram, detail_at
+from streamwatch.core.records.events import VERDICT, Alarm, Name, Outcome, Prediction, model_of
 from streamwatch.core.specs import JoinSpec
 
 # Caveats beside a verdict: only quick labels are in yet, missing labels count as a class.

@@ -9,7 +9,6 @@ from typing import Final, TypedDict
 import numpy as np
 from numpy.typing import NDArray
 
-from streamwatch.core.events import Event, Invalid, NullRecord, WrongFold, model_of
 from streamwatch.core.join.counters import JoinCounters, LabelCounters, PredictionCounters
 from streamwatch.core.join.layout import (
     LABEL,
@@ -23,6 +22,7 @@ from streamwatch.core.join.layout import (
 )
 from streamwatch.core.join.models import JoinModels
 from streamwatch.core.join.names import JoinNames, NumberedTopics
+from streamwatch.core.records.events import Event, Invalid, NullRecord, WrongFold, model_of
 
 # Records that are neither prediction nor label; each is counted when the join reaches its row.
 

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Final
 
-from streamwatch.core.events import Name
+from streamwatch.core.records.events import Name
 
 # States of the join's entries. An entry belongs to one (id, model); it waits, or is a dedup entry.
 #

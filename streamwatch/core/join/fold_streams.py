@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import msgspec
 
-from streamwatch.core.events import Name
+from streamwatch.core.records.events import Name
 
 
 class Stream(msgspec.Struct, array_like=True):

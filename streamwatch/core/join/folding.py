@@ -1,8 +1,8 @@
 """Folds in the compiled join: models of their own that share the labels of the model they belong to.
 
-`core.events.fold_name` names the folds. Every model number has an owner: that of a fold is its model, that of
-any other model is itself. Where folds test some ids only, the previous label of a fold's outcome is that of
-its model (`join.fold_streams`).
+`core.records.events.fold_name` names the folds. Every model number has an owner: that of a fold is its model,
+that of any other model is itself. Where folds test some ids only, the previous label of a fold's outcome is
+that of its model (`join.fold_streams`).
 """
 
 # pyright: reportMissingParameterType=false, reportUnknownParameterType=false
@@ -14,12 +14,12 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from streamwatch.core.events import model_of
 from streamwatch.core.jit import hot, inner
 from streamwatch.core.join.durable.columns import PackedError
 from streamwatch.core.join.fold_streams import Stream
 from streamwatch.core.join.layout import ADMITTED, STREAM, Arrays
 from streamwatch.core.join.names import JoinNames
+from streamwatch.core.records.events import model_of
 
 _LEAST_ROOM: Final = 16
 _DIGEST: Final = 16

@@ -13,13 +13,13 @@ from typing import Final, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from streamwatch.core.events import SAMPLING
 from streamwatch.core.jit import entry, hot, prefetch
 from streamwatch.core.join.layout import ROW, lazy_zeros
-from streamwatch.core.outcomes import SEGMENTS_FROM
-from streamwatch.core.records import LABEL, Records, words_of_array
-from streamwatch.core.records import ROW as RECORD
-from streamwatch.core.scores import NO_LISTS, ScoreLists
+from streamwatch.core.records.batch import LABEL, Records, words_of_array
+from streamwatch.core.records.batch import ROW as RECORD
+from streamwatch.core.records.events import SAMPLING
+from streamwatch.core.records.outcomes import SEGMENTS_FROM
+from streamwatch.core.records.scores import NO_LISTS, ScoreLists
 
 CELL: Final = np.dtype([("number", np.int32), ("size", np.int32), ("value", np.float64)])
 """Cell of the pool.
@@ -100,8 +100,9 @@ def hold_rows(cells, free, totals, ends, classes, values, beside, of_classes, re
     of_classes
         int32: numbers of classes in the join by number in the records; -1 if not known yet.
     records, rows
-        Records `core.records.ROW` (n,), and their rows `join.layout.ROW` (n,). Of rows with scores, `carried`
-        is written, and `scores`, which held the number of the segments, is set to the number of the block.
+        Records `core.records.batch.ROW` (n,), and their rows `join.layout.ROW` (n,). Of rows with scores,
+        `carried` is written, and `scores`, which held the number of the segments, is set to the number of the
+        block.
     start
         Record at which to start or continue.
     """

@@ -11,7 +11,6 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from streamwatch.core.events import CARRIED, Event
 from streamwatch.core.join.activity import (
     ActivityReader,
     admit_model,
@@ -90,9 +89,10 @@ from streamwatch.core.join.prediction_order import Leaving, PredictionOrder
 from streamwatch.core.join.rows import Digests, JoinRows
 from streamwatch.core.join.series import Holdings
 from streamwatch.core.join.table import rehash
-from streamwatch.core.outcomes import PAIR_COLUMNS, OutcomeBatch
 from streamwatch.core.predictions.kind import PredictionBatch
-from streamwatch.core.records import RecordBatch, copied, words_of_array
+from streamwatch.core.records.batch import RecordBatch, copied, words_of_array
+from streamwatch.core.records.events import CARRIED, Event
+from streamwatch.core.records.outcomes import PAIR_COLUMNS, OutcomeBatch
 from streamwatch.core.specs import JoinSpec
 
 # Outcomes that a compiled join hands over, with scores and segments of their predictions.

@@ -15,10 +15,10 @@ from typing import Any, Final, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from streamwatch.core.events import CARRIED
 from streamwatch.core.join.counters import JoinCounters, LabelCounters
-from streamwatch.core.outcomes import OUTCOME, PAIR_COLUMNS, Pairs
-from streamwatch.core.records import MOST_TOPICS
+from streamwatch.core.records.batch import MOST_TOPICS
+from streamwatch.core.records.events import CARRIED
+from streamwatch.core.records.outcomes import OUTCOME, PAIR_COLUMNS, Pairs
 from streamwatch.core.specs import JoinSpec
 
 # Large arrays whose memory is used only when touched, and returned to the system when freed.
@@ -115,7 +115,7 @@ ROW: Final = np.dtype(
 """Event in the form the loop takes; names are numbers.
 
 -1 stands for None, `NO_TIME` for no time, topic 0 for an unknown topic. `carried`: numbers of
-`core.events.CARRIED` of a prediction.
+`core.records.events.CARRIED` of a prediction.
 """
 
 PREDICTIONS, EARLY_LABELS, RETAINED_LABELS = range(3)

@@ -43,7 +43,7 @@ from streamwatch.core.join.table import (
     made_by,
     unchain,
 )
-from streamwatch.core.outcomes import SEGMENTS_FROM
+from streamwatch.core.records.outcomes import SEGMENTS_FROM
 
 NOTHING_DUE, NO_ROOM, NEEDS_OLDEST, NO_ROOM_FOR_PAIRS = range(4)
 """Reasons for which processing of due entries stops.

@@ -45,8 +45,8 @@ from streamwatch.core.join.rules import (
     withdraw,
 )
 from streamwatch.core.join.table import EMPTY, find_slot, first_of, free_dead, pass_dedup_time
-from streamwatch.core.outcomes import SEGMENTS_FROM
 from streamwatch.core.predictions.kind import PREDICTED, PredictionBatch, scores_of_classes
+from streamwatch.core.records.outcomes import SEGMENTS_FROM
 
 DONE, ADMIT_MODEL, CHECK_IDLE, TAKE_OUTCOMES, GROW, LOAD_OLDEST, ROOM_FOR_PAIRS = range(7)
 """Reasons for which the loop stopped.

@@ -10,9 +10,9 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
-from streamwatch.core.events import SEPARATOR, Name, model_of
 from streamwatch.core.join.counters import deadline
 from streamwatch.core.join.durable.columns import PackedError, pack_table, unpack_columns
+from streamwatch.core.records.events import SEPARATOR, Name, model_of
 
 _NEVER: Final = 2**62
 

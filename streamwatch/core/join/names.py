@@ -8,9 +8,9 @@ from typing import Final, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from streamwatch.core.events import others_of, segments_text
 from streamwatch.core.join.held_scores import HeldScores
-from streamwatch.core.records import MOST_TOPICS
+from streamwatch.core.records.batch import MOST_TOPICS
+from streamwatch.core.records.events import others_of, segments_text
 
 MIN_NAMES = 65_536
 """Number of names up to which unused ones are not released."""

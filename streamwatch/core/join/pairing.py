@@ -25,13 +25,13 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from streamwatch.core.events import Name, fold_of
 from streamwatch.core.jit import hot, inner
 from streamwatch.core.join.counters import EXPIRED, RESOLVED
 from streamwatch.core.join.layout import ADMITTED, GENERATIONS_KEPT, PARTNER, Arrays, room_for_pairs
 from streamwatch.core.join.names import NumberedNames
 from streamwatch.core.join.table import NUMBERS, is_alive, made_by
-from streamwatch.core.outcomes import Pairs
+from streamwatch.core.records.events import Name, fold_of
+from streamwatch.core.records.outcomes import Pairs
 from streamwatch.core.specs import ComparisonSpec
 
 

@@ -26,7 +26,8 @@ from numpy.typing import NDArray
 from streamwatch.core.jit import entry, hot, inner, prefetch, trailing_zeros
 from streamwatch.core.join.held_scores import Carried, HeldScores, taken_scores
 from streamwatch.core.join.layout import Records, lazy_zeros, room_for_pairs
-from streamwatch.core.outcomes import (
+from streamwatch.core.records.batch import copied, joined, taken, words_of_array
+from streamwatch.core.records.outcomes import (
     NO_PAIRS,
     OUTCOME,
     PAIR_COLUMNS,
@@ -36,8 +37,7 @@ from streamwatch.core.outcomes import (
     moved,
     pairs_at,
 )
-from streamwatch.core.records import copied, joined, taken, words_of_array
-from streamwatch.core.scores import ScoreLists
+from streamwatch.core.records.scores import ScoreLists
 
 # Compiled half of `PredictionOrder`: outcomes held, and their release.
 #

@@ -8,17 +8,6 @@ from typing import Any, Final, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from streamwatch.core.events import (
-    Event,
-    Invalid,
-    Label,
-    NullRecord,
-    Prediction,
-    Skipped,
-    WrongFold,
-    carried_by_all,
-    segments_of,
-)
 from streamwatch.core.jit import entry
 from streamwatch.core.join.counted import OtherRecords
 from streamwatch.core.join.layout import (
@@ -31,10 +20,21 @@ from streamwatch.core.join.layout import (
     Records,
 )
 from streamwatch.core.join.names import JoinNames
-from streamwatch.core.outcomes import SEGMENTS_FROM
-from streamwatch.core.records import LABEL as LABEL_RECORD
-from streamwatch.core.records import MOST_TOPICS, RecordBatch, Vocabulary
-from streamwatch.core.scores import lists_of
+from streamwatch.core.records.batch import LABEL as LABEL_RECORD
+from streamwatch.core.records.batch import MOST_TOPICS, RecordBatch, Vocabulary
+from streamwatch.core.records.events import (
+    Event,
+    Invalid,
+    Label,
+    NullRecord,
+    Prediction,
+    Skipped,
+    WrongFold,
+    carried_by_all,
+    segments_of,
+)
+from streamwatch.core.records.outcomes import SEGMENTS_FROM
+from streamwatch.core.records.scores import lists_of
 
 # Conversion of event objects to rows of the compiled join, in which names and ids are numbers.
 
@@ -157,7 +157,7 @@ def number_rows(
     Parameters
     ----------
     records
-        Records `core.records.ROW`; of event objects only the time is used.
+        Records `core.records.batch.ROW`; of event objects only the time is used.
     models, classes, segments
         int32, numbers in the join by number in the vocabulary; -1 if not known yet.
     topics
@@ -257,7 +257,7 @@ class RecordNumbering:
         Parameters
         ----------
         records
-            Records `core.records.ROW`, shape (n,).
+            Records `core.records.batch.ROW`, shape (n,).
         vocabulary
             Vocabulary of the records' numbers.
         topics

@@ -6,7 +6,6 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from streamwatch.core.events import Event, Label, Prediction
 from streamwatch.core.join.cold.overflow import Overflow, OverflowSpec
 from streamwatch.core.join.cold.store import ColdSpec, MemoryRuns
 from streamwatch.core.join.durable.outcome_columns import warm_up_columns
@@ -14,9 +13,10 @@ from streamwatch.core.join.held_scores import warm_up_scores
 from streamwatch.core.join.join import DONE, LOAD_OLDEST, CompiledJoin
 from streamwatch.core.join.layout import TIMING
 from streamwatch.core.join.prediction_order import PredictionOrder
-from streamwatch.core.outcomes import OUTCOME, PAIR_COLUMNS, OutcomeBatch
-from streamwatch.core.records import no_records
-from streamwatch.core.scores import NO_LISTS
+from streamwatch.core.records.batch import no_records
+from streamwatch.core.records.events import Event, Label, Prediction
+from streamwatch.core.records.outcomes import OUTCOME, PAIR_COLUMNS, OutcomeBatch
+from streamwatch.core.records.scores import NO_LISTS
 from streamwatch.core.specs import ComparisonSpec, JoinSpec
 
 _ENOUGH = 5_000

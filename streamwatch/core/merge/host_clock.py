@@ -15,8 +15,8 @@ from typing import Final, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from streamwatch.core.events import Partition
 from streamwatch.core.merge.queues import lower_medians
+from streamwatch.core.records.events import Partition
 
 EVER: Final = -(2**62)
 """Time before the arrival of any record."""

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from streamwatch.core.merge.partitions import Partitions
 from streamwatch.core.merge.queues import HeldRecords
 from streamwatch.core.merge.timestamps import LOOK_AHEAD, ClockView, judge
-from streamwatch.core.records import (
+from streamwatch.core.records.batch import (
     APPENDED,
     NO_ELEMENTS,
     OBJECT,
@@ -28,11 +28,11 @@ from streamwatch.core.records import (
     rows_of,
     words_of,
 )
-from streamwatch.core.scores import NO_LISTS, ScoreLists
+from streamwatch.core.records.scores import NO_LISTS, ScoreLists
 
 if TYPE_CHECKING:
-    from streamwatch.core.events import Event
     from streamwatch.core.ports import Record
+    from streamwatch.core.records.events import Event
 
 HostIsBehind: TypeAlias = Callable[[int, int], bool | None]
 """Function that returns whether the host's clock is behind, None if that is not known yet; arguments are the

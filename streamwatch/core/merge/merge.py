@@ -21,7 +21,6 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from streamwatch.core.events import Partition, Side
 from streamwatch.core.merge.host_clock import HostClock
 from streamwatch.core.merge.inbox import Arrivals, HostIsBehind, Inbox, KeptBatches
 from streamwatch.core.merge.partitions import Bounds, Partitions, bounds_of
@@ -31,7 +30,8 @@ from streamwatch.core.merge.released import Released, together
 from streamwatch.core.merge.spec import RANKS, MergeSpec
 from streamwatch.core.metrics import family, single
 from streamwatch.core.metrics.series import Family
-from streamwatch.core.records import MOST_TOPICS, RecordBatch, no_records, rows_of, words_of
+from streamwatch.core.records.batch import MOST_TOPICS, RecordBatch, no_records, rows_of, words_of
+from streamwatch.core.records.events import Partition, Side
 
 _LEAST: Final = 10_000
 """Number of released records whose texts and objects may be kept."""

@@ -9,8 +9,8 @@ from typing import Any, Final, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from streamwatch.core.events import Partition
 from streamwatch.core.jit import entry
+from streamwatch.core.records.events import Partition
 
 # Compiled loops over the columns of `Partitions`: bounds of release, counts, and waiting for partitions.
 #

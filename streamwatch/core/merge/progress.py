@@ -10,9 +10,9 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
-from streamwatch.core.events import Int64, Name, Partition
 from streamwatch.core.merge.released import CONTINUED, IN_ORDER, Released
 from streamwatch.core.merge.timestamps import REASONS
+from streamwatch.core.records.events import Int64, Name, Partition
 
 
 class Key(msgspec.Struct, frozen=True, array_like=True):

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from streamwatch.core.jit import entry, hot
 from streamwatch.core.merge.partitions import Bounds
 from streamwatch.core.merge.timestamps import BELIEVED, FARTHEST, TIMELESS
-from streamwatch.core.records import ROW, rows_of, words_of
+from streamwatch.core.records.batch import ROW, rows_of, words_of
 
 COLUMNS: Final = 5
 TIME, ARRIVED, NEXT, PARTITION, REASON = range(COLUMNS)

@@ -9,9 +9,9 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from streamwatch.core.events import Partition
 from streamwatch.core.merge.queues import IN_ORDER, LATENESS_UNKNOWN
-from streamwatch.core.records import SEVERAL, RecordBatch, no_records, rows_of, words_of
+from streamwatch.core.records.batch import SEVERAL, RecordBatch, no_records, rows_of, words_of
+from streamwatch.core.records.events import Partition
 
 __all__ = ["CONTINUED", "IN_ORDER", "LATENESS_UNKNOWN", "Released", "together"]
 

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Final
 
-from streamwatch.core.events import Side
+from streamwatch.core.records.events import Side
 
 RANKS: Final[Mapping[Side, int]] = {"prediction": 0, "both": 1, "label": 2}
 

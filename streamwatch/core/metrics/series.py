@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeAlias, TypeVar, 
 import numpy as np
 from numpy.typing import NDArray
 
-from streamwatch.core.events import SEPARATOR, Alarm, model_of
+from streamwatch.core.records.events import SEPARATOR, Alarm, model_of
 
 if TYPE_CHECKING:
     from streamwatch.core.estimators.past import PastView

@@ -15,7 +15,6 @@ import msgspec
 
 from streamwatch.core.estimators.kernel.table import TableFull
 from streamwatch.core.estimators.set import EstimatorSet, without
-from streamwatch.core.events import SEPARATOR, Outcome, fold_of, model_of
 from streamwatch.core.join.durable.columns import PackedError
 from streamwatch.core.join.durable.packed import reading
 from streamwatch.core.pipeline.journal import (
@@ -36,6 +35,7 @@ from streamwatch.core.pipeline.sections import (
     spec_of,
 )
 from streamwatch.core.ports import CommitBatch, RecoveredState
+from streamwatch.core.records.events import SEPARATOR, Outcome, fold_of, model_of
 from streamwatch.core.specs import MonitorsSpec
 
 PIPELINE, ESTIMATORS, SETTINGS, PAIRS = "pipeline", "estimators", "settings", "comparisons"

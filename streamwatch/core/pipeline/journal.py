@@ -16,7 +16,6 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
-from streamwatch.core.events import Name, segments_of
 from streamwatch.core.join.durable.columns import (
     Column,
     PackedError,
@@ -46,9 +45,10 @@ from streamwatch.core.join.durable.packed import (
     unpack_scores,
     values_within,
 )
-from streamwatch.core.outcomes import PAIR_COLUMNS, SEGMENTS_FROM, OutcomeBatch, Pairs, moved
-from streamwatch.core.records import Records
-from streamwatch.core.scores import NO_LISTS, ScoreLists, joined_lists
+from streamwatch.core.records.batch import Records
+from streamwatch.core.records.events import Name, segments_of
+from streamwatch.core.records.outcomes import PAIR_COLUMNS, SEGMENTS_FROM, OutcomeBatch, Pairs, moved
+from streamwatch.core.records.scores import NO_LISTS, ScoreLists, joined_lists
 
 # Encoding of outcomes as one value: parts in columns, and the names that numbers in them stand for.
 #

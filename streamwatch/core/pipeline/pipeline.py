@@ -15,7 +15,6 @@ from typing import Final, Protocol
 import msgspec
 import numpy as np
 
-from streamwatch.core.events import Alarm, Event, Name, Outcome, model_of
 from streamwatch.core.join.caveats import (
     AgreementState,
     Caveats,
@@ -34,10 +33,11 @@ from streamwatch.core.join.models import joined_folds
 from streamwatch.core.join.rows import Digests
 from streamwatch.core.join.series import counter_families, gauge_families, identities, model_families
 from streamwatch.core.metrics.series import Family
-from streamwatch.core.outcomes import NO_OUTCOMES, OutcomeBatch, joined_pairs
 from streamwatch.core.predictions.registers import PredictionRegisters
-from streamwatch.core.records import RecordBatch, joined
-from streamwatch.core.scores import joined_lists
+from streamwatch.core.records.batch import RecordBatch, joined
+from streamwatch.core.records.events import Alarm, Event, Name, Outcome, model_of
+from streamwatch.core.records.outcomes import NO_OUTCOMES, OutcomeBatch, joined_pairs
+from streamwatch.core.records.scores import joined_lists
 from streamwatch.core.specs import JoinSpec
 
 # State of a pipeline as commits contain it.

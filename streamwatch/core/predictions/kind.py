@@ -12,11 +12,11 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
-from streamwatch.core.events import CARRIED, Name, Outcome, Prediction, carried_by_all
 from streamwatch.core.jit import entry
 from streamwatch.core.metrics.series import Family
-from streamwatch.core.outcomes import OUTCOME, OutcomeBatch
-from streamwatch.core.scores import ScoreLists, lists_of
+from streamwatch.core.records.events import CARRIED, Name, Outcome, Prediction, carried_by_all
+from streamwatch.core.records.outcomes import OUTCOME, OutcomeBatch
+from streamwatch.core.records.scores import ScoreLists, lists_of
 
 # Predictions as columns, in the order in which the join accepted them.
 
@@ -36,7 +36,7 @@ PREDICTED: Final = np.dtype(
 
 `record_ms`: time of the record. `event_ms`: the prediction's own time, else that of the record. `score`: that
 of the predicted class (`score_of`), NaN without one. `model`, `class`: numbers of the names. `carried`: as
-`core.events.CARRIED`.
+`core.records.events.CARRIED`.
 """
 
 

@@ -8,7 +8,6 @@ from collections.abc import Set as AbstractSet
 import numpy as np
 
 from streamwatch.core import predictions as kinds
-from streamwatch.core.events import Outcome, Prediction
 from streamwatch.core.metrics.layered import Layered
 from streamwatch.core.metrics.series import Family
 from streamwatch.core.predictions.kind import (
@@ -19,7 +18,8 @@ from streamwatch.core.predictions.kind import (
     outcomes_in_columns,
     scores_of_classes,
 )
-from streamwatch.core.scores import lists_of
+from streamwatch.core.records.events import Outcome, Prediction
+from streamwatch.core.records.scores import lists_of
 from streamwatch.core.specs import RegisterSpec
 
 

@@ -14,7 +14,7 @@ from typing import Final
 import msgspec
 import xxhash
 
-from streamwatch.core.events import Name
+from streamwatch.core.records.events import Name
 
 PART_BYTES: Final = 262_144
 """Most bytes of decisions in one record of the ledger: below `max.message.bytes` of any topic."""

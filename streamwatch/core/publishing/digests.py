@@ -19,8 +19,8 @@ import numpy as np
 import xxhash
 from numpy.typing import NDArray
 
-from streamwatch.core.outcomes import OUTCOME, SEGMENTS_FROM
 from streamwatch.core.publishing.kept_outcomes import KeptOutcomes
+from streamwatch.core.records.outcomes import OUTCOME, SEGMENTS_FROM
 
 _MASK: Final = 0xFFFF_FFFF_FFFF_FFFF
 _GOLDEN: Final = np.uint64(0x9E37_79B9_7F4A_7C15)

@@ -9,10 +9,10 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
-from streamwatch.core.events import Name, model_of
-from streamwatch.core.outcomes import OUTCOME, SEGMENTS_FROM, OutcomeBatch
 from streamwatch.core.publishing.line_writer import Keys
-from streamwatch.core.records import gather_texts
+from streamwatch.core.records.batch import gather_texts
+from streamwatch.core.records.events import Name, model_of
+from streamwatch.core.records.outcomes import OUTCOME, SEGMENTS_FROM, OutcomeBatch
 
 
 class KeptOutcomes(msgspec.Struct, frozen=True, array_like=True):
@@ -22,7 +22,7 @@ class KeptOutcomes(msgspec.Struct, frozen=True, array_like=True):
     """Names by number, folds included."""
     classes: list[Name]
     segments: list[Name]
-    """Values of segments, as `core.events.segments_text` writes them."""
+    """Values of segments, as `core.records.events.segments_text` writes them."""
     records: bytes
     """Rows of dtype `OUTCOME` with numbers of these names; `scores` has numbers of segments only."""
     keys: bytes

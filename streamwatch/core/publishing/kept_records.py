@@ -13,8 +13,8 @@ from typing import Final, TypeAlias
 
 import msgspec
 
-from streamwatch.core.events import Name
 from streamwatch.core.ports import Record
+from streamwatch.core.records.events import Name
 
 RecordPosition: TypeAlias = tuple[int, int]
 """(clock in ms, number among the invalid records of that millisecond, from 1); larger ones come later."""

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from streamwatch.core.jit import entry, hot, inner
-from streamwatch.core.outcomes import OUTCOME
+from streamwatch.core.records.outcomes import OUTCOME
 
 _DIGITS: Final = 20
 """Digits of the largest number of 64 bits, with its sign."""

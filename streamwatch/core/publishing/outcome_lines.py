@@ -10,17 +10,6 @@ import numpy as np
 import xxhash
 from numpy.typing import NDArray
 
-from streamwatch.core.events import (
-    SAMPLING,
-    Label,
-    Prediction,
-    fold_of,
-    model_of,
-    probability_of,
-    requested_of,
-    segments_of,
-)
-from streamwatch.core.outcomes import OutcomeBatch
 from streamwatch.core.publishing.documents import SCHEMA_VERSION
 from streamwatch.core.publishing.line_writer import (
     ClassTexts,
@@ -31,7 +20,18 @@ from streamwatch.core.publishing.line_writer import (
     Written,
     pieces_of,
 )
-from streamwatch.core.records import OBJECT, RecordBatch
+from streamwatch.core.records.batch import OBJECT, RecordBatch
+from streamwatch.core.records.events import (
+    SAMPLING,
+    Label,
+    Prediction,
+    fold_of,
+    model_of,
+    probability_of,
+    requested_of,
+    segments_of,
+)
+from streamwatch.core.records.outcomes import OutcomeBatch
 
 _json = msgspec.json.Encoder().encode
 

@@ -16,8 +16,6 @@ from numpy.typing import NDArray
 
 from streamwatch.core.alerting.notification import Notification
 from streamwatch.core.estimators.comparisons.set import ComparisonVerdict
-from streamwatch.core.events import Alarm, Name, Outcome
-from streamwatch.core.outcomes import OutcomeBatch
 from streamwatch.core.publishing.decisions import Decisions
 from streamwatch.core.publishing.digests import Digests, added, event_term, outcomes_sum
 from streamwatch.core.publishing.documents import SCHEMA_VERSION, EventDocument
@@ -25,7 +23,9 @@ from streamwatch.core.publishing.kept_outcomes import KeptOutcomes
 from streamwatch.core.publishing.kept_records import BEGINNING, KeptRecord, RecordKeeper, RecordPosition
 from streamwatch.core.publishing.line_writer import Written
 from streamwatch.core.publishing.outcome_lines import IdTexts, OutcomeLines, keys_of
-from streamwatch.core.records import RecordBatch
+from streamwatch.core.records.batch import RecordBatch
+from streamwatch.core.records.events import Alarm, Name, Outcome
+from streamwatch.core.records.outcomes import OutcomeBatch
 
 SECTION: Final = "publishing"
 """Section of a commit with the numbers reached, and the verdicts on comparisons last written."""

@@ -8,8 +8,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, Final, Literal, cast
 
-from streamwatch.core.events import CARRIED_FIELDS
 from streamwatch.core.ports import Record
+from streamwatch.core.records.events import CARRIED_FIELDS
 from streamwatch.edge.decoders.mapping import (
     FieldLocation,
     InArray,

@@ -12,7 +12,7 @@ import unicodedata
 from datetime import UTC, datetime, timedelta
 from typing import Any, Final
 
-from streamwatch.core.events import OTHER
+from streamwatch.core.records.events import OTHER
 from streamwatch.edge.decoders.mapping import TimestampUnit
 from streamwatch.folds import Scheme, roles
 

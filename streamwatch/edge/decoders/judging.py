@@ -8,7 +8,8 @@ from typing import Any, Final, NamedTuple, TypeAlias
 
 import msgspec
 
-from streamwatch.core.events import (
+from streamwatch.core.ports import Record
+from streamwatch.core.records.events import (
     CARRIED_FIELDS,
     Event,
     Invalid,
@@ -20,7 +21,6 @@ from streamwatch.core.events import (
     as_float32,
     fold_name,
 )
-from streamwatch.core.ports import Record
 from streamwatch.edge.decoders.class_rules import (
     MAX_SCORES,
     ByLargest,
@@ -67,7 +67,7 @@ class _Extras(NamedTuple):
 
     segments: dict[str, str] | None
     carried: Sequence[Any]
-    """Values of `core.events.CARRIED_FIELDS`."""
+    """Values of `core.records.events.CARRIED_FIELDS`."""
 
 
 _NOTHING: Final = _Extras(None, [None] * len(CARRIED_FIELDS))
@@ -248,7 +248,7 @@ def _sampling_of(contents: Sequence[Any], mapping: TopicMapping) -> tuple[_Asked
 _CARRIED: Final[Mapping[str, Callable[[Sequence[Any], TopicMapping], tuple[Sequence[Any], str]]]] = (
     MappingProxyType({"sampling": _sampling_of})
 )
-"""Name in `core.events.CARRIED` → function from the contents of its fields to (values, "" or the reason)."""
+"""Name in `CARRIED` of `core.records.events` → function from its fields to (values, "" or the reason)."""
 
 
 # Judges many records at once, field by field, as long as all of them are ordinary.

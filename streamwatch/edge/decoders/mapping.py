@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Final, Literal, NamedTuple, TypeAlias, cast
 
-from streamwatch.core.events import CARRIED, CARRIED_FIELDS, CarriedNumber
+from streamwatch.core.records.events import CARRIED, CARRIED_FIELDS, CarriedNumber
 
 # The notation of paths: `value.a.b`, `value.a[].b`, `value.a.*`, `value`, `key`, `key.a`, `header:x`,
 # `topic`, `=text`.

@@ -13,9 +13,9 @@ from typing import Any, Final, Literal, TypeAlias, cast
 import msgspec
 import numpy as np
 
-from streamwatch.core.events import Decoded, Event, EventGroup, Side
 from streamwatch.core.ports import Record
-from streamwatch.core.records import RecordBatch, batch_of
+from streamwatch.core.records.batch import RecordBatch, batch_of
+from streamwatch.core.records.events import Decoded, Event, EventGroup, Side
 from streamwatch.edge.decoders.class_rules import ScoreAndThreshold, judged
 from streamwatch.edge.decoders.envelopes import EnvelopeKind, UnwrappedRecord
 from streamwatch.edge.decoders.explaining import explained

@@ -21,9 +21,9 @@ from streamwatch.core.estimators.notifying.class_shift import ClassShift
 from streamwatch.core.estimators.notifying.false_alarms import in_words
 from streamwatch.core.estimators.registers.fleet import RIVALS, RULE, WorsePair
 from streamwatch.core.estimators.registers.segments.estimates import SegmentChange
-from streamwatch.core.events import Alarm, Judgement
 from streamwatch.core.predictions.early_hints.view import OTHERS
 from streamwatch.core.predictions.kind import ActiveHint
+from streamwatch.core.records.events import Alarm, Judgement
 from streamwatch.core.specs import HEADLINE, UtilityKind
 
 # Formatting of times and shares.

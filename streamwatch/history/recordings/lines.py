@@ -9,8 +9,16 @@ from typing import Any, Final, Literal, NamedTuple, TypeAlias
 
 import msgspec
 
-from streamwatch.core.events import Decoded, EventGroup, Invalid, Label, Prediction, Side, is_decodable
 from streamwatch.core.ports import Decoder, Explains
+from streamwatch.core.records.events import (
+    Decoded,
+    EventGroup,
+    Invalid,
+    Label,
+    Prediction,
+    Side,
+    is_decodable,
+)
 from streamwatch.edge.decoders.field_locations import fixed_text
 from streamwatch.edge.decoders.formats import DecoderSpec, FormatOptions, json
 from streamwatch.edge.decoders.mapping import KeyOf, SidedMapping, paths_of

@@ -17,7 +17,7 @@ from typing import Final, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from streamwatch.core.events import (
+from streamwatch.core.records.events import (
     CARRIED_FIELDS,
     Decoded,
     Event,

@@ -19,7 +19,6 @@ from rich.console import Console
 
 from streamwatch.core.estimators.set import EstimatorSet
 from streamwatch.core.estimators.warming import warm_up
-from streamwatch.core.events import Alarm, Decoded, Event, Label, Outcome, Partition, Prediction, Side
 from streamwatch.core.join.caveats import details_with, details_with_caveats
 from streamwatch.core.join.counters import JoinCounters
 from streamwatch.core.join.warming import warm_up_join
@@ -29,7 +28,8 @@ from streamwatch.core.merge.released import expanded
 from streamwatch.core.metrics.series import Family, Histogram
 from streamwatch.core.pipeline.pipeline import Pipeline
 from streamwatch.core.predictions.registers import details_with_predictions, warm_up_predictions
-from streamwatch.core.records import batch_of
+from streamwatch.core.records.batch import batch_of
+from streamwatch.core.records.events import Alarm, Decoded, Event, Label, Outcome, Partition, Prediction, Side
 from streamwatch.core.specs import JoinSpec, MonitorsSpec
 from streamwatch.edge.decoders.formats import DecoderSpec, FormatOptions, json
 from streamwatch.edge.decoders.mapping import TopicMapping

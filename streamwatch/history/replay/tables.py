@@ -11,8 +11,8 @@ import msgspec
 from rich.console import Console
 from rich.table import Table
 
-from streamwatch.core.events import Alarm
 from streamwatch.core.metrics.series import Histogram, detail_at
+from streamwatch.core.records.events import Alarm
 from streamwatch.edge.decoders.mapping import REASONS
 from streamwatch.edge.web.routes.comparisons import comparisons_of, shown_forgetting
 from streamwatch.edge.web.routes.json_api import by_model, shown_details

@@ -12,8 +12,8 @@ from typing import Final, Self
 
 from streamwatch.core.estimators.set import EstimatorSet
 from streamwatch.core.estimators.trace_chunk import TraceChunk
-from streamwatch.core.events import Alarm, Outcome
 from streamwatch.core.metrics.series import Family
+from streamwatch.core.records.events import Alarm, Outcome
 from streamwatch.history.recordings.file import RecordingError
 
 _EXECUTED: Final = re.compile(r"['=+\-@\t\r\n\uff1d\uff0b\uff0d\uff20]")

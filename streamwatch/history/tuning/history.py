@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from scipy import stats
 
 from streamwatch.core.estimators.past import Stretches
-from streamwatch.core.events import Outcome
+from streamwatch.core.records.events import Outcome
 from streamwatch.core.specs import LandmarkSpec, MonitorsSpec
 from streamwatch.history.reporting.sources import ask, model_paths
 from streamwatch.history.tuning.resampling import Losses, lasting_block, mean_block

@@ -15,7 +15,7 @@ from typing import Any
 from streamwatch.assembly.build import build_from_document
 from streamwatch.assembly.state import state_opening
 from streamwatch.assembly.topics import build_topics
-from streamwatch.core.events import Prediction
+from streamwatch.core.records.events import Prediction
 from streamwatch.daemon import POSITIONS, SourcePositions
 from streamwatch.edge.keys import digest_ids
 from streamwatch.settings import Settings

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from streamwatch.assembly.topics import build_topics
-from streamwatch.core.events import EventGroup, Label, Prediction, fold_name
+from streamwatch.core.records.events import EventGroup, Label, Prediction, fold_name
 from streamwatch.demo.simulate import ScheduleSpec, schedule
 from streamwatch.demo.simulated import StreamSpec
 from streamwatch.edge.keys import digest_ids

@@ -7,11 +7,11 @@ from math import isnan
 
 import numpy as np
 
-from streamwatch.core.outcomes import OutcomeBatch
 from streamwatch.core.predictions.kind import PredictionBatch
 from streamwatch.core.predictions.sampled_labels import SampledLabelsSpec
 from streamwatch.core.predictions.sampled_labels.register import SampledLabels
-from streamwatch.core.scores import NO_LISTS, ScoreLists
+from streamwatch.core.records.outcomes import OutcomeBatch
+from streamwatch.core.records.scores import NO_LISTS, ScoreLists
 from tests.calibration.sampled.worlds import BUCKETS, CLASSES, HORIZON_MS, WIDTH_MS, Stream, World, stream_of
 
 WITH_OTHER = [*CLASSES, "other"]

@@ -8,10 +8,10 @@ from typing import Final, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from streamwatch.core.events import SAMPLING, as_float32, sampling_of
-from streamwatch.core.outcomes import OUTCOME
 from streamwatch.core.predictions.kind import PREDICTED
 from streamwatch.core.predictions.sampled_labels.state import WIDTHS
+from streamwatch.core.records.events import SAMPLING, as_float32, sampling_of
+from streamwatch.core.records.outcomes import OUTCOME
 
 HORIZON_MS: Final = 1_600_000
 WIDTH_MS: Final = HORIZON_MS // WIDTHS

@@ -9,7 +9,7 @@ import pytest
 
 from streamwatch.core.alerting.alternation import MOST_KEPT, WINDOW_MS, Alternation, Sides, hour_of_day
 from streamwatch.core.alerting.notification import Notification
-from streamwatch.core.events import Alarm, Judgement
+from streamwatch.core.records.events import Alarm, Judgement
 from streamwatch.core.specs import DAY_MS
 from streamwatch.edge.receivers.texts import description, title
 from tests.core.alerting.watched_book import HOUR_MS, WatchedBook, alarm

@@ -12,8 +12,8 @@ from streamwatch.core.alerting.rules import AlarmRule, AlarmsSpec
 from streamwatch.core.estimators.notifying.class_shift import ClassShift, Moved
 from streamwatch.core.estimators.notifying.model_facts import Level
 from streamwatch.core.estimators.registers.segments.estimates import SegmentChange
-from streamwatch.core.events import Alarm
 from streamwatch.core.join.durable.columns import PackedError
+from streamwatch.core.records.events import Alarm
 from tests.core.alerting.stored import stored
 from tests.core.alerting.watched_book import HOUR_MS, NOW_MS, RULE, WatchedBook, alarm
 from tests.tiers import examples

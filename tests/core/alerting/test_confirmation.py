@@ -6,7 +6,7 @@ import msgspec
 import pytest
 
 from streamwatch.core.estimators.notifying.model_facts import Level
-from streamwatch.core.events import Confirmation
+from streamwatch.core.records.events import Confirmation
 from tests.core.alerting.watched_book import HOUR_MS, NOW_MS, WatchedBook, alarm
 
 ERRS_MORE = Confirmation(is_confirmed=True, since_ms=NOW_MS - HOUR_MS, before=0.1, after=0.35)

@@ -15,7 +15,7 @@ from streamwatch.core.alerting.incidents import Incident
 from streamwatch.core.alerting.notification import Notification
 from streamwatch.core.alerting.rules import AlarmRule, AlarmsSpec
 from streamwatch.core.estimators.notifying.model_facts import Level
-from streamwatch.core.events import Alarm, Judgement
+from streamwatch.core.records.events import Alarm, Judgement
 from tests.tiers import examples
 
 NOW_MS = 1_700_000_000_000

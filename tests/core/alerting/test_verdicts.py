@@ -7,7 +7,7 @@ import pytest
 
 from streamwatch.core.alerting.rules import AlarmRule, AlarmsSpec
 from streamwatch.core.estimators.notifying.model_facts import Level
-from streamwatch.core.events import Alarm, Judgement
+from streamwatch.core.records.events import Alarm, Judgement
 from tests.core.alerting.watched_book import HOUR_MS, NOW_MS, RULE, SPEC, WatchedBook, alarm
 
 

@@ -11,7 +11,7 @@ from streamwatch.core.alerting.rules import AlarmRule, AlarmsSpec
 from streamwatch.core.estimators.notifying.class_shift import ClassShift
 from streamwatch.core.estimators.notifying.model_facts import Level
 from streamwatch.core.estimators.registers.segments.estimates import SegmentChange
-from streamwatch.core.events import Alarm, Confirmation, DelayKind
+from streamwatch.core.records.events import Alarm, Confirmation, DelayKind
 
 HOUR_MS = 3_600_000
 NOW_MS = 1_000 * HOUR_MS

@@ -11,7 +11,7 @@ from streamwatch.core.buckets.id_bucket import ColumnIdBucket
 from streamwatch.core.buckets.model_bucket import ColumnModelBucket
 from streamwatch.core.buckets.reader import ColumnReader
 from streamwatch.core.buckets.view import ResultsView
-from streamwatch.core.events import Outcome
+from streamwatch.core.records.events import Outcome
 from streamwatch.edge.keys import digest_bytes
 from tests.core.buckets.logs import HOST_MS, Log, RecordingEstimators
 

@@ -10,7 +10,11 @@ from random import Random
 import numpy as np
 
 from streamwatch.core.estimators.set import EstimatorSet
-from streamwatch.core.events import (
+from streamwatch.core.merge import Arrivals, Merge, MergeProgress, MergeSpec
+from streamwatch.core.merge.released import expanded
+from streamwatch.core.pipeline.pipeline import Pipeline
+from streamwatch.core.records.batch import batch_of
+from streamwatch.core.records.events import (
     Alarm,
     Decoded,
     EventGroup,
@@ -24,10 +28,6 @@ from streamwatch.core.events import (
     WrongFold,
     fold_name,
 )
-from streamwatch.core.merge import Arrivals, Merge, MergeProgress, MergeSpec
-from streamwatch.core.merge.released import expanded
-from streamwatch.core.pipeline.pipeline import Pipeline
-from streamwatch.core.records import batch_of
 from streamwatch.core.specs import JoinSpec, MonitorsSpec
 from streamwatch.edge.keys import digest_bytes
 

@@ -20,11 +20,19 @@ from streamwatch.core.buckets.model_bucket import ColumnModelBucket
 from streamwatch.core.buckets.parts import PARTS
 from streamwatch.core.buckets.pieces import ENCODER, PIECES
 from streamwatch.core.buckets.reader import ColumnReader
-from streamwatch.core.events import Event, Label, Partition, Prediction, segments_text
 from streamwatch.core.join.durable.columns import PackedError
 from streamwatch.core.join.layout import NUMBER_BITS
 from streamwatch.core.merge import Arrivals
-from streamwatch.core.records import LABEL, OBJECT, PREDICTION, RecordBatch, Vocabulary, rows_of, words_of
+from streamwatch.core.records.batch import (
+    LABEL,
+    OBJECT,
+    PREDICTION,
+    RecordBatch,
+    Vocabulary,
+    rows_of,
+    words_of,
+)
+from streamwatch.core.records.events import Event, Label, Partition, Prediction, segments_text
 from streamwatch.edge.keys import digest_bytes
 from tests.core.buckets.cluster import Cluster
 from tests.core.buckets.logs import BEGIN_MS, HOST_MS, SIDES, Log, a_log

@@ -7,7 +7,7 @@ from random import Random
 
 import pytest
 
-from streamwatch.core.events import Label, Partition, Prediction
+from streamwatch.core.records.events import Label, Partition, Prediction
 from streamwatch.core.specs import DriftWeightedSpec, JoinSpec
 from tests.core.buckets.logs import BEGIN_MS, SIDES, Log
 from tests.core.buckets.test_equals_one_process import SPEC, check

@@ -10,7 +10,7 @@ import pytest
 from streamwatch.core.buckets.id_bucket import ColumnIdBucket
 from streamwatch.core.buckets.model_bucket import ColumnModelBucket
 from streamwatch.core.buckets.reader import ColumnReader
-from streamwatch.core.events import Partition
+from streamwatch.core.records.events import Partition
 from streamwatch.edge.keys import digest_bytes
 from tests.core.buckets.logs import HOST_MS, a_log
 from tests.core.buckets.test_contract import BUCKETS, a_cluster

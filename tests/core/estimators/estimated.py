@@ -9,7 +9,7 @@ import pytest
 from hypothesis import strategies as st
 
 from streamwatch.core.estimators.set import EstimatorSet
-from streamwatch.core.events import Outcome
+from streamwatch.core.records.events import Outcome
 from streamwatch.core.specs import (
     AdwinDriftSpec,
     AdwinSpec,

@@ -10,9 +10,9 @@ import pytest
 
 from streamwatch.core.estimators import index as column_index
 from streamwatch.core.estimators.set import EstimatorSet
-from streamwatch.core.events import Outcome
-from streamwatch.core.outcomes import OUTCOME, OutcomeBatch
-from streamwatch.core.scores import lists_of
+from streamwatch.core.records.events import Outcome
+from streamwatch.core.records.outcomes import OUTCOME, OutcomeBatch
+from streamwatch.core.records.scores import lists_of
 from streamwatch.core.specs import UtilitySpec
 from tests.layouts import EVERYTHING, TINY
 from tests.tiers import by_tier, few

@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 from streamwatch.core.estimators.set import EstimatorSet
-from streamwatch.core.events import Outcome, fold_name
 from streamwatch.core.pipeline.sections import document_of, spec_of
+from streamwatch.core.records.events import Outcome, fold_name
 from streamwatch.core.specs import AdwinDriftSpec, ModelDetectors, MonitorsSpec, PageHinkleySpec
 from tests.layouts import EVERYTHING
 

@@ -27,7 +27,7 @@ from streamwatch.core.estimators.past import (
     tiers,
 )
 from streamwatch.core.estimators.set import EstimatorSet, decode, encode
-from streamwatch.core.events import Outcome
+from streamwatch.core.records.events import Outcome
 from tests.layouts import TINY
 from tests.tiers import examples
 

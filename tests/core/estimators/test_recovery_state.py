@@ -10,7 +10,7 @@ from streamwatch.core.estimators.detectors.alarm import AlarmRow
 from streamwatch.core.estimators.kernel.table import ModelTable
 from streamwatch.core.estimators.recovery import read_recoveries
 from streamwatch.core.estimators.set import EstimatorSet
-from streamwatch.core.events import Outcome
+from streamwatch.core.records.events import Outcome
 from tests.core.estimators.drifting import FADED, QUIET, missed, phases, with_alpha
 from tests.core.estimators.kernel.streams import one_row, table_of
 from tests.layouts import DEFAULT

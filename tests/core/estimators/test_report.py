@@ -10,9 +10,9 @@ import pytest
 from streamwatch.core.estimators.catalogue import METRICS, OF_REGISTERS
 from streamwatch.core.estimators.detectors.ddm import DdmSpec
 from streamwatch.core.estimators.set import EstimatorSet
-from streamwatch.core.events import Outcome
 from streamwatch.core.metrics import LABEL_DELAY_BOUNDS
 from streamwatch.core.metrics.series import Histogram
+from streamwatch.core.records.events import Outcome
 from streamwatch.core.specs import FadingSpec, LandmarkSpec, MonitorsSpec, PageHinkleySpec
 from tests.core.estimators.estimated import drifting, folded, value
 from tests.layouts import EVERYTHING

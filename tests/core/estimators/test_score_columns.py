@@ -11,9 +11,9 @@ import pytest
 from streamwatch.core.estimators.registers.probabilities.spec import probabilities_under
 from streamwatch.core.estimators.registers.segments import SegmentsSpec
 from streamwatch.core.estimators.set import EstimatorSet
-from streamwatch.core.events import segments_text
-from streamwatch.core.outcomes import OUTCOME, SEGMENTS_FROM, OutcomeBatch
-from streamwatch.core.scores import lists_of
+from streamwatch.core.records.events import segments_text
+from streamwatch.core.records.outcomes import OUTCOME, SEGMENTS_FROM, OutcomeBatch
+from streamwatch.core.records.scores import lists_of
 from tests.core.estimators.test_column_index import MODELS, Numbers, all_of
 from tests.layouts import DEFAULT, TINY
 from tests.tiers import by_tier, few

@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from streamwatch.core.estimators.set import EstimatorSet
-from streamwatch.core.events import Outcome
+from streamwatch.core.records.events import Outcome
 from tests.core.estimators.estimated import SPEC, STREAM, cut, folded, state, value
 from tests.tiers import examples
 

@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 
 from streamwatch.core.estimators.set import EstimatorSet
-from streamwatch.core.events import Outcome
+from streamwatch.core.records.events import Outcome
 from streamwatch.core.specs import DriftWeightedSpec, MonitorsSpec
 from tests.core.estimators.estimated import SPEC, STREAM, folded, state, value
 

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from streamwatch.core.events import Invalid, Label, NullRecord, Prediction
 from streamwatch.core.join.activity import used_entries
 from streamwatch.core.join.counters import PENDING, RESOLVED
 from streamwatch.core.pipeline.pipeline import Pipeline
+from streamwatch.core.records.events import Invalid, Label, NullRecord, Prediction
 from streamwatch.core.specs import JoinSpec
 from streamwatch.edge.keys import digest_bytes
 from tests.core.join.shelf import ColumnShelf

@@ -10,7 +10,7 @@ from collections import Counter
 
 from msgspec.structs import replace
 
-from streamwatch.core.events import (
+from streamwatch.core.records.events import (
     Invalid,
     Label,
     NullRecord,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 
-from streamwatch.core.events import PairedAnswer, fold_of
+from streamwatch.core.records.events import PairedAnswer, fold_of
 
 
 class NaivePairs:

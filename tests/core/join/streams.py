@@ -6,11 +6,11 @@ import copy
 from contextlib import contextmanager
 from dataclasses import asdict, replace
 
-from streamwatch.core.events import Invalid, Label, Prediction, WrongFold, fold_name
 from streamwatch.core.join import join as compiled_join
 from streamwatch.core.join import names
 from streamwatch.core.pipeline.pipeline import Pipeline, decoded
-from streamwatch.core.records import Vocabulary
+from streamwatch.core.records.batch import Vocabulary
+from streamwatch.core.records.events import Invalid, Label, Prediction, WrongFold, fold_name
 from streamwatch.edge.keys import digest_bytes
 from tests.core.columns import in_columns
 from tests.core.join.join_stream import RecordingEstimatorSet, alive, digested

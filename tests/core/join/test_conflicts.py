@@ -10,10 +10,10 @@ from random import Random
 import pytest
 from msgspec import structs
 
-from streamwatch.core.events import Label, Outcome, Prediction
 from streamwatch.core.join.durable.columns import PackedError
 from streamwatch.core.join.durable.packed import CHANGED, MODEL, SIDE, key_of
 from streamwatch.core.pipeline.pipeline import Pipeline
+from streamwatch.core.records.events import Label, Outcome, Prediction
 from streamwatch.core.specs import JoinSpec
 from streamwatch.edge.keys import digest_bytes
 from tests.core.join.cold.cold_streams import ColdJoined, alive_outside

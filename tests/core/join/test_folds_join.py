@@ -9,7 +9,9 @@ from random import Random
 import pytest
 from hypothesis import given, settings
 
-from streamwatch.core.events import (
+from streamwatch.core.join.caveats import Caveats
+from streamwatch.core.pipeline.pipeline import decoded
+from streamwatch.core.records.events import (
     Invalid,
     Label,
     NullRecord,
@@ -21,8 +23,6 @@ from streamwatch.core.events import (
     model_of,
     shown_name,
 )
-from streamwatch.core.join.caveats import Caveats
-from streamwatch.core.pipeline.pipeline import decoded
 from streamwatch.core.specs import ComparisonSpec, JoinSpec
 from tests.core.join.join_stream import (
     DAY,

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from streamwatch.core.events import Label, Prediction
 from streamwatch.core.join.counters import EVICTIONS
+from streamwatch.core.records.events import Label, Prediction
 from streamwatch.core.specs import JoinSpec
 from tests.core.join.join_stream import DAY, Stream, label, label_for_all, predict, tick
 

@@ -8,7 +8,7 @@ from random import Random
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from streamwatch.core.events import Invalid, Label, NullRecord, Prediction, as_float32
+from streamwatch.core.records.events import Invalid, Label, NullRecord, Prediction, as_float32
 from streamwatch.core.specs import ComparisonSpec, JoinSpec
 from tests.core.join.join_stream import Stream, alive, clocked, tick
 from tests.core.join.naive_join import NaiveJoin

@@ -6,7 +6,7 @@ from random import Random
 
 import pytest
 
-from streamwatch.core.events import Label, Prediction
+from streamwatch.core.records.events import Label, Prediction
 from streamwatch.core.specs import JoinSpec
 from tests.core.join.join_stream import DAY, Stream, label, predict
 

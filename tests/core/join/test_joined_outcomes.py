@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 
-from streamwatch.core.events import segments_text
-from streamwatch.core.outcomes import OUTCOME, OutcomeBatch
 from streamwatch.core.pipeline.pipeline import joined_outcomes
-from streamwatch.core.scores import lists_of
+from streamwatch.core.records.events import segments_text
+from streamwatch.core.records.outcomes import OUTCOME, OutcomeBatch
+from streamwatch.core.records.scores import lists_of
 
 TEXTS = [segments_text({"country": "1"}), segments_text({"country": "2"})]
 

@@ -7,10 +7,10 @@ from random import Random
 
 import pytest
 
-from streamwatch.core.events import as_float32
 from streamwatch.core.join.durable.columns import PackedError
 from streamwatch.core.join.durable.packed import SIDE, parts_of
 from streamwatch.core.pipeline.pipeline import Pipeline
+from streamwatch.core.records.events import as_float32
 from streamwatch.core.specs import JoinSpec
 from streamwatch.edge.keys import digest_bytes
 from tests.core.join.cold.cold_streams import ColdJoined

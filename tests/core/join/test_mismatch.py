@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from streamwatch.core.events import Outcome
 from streamwatch.core.join.caveats import REMEMBERED, ClassAgreement, Mismatch, are_scores, details_with
+from streamwatch.core.records.events import Outcome
 from streamwatch.core.specs import JoinSpec
 from tests.core.join.join_stream import DAY, Stream, label, null, predict, tick
 

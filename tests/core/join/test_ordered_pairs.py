@@ -9,11 +9,11 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from streamwatch.core.events import PairedAnswer
 from streamwatch.core.join import prediction_order
 from streamwatch.core.join.durable.columns import PackedError, pack_columns
 from streamwatch.core.join.durable.packed import HELD, HELD_PAIRS, key_of
 from streamwatch.core.pipeline.pipeline import Pipeline
+from streamwatch.core.records.events import PairedAnswer
 from streamwatch.core.specs import ComparisonSpec, JoinSpec
 from streamwatch.edge.keys import digest_bytes
 from tests.core.join.durable_streams import DurableJoined, cramped_logs

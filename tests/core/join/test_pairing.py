@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from streamwatch.core.events import PairedAnswer
+from streamwatch.core.records.events import PairedAnswer
 from streamwatch.core.specs import ComparisonSpec, JoinSpec, champion_of
 from tests.core.join.join_stream import DAY, Stream, label, label_for_all, predict
 from tests.core.join.streams import answers

@@ -7,9 +7,9 @@ from random import Random
 
 import pytest
 
-from streamwatch.core.events import PairedAnswer
 from streamwatch.core.join import join as initial_arrays
 from streamwatch.core.pipeline.pipeline import Pipeline
+from streamwatch.core.records.events import PairedAnswer
 from streamwatch.core.specs import ComparisonSpec, JoinSpec
 from streamwatch.edge.keys import digest_bytes
 from tests.core.join.durable_streams import ColumnShelf

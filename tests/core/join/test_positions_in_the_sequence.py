@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from streamwatch.core.events import fold_name
+from streamwatch.core.records.events import fold_name
 from streamwatch.core.specs import JoinSpec
 from tests.core.join.join_stream import DAY, Stream, label, label_for_all, null, predict
 

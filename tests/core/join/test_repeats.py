@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from streamwatch.core.events import Prediction
 from streamwatch.core.join.caveats import RepeatedModel, Repeats
+from streamwatch.core.records.events import Prediction
 
 
 def predict(model: str, id_: object, predicted_class: str = "a") -> Prediction:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from streamwatch.core.events import Outcome, PairedAnswer
+from streamwatch.core.records.events import Outcome, PairedAnswer
 from streamwatch.core.specs import ComparisonSpec, JoinSpec
 from tests.core.join.join_stream import Stream, label, label_for_all, null, predict
 from tests.core.join.streams import answers

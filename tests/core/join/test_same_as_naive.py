@@ -6,8 +6,8 @@ from random import Random
 
 import pytest
 
-from streamwatch.core.events import Prediction
 from streamwatch.core.pipeline.pipeline import Pipeline
+from streamwatch.core.records.events import Prediction
 from streamwatch.core.specs import JoinSpec
 from streamwatch.edge.keys import digest_bytes
 from tests.core.join.join_stream import RecordingEstimatorSet

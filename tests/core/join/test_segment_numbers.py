@@ -11,12 +11,12 @@ import pytest
 
 from streamwatch.core.estimators.registers.segments import SegmentsSpec
 from streamwatch.core.estimators.set import EstimatorSet
-from streamwatch.core.events import OTHER, Event, Label, Prediction
 from streamwatch.core.join import names
 from streamwatch.core.join.durable.packed import entry_columns, pack_waiting, unpack_waiting
 from streamwatch.core.join.layout import ENTRY
 from streamwatch.core.pipeline.pipeline import Pipeline
-from streamwatch.core.records import RecordBatch, Vocabulary
+from streamwatch.core.records.batch import RecordBatch, Vocabulary
+from streamwatch.core.records.events import OTHER, Event, Label, Prediction
 from streamwatch.core.specs import JoinSpec
 from streamwatch.edge.keys import digest_bytes
 from tests.core.columns import in_columns

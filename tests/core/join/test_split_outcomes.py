@@ -21,7 +21,7 @@ from streamwatch.core.join.durable.outcome_columns import (
     outcomes_of,
     renumber,
 )
-from streamwatch.core.outcomes import OUTCOME, SEGMENTS_FROM
+from streamwatch.core.records.outcomes import OUTCOME, SEGMENTS_FROM
 
 MOST = 1_000
 

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from streamwatch.core.events import VERDICT, Alarm
 from streamwatch.core.join.caveats import Mismatch, alarms_without_verdicts, families_without_verdicts
 from streamwatch.core.metrics.series import Family
+from streamwatch.core.records.events import VERDICT, Alarm
 
 
 def alarm(model: str, detector: str) -> Alarm:

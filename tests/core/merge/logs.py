@@ -12,9 +12,9 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from streamwatch.core.events import Label, Partition, Prediction, Side
 from streamwatch.core.merge import Arrivals, Merge, MergeProgress, MergeSpec, Released
-from streamwatch.core.records import batch_of
+from streamwatch.core.records.batch import batch_of
+from streamwatch.core.records.events import Label, Partition, Prediction, Side
 
 RANK = {"prediction": 0, "both": 1, "label": 2}
 

@@ -9,10 +9,9 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from streamwatch.core.events import Decoded, EventGroup, Invalid, Partition, Prediction, Skipped
 from streamwatch.core.merge import MergeProgress, Released
 from streamwatch.core.merge.released import CONTINUED, EVENTS_PER_TURN, IN_ORDER, expanded, expanded_in_turns
-from streamwatch.core.records import (
+from streamwatch.core.records.batch import (
     OBJECT,
     PREDICTION,
     ROW,
@@ -22,6 +21,7 @@ from streamwatch.core.records import (
     Vocabulary,
     batch_of,
 )
+from streamwatch.core.records.events import Decoded, EventGroup, Invalid, Partition, Prediction, Skipped
 
 PARTITIONS = (Partition("a", 0), Partition("a", 1), Partition("b", 0))
 

@@ -8,9 +8,9 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from streamwatch.core.events import Partition, Prediction
 from streamwatch.core.merge import Arrivals, Merge, MergeProgress, MergeSpec
-from streamwatch.core.records import batch_of
+from streamwatch.core.records.batch import batch_of
+from streamwatch.core.records.events import Partition, Prediction
 from tests.core.merge.logs import Entry, Logs, Reader, sequence_of
 
 BUSY, SILENT, OTHER = Partition("predictions", 0), Partition("predictions", 1), Partition("labels", 0)

@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from streamwatch.core.events import Partition
 from streamwatch.core.merge.host_clock import HostClock
+from streamwatch.core.records.events import Partition
 
 MINUTE, HOUR, DAY = 60_000, 3_600_000, 86_400_000
 NOW = 1_700_000_000_000

@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from streamwatch.core.events import Partition
 from streamwatch.core.merge import MergeProgress, MergeSpec
+from streamwatch.core.records.events import Partition
 from tests.core.merge.logs import Entry, Logs, Reader, sequence_of
 from tests.tiers import by_tier
 

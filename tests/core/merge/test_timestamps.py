@@ -15,7 +15,7 @@ from streamwatch.core.merge.timestamps import (
     Judged,
     judge,
 )
-from streamwatch.core.records import ROW, words_of
+from streamwatch.core.records.batch import ROW, words_of
 from tests.tiers import by_tier
 
 MINUTE, HOUR, DAY = 60_000, 3_600_000, 86_400_000

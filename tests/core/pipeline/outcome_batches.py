@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from streamwatch.core.events import carried_by
-from streamwatch.core.outcomes import OUTCOME, OutcomeBatch
-from streamwatch.core.scores import lists_of
+from streamwatch.core.records.events import carried_by
+from streamwatch.core.records.outcomes import OUTCOME, OutcomeBatch
+from streamwatch.core.records.scores import lists_of
 
 
 def batch_of(outcomes):

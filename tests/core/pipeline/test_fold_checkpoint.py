@@ -8,7 +8,7 @@ from random import Random
 
 import pytest
 
-from streamwatch.core.events import VERDICT, fold_name
+from streamwatch.core.records.events import VERDICT, fold_name
 from streamwatch.core.specs import JoinSpec
 from tests.core.join.join_stream import label_for_all, predict, tick
 from tests.core.pipeline.test_checkpoint import Life

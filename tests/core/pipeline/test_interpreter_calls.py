@@ -14,9 +14,9 @@ import pytest
 from streamwatch.core.estimators.registers.cohorts import CohortsSpec
 from streamwatch.core.estimators.registers.late_labels.register import LateLabelsSpec
 from streamwatch.core.estimators.set import EstimatorSet
-from streamwatch.core.outcomes import OUTCOME, OutcomeBatch
 from streamwatch.core.pipeline.checkpoint import Checkpoint
 from streamwatch.core.pipeline.pipeline import PartialResult, Pipeline
+from streamwatch.core.records.outcomes import OUTCOME, OutcomeBatch
 from streamwatch.core.specs import JoinSpec
 from streamwatch.edge.keys import digest_bytes
 from tests.interpreter_calls import calls_of

@@ -10,12 +10,12 @@ from dataclasses import dataclass
 import msgspec
 
 from streamwatch.core import predictions
-from streamwatch.core.events import Outcome
 from streamwatch.core.metrics.series import Family
 from streamwatch.core.predictions import PredictionRegisterKind
 from streamwatch.core.predictions.early_hints import EarlyHintsSpec
 from streamwatch.core.predictions.kind import ActiveHint, PredictionBatch
 from streamwatch.core.predictions.label_delays import LabelDelaysSpec
+from streamwatch.core.records.events import Outcome
 
 Listed = tuple[int, int, float | None, str, int]
 """Record time, own time, score, class, and sampling of the label."""

@@ -8,9 +8,9 @@ from random import Random
 
 import pytest
 
-from streamwatch.core.events import Prediction, sampling_of
 from streamwatch.core.predictions.kind import batch_of, score_of
 from streamwatch.core.predictions.registers import PredictionRegisters, details_with_predictions
+from streamwatch.core.records.events import Prediction, sampling_of
 from streamwatch.core.specs import JoinSpec
 from tests.core.join.join_stream import DAY, Stream, label, predict, tick
 from tests.core.join.naive_join import NaiveJoin

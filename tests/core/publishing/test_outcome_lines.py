@@ -10,12 +10,12 @@ import numpy as np
 import pytest
 import xxhash
 
-from streamwatch.core.events import SAMPLING, Label, Outcome, Prediction, sampling_of, segments_text
-from streamwatch.core.outcomes import OUTCOME, SEGMENTS_FROM, OutcomeBatch
 from streamwatch.core.publishing.documents import OutcomeDocument
 from streamwatch.core.publishing.kept_outcomes import KeptOutcomes
 from streamwatch.core.publishing.outcome_lines import IdTexts, OutcomeLines, keys_of
-from streamwatch.core.records import batch_of
+from streamwatch.core.records.batch import batch_of
+from streamwatch.core.records.events import SAMPLING, Label, Outcome, Prediction, sampling_of, segments_text
+from streamwatch.core.records.outcomes import OUTCOME, SEGMENTS_FROM, OutcomeBatch
 
 MODELS = ("fraud", 'quoted "v\\2"', "folds\x1f3", "größer")
 CLASSES = ("a", "b", 'c,"d"')

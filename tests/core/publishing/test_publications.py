@@ -11,8 +11,6 @@ import pytest
 
 from streamwatch.core.alerting.notification import IncidentAlarm, Notification
 from streamwatch.core.estimators.comparisons.set import ComparisonVerdict
-from streamwatch.core.events import Alarm, Judgement, Label
-from streamwatch.core.outcomes import OUTCOME, OutcomeBatch
 from streamwatch.core.publishing.documents import EventDocument, OutcomeDocument, json_schema
 from streamwatch.core.publishing.publications import (
     Event,
@@ -24,7 +22,9 @@ from streamwatch.core.publishing.publications import (
     decoded,
     encoded,
 )
-from streamwatch.core.records import batch_of
+from streamwatch.core.records.batch import batch_of
+from streamwatch.core.records.events import Alarm, Judgement, Label
+from streamwatch.core.records.outcomes import OUTCOME, OutcomeBatch
 from tests.core.publishing.test_outcome_lines import digests
 from tests.daemon.fake_transactions import publication, records_of
 

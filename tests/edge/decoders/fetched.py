@@ -6,8 +6,8 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from streamwatch.core.events import Decoded, EventGroup, Invalid, Partition
-from streamwatch.core.records import APPENDED, FAULT, RecordBatch
+from streamwatch.core.records.batch import APPENDED, FAULT, RecordBatch
+from streamwatch.core.records.events import Decoded, EventGroup, Invalid, Partition
 from streamwatch.edge.sources.kafka.batches.record import KafkaRecords, gathered
 from streamwatch.edge.sources.kafka.batches.scan import (
     BAD_STRUCTURE,

@@ -8,8 +8,8 @@ import sys
 import numpy as np
 import pytest
 
-from streamwatch.core.events import Partition
 from streamwatch.core.merge import Arrivals, Merge, MergeProgress, MergeSpec, Released
+from streamwatch.core.records.events import Partition
 from streamwatch.edge.decoders.formats.json import JsonDecoder
 from streamwatch.edge.decoders.mapping import TopicMapping
 from streamwatch.edge.keys import id_keys

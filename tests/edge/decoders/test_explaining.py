@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from streamwatch.core.events import EventGroup, Invalid
 from streamwatch.core.ports import Explains
+from streamwatch.core.records.events import EventGroup, Invalid
 from streamwatch.edge.decoders.formats import KINDS
 from streamwatch.edge.decoders.formats.kind import DecoderSpec, FormatOptions
 from streamwatch.edge.decoders.mapping import ClassOfScore, KeyOf, TopicMapping, Trimmed

@@ -9,9 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from streamwatch.core.events import Decoded, Event, EventGroup, Invalid, Label, Prediction, Side
 from streamwatch.core.ports import Decoder
-from streamwatch.core.records import Vocabulary
+from streamwatch.core.records.batch import Vocabulary
+from streamwatch.core.records.events import Decoded, Event, EventGroup, Invalid, Label, Prediction, Side
 from streamwatch.edge.decoders.formats.json import build
 from streamwatch.edge.decoders.formats.kind import DecoderSpec, FormatOptions
 from streamwatch.edge.decoders.mapping import ClassOfScore, KeyOf, TopicMapping, parse_paths

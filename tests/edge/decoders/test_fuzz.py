@@ -9,7 +9,7 @@ from typing import Any
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from streamwatch.core.events import Event, Invalid, Label, NullRecord, Prediction, Side
+from streamwatch.core.records.events import Event, Invalid, Label, NullRecord, Prediction, Side
 from streamwatch.edge.decoders.formats.json import JsonDecoder
 from streamwatch.edge.decoders.mapping import REASONS, KindRule, TopicMapping
 from tests.edge.decoders.records import AT_MS, FakeRecord

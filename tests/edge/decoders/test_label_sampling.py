@@ -11,8 +11,8 @@ import numpy as np
 import pytest
 from pydantic import ValidationError
 
-from streamwatch.core.events import Event, Invalid, Prediction
-from streamwatch.core.records import OBJECT
+from streamwatch.core.records.batch import OBJECT
+from streamwatch.core.records.events import Event, Invalid, Prediction
 from streamwatch.edge.decoders.formats import KINDS
 from streamwatch.edge.decoders.formats.json import ScannedTrees, build
 from streamwatch.edge.decoders.formats.kind import DecoderSpec, FormatOptions

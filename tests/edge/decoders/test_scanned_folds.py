@@ -7,8 +7,8 @@ import random
 
 import pytest
 
-from streamwatch.core.events import Invalid, Prediction, Side, fold_of
-from streamwatch.core.records import OBJECT
+from streamwatch.core.records.batch import OBJECT
+from streamwatch.core.records.events import Invalid, Prediction, Side, fold_of
 from streamwatch.edge.decoders.formats.json import JsonDecoder, ScannedTrees, build
 from streamwatch.edge.decoders.formats.kind import DecoderSpec, FormatOptions
 from streamwatch.edge.decoders.mapping import KindRule, ScoreArray, TopicMapping

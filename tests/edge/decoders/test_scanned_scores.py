@@ -15,9 +15,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from streamwatch.core.events import EventGroup, Invalid, Prediction, Side
 from streamwatch.core.jit import entry
-from streamwatch.core.records import OBJECT, PREDICTION, SEVERAL, Vocabulary
+from streamwatch.core.records.batch import OBJECT, PREDICTION, SEVERAL, Vocabulary
+from streamwatch.core.records.events import EventGroup, Invalid, Prediction, Side
 from streamwatch.edge.decoders import batches
 from streamwatch.edge.decoders.formats.json import JsonDecoder, build
 from streamwatch.edge.decoders.formats.kind import DecoderSpec, FormatOptions

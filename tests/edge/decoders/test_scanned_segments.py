@@ -6,8 +6,8 @@ import random
 
 import pytest
 
-from streamwatch.core.events import Invalid, Prediction, Side
-from streamwatch.core.records import OBJECT, Vocabulary
+from streamwatch.core.records.batch import OBJECT, Vocabulary
+from streamwatch.core.records.events import Invalid, Prediction, Side
 from streamwatch.edge.decoders.formats.json import ScannedTrees, build
 from streamwatch.edge.decoders.formats.kind import DecoderSpec, FormatOptions
 from streamwatch.edge.decoders.mapping import KindRule, TopicMapping, parse_field_location

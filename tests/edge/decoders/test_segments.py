@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from pydantic import TypeAdapter, ValidationError
 
-from streamwatch.core.events import EventGroup, Invalid, Prediction
+from streamwatch.core.records.events import EventGroup, Invalid, Prediction
 from streamwatch.edge.decoders.formats.json import read_json
 from streamwatch.edge.decoders.mapping import TopicMapping
 from streamwatch.edge.decoders.trees import TreeDecoder, needs_trees, sided

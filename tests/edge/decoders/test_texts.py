@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from streamwatch.core.events import EventGroup, Invalid, Prediction
+from streamwatch.core.records.events import EventGroup, Invalid, Prediction
 from streamwatch.edge.decoders.formats import KINDS
 from streamwatch.edge.decoders.formats.kind import DecoderSpec, FormatOptions
 from streamwatch.edge.decoders.mapping import InArray, Named, TopicMapping, parse_field_location

@@ -12,7 +12,7 @@ import msgspec
 import numpy as np
 import pytest
 
-from streamwatch.core.events import EventGroup, Invalid, Label, NullRecord, Prediction, Side
+from streamwatch.core.records.events import EventGroup, Invalid, Label, NullRecord, Prediction, Side
 from streamwatch.edge.decoders.envelopes import KINDS
 from streamwatch.edge.decoders.envelopes.kserve_v2 import elements
 from streamwatch.edge.decoders.formats.json import JsonDecoder, read_json

@@ -16,8 +16,8 @@ from streamwatch.core.alerting.notification import (
     Reason,
     Severity,
 )
-from streamwatch.core.events import Alarm, Judgement
 from streamwatch.core.predictions.kind import ActiveHint
+from streamwatch.core.records.events import Alarm, Judgement
 from streamwatch.core.specs import UtilityKind
 
 NOW_MS = 1_700_000_000_000

@@ -9,7 +9,7 @@ import msgspec
 import pytest
 
 from streamwatch.core.alerting.notification import Notification
-from streamwatch.core.events import Alarm, Confirmation, ErrorChange
+from streamwatch.core.records.events import Alarm, Confirmation, ErrorChange
 from streamwatch.edge.receivers import KINDS, EndpointSpec, ReceiverOptions
 from streamwatch.edge.receivers.alertmanager import Alertmanager
 from streamwatch.edge.receivers.texts import look_first

@@ -9,10 +9,10 @@ from dataclasses import dataclass, field, replace
 import msgspec
 
 from streamwatch.assembly.http import build_server
-from streamwatch.core.events import Alarm
 from streamwatch.core.metrics import LABEL_DELAY_BOUNDS
 from streamwatch.core.metrics.series import Family, Histogram, Report
 from streamwatch.core.publishing.candidacy import ROLES
+from streamwatch.core.records.events import Alarm
 from streamwatch.core.specs import MonitorsSpec
 from streamwatch.edge.web.server import HttpServer
 from streamwatch.settings.http import HttpSection

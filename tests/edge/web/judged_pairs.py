@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from streamwatch.core.estimators.comparisons.set import ComparisonSet
 from streamwatch.core.estimators.registers.cohorts import CohortsSpec
-from streamwatch.core.events import Outcome, PairedAnswer
+from streamwatch.core.records.events import Outcome, PairedAnswer
 from streamwatch.core.specs import ComparisonSpec, FadingSpec, MonitorsSpec
 
 CHAMPION = "old/1"

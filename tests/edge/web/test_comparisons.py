@@ -8,8 +8,8 @@ import math
 import pytest
 
 from streamwatch.core.estimators.comparisons.set import ComparisonSet
-from streamwatch.core.events import Outcome, PairedAnswer
 from streamwatch.core.metrics.series import Report
+from streamwatch.core.records.events import Outcome, PairedAnswer
 from streamwatch.core.specs import ComparisonSpec, FadingSpec, LandmarkSpec, MonitorsSpec
 from streamwatch.edge.web.routes.comparisons import ComparisonsExporter
 from streamwatch.edge.web.routes.history import ComparisonHistoryExporter

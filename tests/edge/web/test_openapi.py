@@ -21,7 +21,6 @@ from streamwatch.core.estimators.registers.late_labels.register import LateLabel
 from streamwatch.core.estimators.registers.probabilities import ProbabilitiesSpec
 from streamwatch.core.estimators.registers.revisions import RevisionsSpec
 from streamwatch.core.estimators.set import EstimatorSet
-from streamwatch.core.events import ErrorChange, Outcome, Prediction
 from streamwatch.core.metrics.series import Report
 from streamwatch.core.predictions.early_hints import EarlyHints, EarlyHintsSpec
 from streamwatch.core.predictions.kind import batch_of
@@ -29,6 +28,7 @@ from streamwatch.core.predictions.label_delays import LabelDelaysSpec
 from streamwatch.core.predictions.label_delays.register import LabelDelays
 from streamwatch.core.predictions.sampled_labels import SampledLabelsSpec
 from streamwatch.core.predictions.sampled_labels.register import SampledLabels
+from streamwatch.core.records.events import ErrorChange, Outcome, Prediction
 from streamwatch.edge.web.openapi import document, path_of
 from streamwatch.settings.http import HttpSection
 from streamwatch.telemetry import Telemetry

@@ -11,8 +11,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from streamwatch.core.events import Judgement
 from streamwatch.core.metrics.series import Family, Histogram, Report
+from streamwatch.core.records.events import Judgement
 from streamwatch.edge.web.quantiles import quantile
 from streamwatch.edge.web.routes.json_api import AlarmsExporter, JsonExporter
 from streamwatch.edge.web.routes.overview import ALARMS_SHOWN, OverviewExporter

@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 
 from streamwatch.core.estimators.set import EstimatorSet
-from streamwatch.core.events import Outcome
 from streamwatch.core.metrics.series import Report
+from streamwatch.core.records.events import Outcome
 from streamwatch.edge.web.routes.history import PastExporter
 from tests.edge.web.http_faces import Model, report_of
 from tests.layouts import TINY

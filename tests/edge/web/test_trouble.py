@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 
 from streamwatch.core.alerting.book import details_with_incidents
-from streamwatch.core.events import Alarm, Judgement
 from streamwatch.core.metrics.series import Family, Histogram, Report
+from streamwatch.core.records.events import Alarm, Judgement
 from streamwatch.edge.web.routes.overview import OverviewExporter
 from tests.core.alerting.watched_book import WatchedBook
 from tests.edge.web.http_faces import BEGAN_MS, Model, alarm, report_of, worse

@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from random import Random
 
-from streamwatch.core.events import Label, Partition, Prediction
 from streamwatch.core.merge import MergeSpec
+from streamwatch.core.records.events import Label, Partition, Prediction
 from streamwatch.core.specs import JoinSpec
 from streamwatch.daemon import CommitSpec
 from tests.faults.simulation.broker import Habits, Log

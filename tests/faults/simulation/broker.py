@@ -11,9 +11,9 @@ from random import Random
 import msgspec
 import numpy as np
 
-from streamwatch.core.events import Event, Fingerprint, Mark, Partition
 from streamwatch.core.ports import PartitionState, Poll
-from streamwatch.core.records import batch_of
+from streamwatch.core.records.batch import batch_of
+from streamwatch.core.records.events import Event, Fingerprint, Mark, Partition
 from streamwatch.edge.sources.kafka.source import source_families
 from tests.faults.simulation.disk import BrokenPromiseError, Disk
 

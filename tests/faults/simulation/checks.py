@@ -9,10 +9,10 @@ from types import SimpleNamespace
 
 import msgspec
 
-from streamwatch.core.events import Alarm, Event, Invalid, Label, Partition, Prediction
 from streamwatch.core.merge import MergeProgress
 from streamwatch.core.pipeline.checkpoint import PIPELINE, Checkpoint
 from streamwatch.core.pipeline.pipeline import Pipeline, decoded
+from streamwatch.core.records.events import Alarm, Event, Invalid, Label, Partition, Prediction
 from streamwatch.core.specs import MonitorsSpec
 from streamwatch.daemon.commits import Durable
 from streamwatch.edge.keys import digest_bytes

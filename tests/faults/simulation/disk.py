@@ -11,9 +11,9 @@ from dataclasses import dataclass, field
 from random import Random
 from typing import Literal
 
-from streamwatch.core.events import Alarm, Event
 from streamwatch.core.merge import MergeProgress
 from streamwatch.core.ports import CommitBatch, RecoveredState
+from streamwatch.core.records.events import Alarm, Event
 from streamwatch.daemon.source_positions import (
     MERGE,
     POSITIONS,

@@ -10,8 +10,8 @@ import msgspec
 from streamwatch.core.alerting.book import AlarmBook
 from streamwatch.core.alerting.notification import Notification
 from streamwatch.core.alerting.outbox import Delivered, DeliveryResult, Gone, Refused
-from streamwatch.core.events import Alarm
 from streamwatch.core.metrics.series import Family
+from streamwatch.core.records.events import Alarm
 from streamwatch.daemon.alerting import ALARMS, AlertDecisions
 from streamwatch.telemetry import InternalEvent, NotificationDropped
 from tests.faults.simulation.alerts import Alerts

@@ -10,8 +10,8 @@ import msgspec
 from streamwatch.core.estimators.notifying.class_shift import ClassShift, Moved
 from streamwatch.core.estimators.notifying.model_facts import Level
 from streamwatch.core.estimators.registers.segments.estimates import SegmentChange
-from streamwatch.core.events import Alarm, Outcome
 from streamwatch.core.metrics.series import Family
+from streamwatch.core.records.events import Alarm, Outcome
 
 SEVENTH = {"seventh": 7}
 RECENT = 4

@@ -7,9 +7,9 @@ from dataclasses import dataclass, field
 from hashlib import blake2b
 from random import Random
 
-from streamwatch.core.events import Event, Partition
 from streamwatch.core.pipeline.pipeline import Pipeline
-from streamwatch.core.records import RecordBatch
+from streamwatch.core.records.batch import RecordBatch
+from streamwatch.core.records.events import Event, Partition
 from streamwatch.daemon import (
     MERGE,
     POSITIONS,

@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from random import Random
 
-from streamwatch.core.events import Invalid, Label, NullRecord, Partition, Prediction
 from streamwatch.core.merge import MergeSpec
+from streamwatch.core.records.events import Invalid, Label, NullRecord, Partition, Prediction
 from streamwatch.core.specs import JoinSpec
 from streamwatch.daemon import CommitSpec
 from tests.faults.simulation.alerts import NOBODY, Alerts, some_alerts

@@ -9,7 +9,7 @@ from dataclasses import replace
 import pytest
 from rich.console import Console
 
-from streamwatch.core.events import Alarm
+from streamwatch.core.records.events import Alarm
 from streamwatch.core.specs import AdwinDriftSpec, MonitorsSpec, PageHinkleySpec
 from streamwatch.history.recordings.file import RecordingError
 from streamwatch.history.replay.replay import ReplaySpec, replay

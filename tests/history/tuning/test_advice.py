@@ -11,7 +11,7 @@ import yaml
 from rich.console import Console
 
 from streamwatch.core.estimators.detectors.hddm_a import HddmASpec
-from streamwatch.core.events import Outcome
+from streamwatch.core.records.events import Outcome
 from streamwatch.core.specs import PageHinkleySpec
 from streamwatch.history.tuning.advice import TunedModel, Wanted, best_of, document, print_tuned, tuned_models
 from streamwatch.history.tuning.history import DAY_MS, Histories, History

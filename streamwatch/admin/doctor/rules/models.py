@@ -6,8 +6,8 @@ from collections.abc import Iterator, Mapping
 from typing import Final, cast
 
 from streamwatch.admin.doctor.facts import Facts, Finding, MetricSamples, Rule, Weight
-from streamwatch.core.events import OTHER
 from streamwatch.core.metrics.series import detail_at
+from streamwatch.core.records.events import OTHER
 from streamwatch.inspection.guessing import duration_text
 
 # Alarms are not announced yet, because a model has too few outcomes.

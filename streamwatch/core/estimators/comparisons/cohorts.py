@@ -28,9 +28,9 @@ from streamwatch.core.estimators.registers.cohorts import CLASSES, CohortsSpec, 
 from streamwatch.core.estimators.registers.cohorts.counting import BACKWARD
 from streamwatch.core.estimators.registers.cohorts.readout import CohortVerdicts
 from streamwatch.core.estimators.registers.cohorts.register import Cohorts
-from streamwatch.core.events import Name, model_of
 from streamwatch.core.jit import entry, inner
-from streamwatch.core.outcomes import OutcomeBatch, Pairs
+from streamwatch.core.records.events import Name, model_of
+from streamwatch.core.records.outcomes import OutcomeBatch, Pairs
 from streamwatch.core.specs import first_utility
 
 COUNTED: Final = np.dtype(

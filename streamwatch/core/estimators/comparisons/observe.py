@@ -110,9 +110,9 @@ def lay_out(records, pairs, codes, row_of, rows, bits, leads, event_ms):
     Parameters
     ----------
     records
-        Outcomes, `core.outcomes.OUTCOME`.
+        Outcomes, `core.records.outcomes.OUTCOME`.
     pairs
-        `core.outcomes.Pairs`, (n, 3).
+        `core.records.outcomes.Pairs`, (n, 3).
     codes
         int64 (n,): twice the number of the comparison, plus 1 if the partner is the champion.
     row_of

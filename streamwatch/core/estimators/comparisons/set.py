@@ -23,10 +23,10 @@ from streamwatch.core.estimators.registers.cohorts import CohortsSpec
 from streamwatch.core.estimators.registers.cohorts.readout import STATUSES, CohortVerdicts
 from streamwatch.core.estimators.trace_chunk import Cell, TraceChunk
 from streamwatch.core.estimators.verdicts.costs import CostTable, cost_table_of
-from streamwatch.core.events import Name, Outcome
 from streamwatch.core.metrics import family
 from streamwatch.core.metrics.series import Family
-from streamwatch.core.outcomes import OUTCOME, PAIR_COLUMNS, OutcomeBatch, Pairs
+from streamwatch.core.records.events import Name, Outcome
+from streamwatch.core.records.outcomes import OUTCOME, PAIR_COLUMNS, OutcomeBatch, Pairs
 from streamwatch.core.specs import MonitorsSpec, UtilityKind, UtilitySpec, champion_of
 
 # Series of comparisons, labelled by challenger and champion.

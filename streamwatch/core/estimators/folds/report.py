@@ -22,9 +22,9 @@ from streamwatch.core.estimators.agreement import Totals
 from streamwatch.core.estimators.folds.rank_diagram import rank_diagram
 from streamwatch.core.estimators.folds.significance import friedman_test, sign_test, spread, wilcoxon_test
 from streamwatch.core.estimators.names import Key, joined_confusion
-from streamwatch.core.events import SEPARATOR, fold_of, model_of
 from streamwatch.core.metrics import Metric
 from streamwatch.core.metrics.series import Histogram, Sample
+from streamwatch.core.records.events import SEPARATOR, fold_of, model_of
 
 Samples: TypeAlias = dict[str, list[Sample]]
 

@@ -13,10 +13,10 @@ from streamwatch.core.estimators.names import Batch
 from streamwatch.core.estimators.notifying.headlines import Headlines
 from streamwatch.core.estimators.registers.alarms import ExplainsAlarms, RaisesAlarms
 from streamwatch.core.estimators.state import LabelDelays
-from streamwatch.core.events import VERDICT, Alarm, ErrorChange, Judgement, Outcome, fold_of, model_of
 from streamwatch.core.join.caveats import Caveats, labels_are_in
 from streamwatch.core.metrics import LABEL_DELAY_BOUNDS
 from streamwatch.core.metrics.series import Histogram
+from streamwatch.core.records.events import VERDICT, Alarm, ErrorChange, Judgement, Outcome, fold_of, model_of
 from streamwatch.core.specs import MonitorsSpec
 
 NamedAlarm = tuple[int, int, int, Alarm]

@@ -31,7 +31,7 @@ from numpy.typing import NDArray
 
 from streamwatch.core.estimators.agreement import Totals
 from streamwatch.core.estimators.measures.uncertainty import loss_autocorrelation
-from streamwatch.core.events import Name
+from streamwatch.core.records.events import Name
 
 Floats: TypeAlias = NDArray[np.float64]
 

@@ -15,7 +15,7 @@ from streamwatch.core.estimators.detectors.alarm import AlarmRow
 from streamwatch.core.estimators.kernel.table import ModelTable
 from streamwatch.core.estimators.names import Batch
 from streamwatch.core.estimators.registers.alarms import HeadlineChange, JudgesModels
-from streamwatch.core.events import VERDICT, Alarm, Judgement, model_of
+from streamwatch.core.records.events import VERDICT, Alarm, Judgement, model_of
 from streamwatch.core.specs import HEADLINE, UtilitySpec, first_utility
 
 NO_CHANGES: Sequence[HeadlineChange] = ()

@@ -25,7 +25,7 @@ from streamwatch.core.estimators.notifying.false_alarms import monthly
 from streamwatch.core.estimators.registers.alarms import ComparesDelays, ExplainsAlarms, JudgesModels
 from streamwatch.core.estimators.registers.fleet import WorseList
 from streamwatch.core.estimators.registers.segments.estimates import SegmentChange
-from streamwatch.core.events import SEPARATOR, Alarm, Confirmation, DelayKind, model_of
+from streamwatch.core.records.events import SEPARATOR, Alarm, Confirmation, DelayKind, model_of
 from streamwatch.core.specs import (
     HEADLINE,
     AdwinSpec,

@@ -10,7 +10,7 @@ from streamwatch.core.estimators.names import Batch
 from streamwatch.core.estimators.registers.fleet import WorseList
 from streamwatch.core.estimators.registers.segments.estimates import SegmentChange
 from streamwatch.core.estimators.trace_chunk import Cell
-from streamwatch.core.events import Confirmation, DelayKind, ErrorChange
+from streamwatch.core.records.events import Confirmation, DelayKind, ErrorChange
 
 
 @runtime_checkable

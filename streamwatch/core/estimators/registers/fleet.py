@@ -22,7 +22,7 @@ from typing import Final, Literal, NamedTuple, Protocol, TypeAlias, TypeVar
 
 import msgspec
 
-from streamwatch.core.events import Name
+from streamwatch.core.records.events import Name
 
 SHARE: Final = 0.05
 """Default of δ."""

@@ -11,7 +11,6 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
-from streamwatch.core.events import Name, segments_of
 from streamwatch.core.join.cold.block import PACKED_ENTRY
 from streamwatch.core.join.cold.entries import ColdEntries
 from streamwatch.core.join.cold.moving import WAITING_QUEUES, Table
@@ -19,8 +18,9 @@ from streamwatch.core.join.cold.run import DEDUP_ENTRIES
 from streamwatch.core.join.cold.store import SCORES, ColdChanges, ColdDamaged, ColdSpec, RunStore, key_of
 from streamwatch.core.join.counters import PENDING, UNMATCHED
 from streamwatch.core.join.layout import NEVER_MS, PREDICTIONS, RETAINED_LABELS, Records
-from streamwatch.core.outcomes import SEGMENTS_FROM
-from streamwatch.core.scores import ScoreLists
+from streamwatch.core.records.events import Name, segments_of
+from streamwatch.core.records.outcomes import SEGMENTS_FROM
+from streamwatch.core.records.scores import ScoreLists
 
 # Scores and segments of predictions outside the table: one value per prediction, by arrival.
 #

@@ -25,7 +25,7 @@ from streamwatch.core.join.layout import (
     REVISED,
     Records,
 )
-from streamwatch.core.outcomes import SEGMENTS_FROM
+from streamwatch.core.records.outcomes import SEGMENTS_FROM
 
 # Distinct ids of rows.
 

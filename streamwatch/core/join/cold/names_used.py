@@ -10,7 +10,7 @@ from streamwatch.core.jit import detached, hot
 from streamwatch.core.join.cold.block import WORDS, Words
 from streamwatch.core.join.counters import PENDING
 from streamwatch.core.join.layout import OF_CLASSES
-from streamwatch.core.outcomes import SEGMENTS_FROM
+from streamwatch.core.records.outcomes import SEGMENTS_FROM
 
 _NAMES, _CLASSES = WORDS - 3, WORDS - 2
 """Words of `PACKED_ENTRY` with model and predicted class, and with true class and label at prediction."""

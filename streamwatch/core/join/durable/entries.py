@@ -19,7 +19,6 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
-from streamwatch.core.events import CARRIED
 from streamwatch.core.jit import entry
 from streamwatch.core.join.cold.overflow import OutsideCounts, Overflow
 from streamwatch.core.join.counters import EARLY, PENDING, RESOLVED, RETAINED, UNMATCHED
@@ -70,7 +69,8 @@ from streamwatch.core.join.layout import (
 )
 from streamwatch.core.join.names import JoinNames
 from streamwatch.core.join.table import DedupMark, append, enqueue, find_slot, first_of, unwritten_waiting
-from streamwatch.core.outcomes import SEGMENTS_FROM
+from streamwatch.core.records.events import CARRIED
+from streamwatch.core.records.outcomes import SEGMENTS_FROM
 from streamwatch.core.specs import JoinSpec
 
 # Rebuilding of chains and queues of entries that were read back.

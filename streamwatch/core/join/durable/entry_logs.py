@@ -11,7 +11,6 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
-from streamwatch.core.events import Name
 from streamwatch.core.jit import entry
 from streamwatch.core.join.durable.columns import PackedError, pack_columns, unpack_columns
 from streamwatch.core.join.durable.packed import CHANGED as CHANGED_KEY
@@ -38,9 +37,10 @@ from streamwatch.core.join.durable.packed import (
 from streamwatch.core.join.held_scores import NOTHING_CARRIED, Carried, HeldScores
 from streamwatch.core.join.layout import CHANGED, FRONT, POSITION_BITS, POSITION_MASK, Arrays, Records, Side
 from streamwatch.core.join.table import DedupMark, unwritten_dedup
-from streamwatch.core.outcomes import SEGMENTS_FROM
-from streamwatch.core.records import taken
-from streamwatch.core.scores import NO_LISTS, ScoreLists
+from streamwatch.core.records.batch import taken
+from streamwatch.core.records.events import Name
+from streamwatch.core.records.outcomes import SEGMENTS_FROM
+from streamwatch.core.records.scores import NO_LISTS, ScoreLists
 
 # Side columns of waiting entries, as commits write them: names and packed columns.
 

@@ -42,8 +42,8 @@ from streamwatch.core.join.prediction_order import (
     PredictionOrder,
     joined_rows,
 )
-from streamwatch.core.outcomes import NO_PAIRS, OUTCOME, PAIR_COLUMNS, SEGMENTS_FROM, Pairs
-from streamwatch.core.scores import NO_LISTS, joined_lists
+from streamwatch.core.records.outcomes import NO_PAIRS, OUTCOME, PAIR_COLUMNS, SEGMENTS_FROM, Pairs
+from streamwatch.core.records.scores import NO_LISTS, joined_lists
 
 RUN_ROWS: Final = 8_192
 """Largest number of outcomes of one run."""

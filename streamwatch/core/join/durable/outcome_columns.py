@@ -12,12 +12,12 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from streamwatch.core.events import CARRIED
 from streamwatch.core.jit import entry
 from streamwatch.core.join.durable.columns import Column, PackedError, pack_table
 from streamwatch.core.join.durable.packed import carried_in, steps_within
-from streamwatch.core.outcomes import OUTCOME, SEGMENTS_FROM
-from streamwatch.core.records import Records, words_of_array
+from streamwatch.core.records.batch import Records, words_of_array
+from streamwatch.core.records.events import CARRIED
+from streamwatch.core.records.outcomes import OUTCOME, SEGMENTS_FROM
 
 _CARRIED: Final = len(CARRIED)
 LOW, HIGH, DELAY, MODEL, TRUE, PREDICTED, LABEL, ASSUMED, MADE, RESOLVED = range(10)

@@ -12,7 +12,6 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
-from streamwatch.core.events import CARRIED
 from streamwatch.core.jit import entry, prefetch, trailing_zeros
 from streamwatch.core.join.cold.overflow import OutsideCounts, Overflow
 from streamwatch.core.join.counters import EARLY, OVER_LIMIT, PENDING, RESOLVED, RETAINED, UNMATCHED
@@ -28,8 +27,9 @@ from streamwatch.core.join.durable.totals import JoinTotals
 from streamwatch.core.join.layout import GENERATIONS_KEPT, NO_TIME, POSITION_BITS, Records
 from streamwatch.core.join.names import JoinNames, NumberedNames
 from streamwatch.core.join.table import DedupState
-from streamwatch.core.records import MOST_TOPICS
-from streamwatch.core.scores import ScoreLists
+from streamwatch.core.records.batch import MOST_TOPICS
+from streamwatch.core.records.events import CARRIED
+from streamwatch.core.records.scores import ScoreLists
 
 _OF_WAITING: Final = 12
 """Number of columns stored of waiting entries, the first ones of `EntryColumns.table`."""
@@ -68,7 +68,7 @@ def fitting(what: str) -> Generator[None]:
 
 
 def carried_in(columns: Sequence[Column]) -> NDArray[np.int64]:
-    """Join stored columns of `core.events.CARRIED`, (n,) each; raises PackedError for an invalid number."""
+    """Join stored columns of `core.records.events.CARRIED`, (n,) each; raises PackedError on a bad one."""
     for number, column in zip(CARRIED, columns, strict=True):
         if not number.is_valid(column):
             raise PackedError(f"expected {number.meaning}, got others")

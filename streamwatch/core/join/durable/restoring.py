@@ -10,7 +10,6 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
-from streamwatch.core.events import fold_of, segments_of
 from streamwatch.core.join.cold.overflow import OutsideCounts
 from streamwatch.core.join.counters import PENDING, RETAINED, UNMATCHED
 from streamwatch.core.join.durable.columns import PackedError
@@ -48,7 +47,8 @@ from streamwatch.core.join.durable.packed import (
 )
 from streamwatch.core.join.layout import POSITION_BITS, Records
 from streamwatch.core.join.table import NUMBERS
-from streamwatch.core.scores import NO_LISTS, ScoreLists, joined_lists
+from streamwatch.core.records.events import fold_of, segments_of
+from streamwatch.core.records.scores import NO_LISTS, ScoreLists, joined_lists
 
 Number = TypeVar("Number", bound=np.generic)
 _OUTSIDE: Final = msgspec.msgpack.Decoder(OutsideCounts)

@@ -7,7 +7,6 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
-from streamwatch.core.events import Name
 from streamwatch.core.join.counters import JoinCounters
 from streamwatch.core.join.fold_streams import Stream
 from streamwatch.core.join.layout import (
@@ -23,6 +22,7 @@ from streamwatch.core.join.models import JoinModelsState
 from streamwatch.core.join.pairing import PairingState
 from streamwatch.core.join.prediction_order import OrderTotals
 from streamwatch.core.join.table import DedupState, Generation
+from streamwatch.core.records.events import Name
 
 
 @dataclass(frozen=True, slots=True)

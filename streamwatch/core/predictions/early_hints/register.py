@@ -11,7 +11,6 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
-from streamwatch.core.events import Name, Outcome, fold_of
 from streamwatch.core.metrics.series import Family
 from streamwatch.core.predictions.early_hints.observe import (
     CLASSES,
@@ -30,7 +29,8 @@ from streamwatch.core.predictions.kind import (
     outcomes_in_columns,
     scores_of_classes,
 )
-from streamwatch.core.records import taken
+from streamwatch.core.records.batch import taken
+from streamwatch.core.records.events import Name, Outcome, fold_of
 
 # Cache of the codes of (model, class) pairs, by the numbers of their names.
 

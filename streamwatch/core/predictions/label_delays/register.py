@@ -10,11 +10,11 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
-from streamwatch.core.events import Name, Outcome
 from streamwatch.core.metrics import family
 from streamwatch.core.metrics.series import Family
 from streamwatch.core.predictions.kind import ActiveHint, PredictionBatch, outcomes_in_columns
 from streamwatch.core.predictions.label_delays import LabelDelaysSpec
+from streamwatch.core.records.events import Name, Outcome
 
 # Share labelled by age, from counts by prediction time and delay.
 #

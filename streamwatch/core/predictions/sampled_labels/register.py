@@ -12,17 +12,8 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
-from streamwatch.core.events import (
-    SAMPLING,
-    Name,
-    Outcome,
-    fold_of,
-    probabilities_of,
-    requests_of,
-)
 from streamwatch.core.metrics import family
 from streamwatch.core.metrics.series import Family
-from streamwatch.core.outcomes import SEGMENTS_FROM, OutcomeBatch
 from streamwatch.core.predictions.kind import (
     ActiveHint,
     PredictionBatch,
@@ -42,6 +33,15 @@ from streamwatch.core.predictions.sampled_labels.state import (
     ages_of,
     width_of,
 )
+from streamwatch.core.records.events import (
+    SAMPLING,
+    Name,
+    Outcome,
+    fold_of,
+    probabilities_of,
+    requests_of,
+)
+from streamwatch.core.records.outcomes import SEGMENTS_FROM, OutcomeBatch
 
 WORDS: Final = SAMPLED.itemsize // 8
 _MASK_BYTES: Final = -(-WORDS // 8)

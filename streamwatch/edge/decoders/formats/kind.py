@@ -6,9 +6,9 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from streamwatch.core.events import Side
 from streamwatch.core.ports import Decoder
-from streamwatch.core.records import Vocabulary
+from streamwatch.core.records.batch import Vocabulary
+from streamwatch.core.records.events import Side
 from streamwatch.edge.decoders.envelopes import EnvelopeKind
 from streamwatch.edge.decoders.mapping import (
     InValue,

@@ -15,9 +15,8 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
-from streamwatch.core.events import Decoded
 from streamwatch.core.ports import Decoder, Explains, Record
-from streamwatch.core.records import (
+from streamwatch.core.records.batch import (
     FAULT,
     HEADER_COUNT,
     HEADERS,
@@ -31,6 +30,7 @@ from streamwatch.core.records import (
     RecordBatch,
     batch_of,
 )
+from streamwatch.core.records.events import Decoded
 from streamwatch.edge.decoders.fields import canonical_text
 from streamwatch.edge.decoders.formats.json import UNREADABLE_JSON
 from streamwatch.edge.decoders.formats.kind import FormatMisused, FormatOptions

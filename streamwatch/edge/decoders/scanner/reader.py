@@ -10,20 +10,7 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
-from streamwatch.core.events import (
-    Decoded,
-    Event,
-    EventGroup,
-    Invalid,
-    Label,
-    NullRecord,
-    Prediction,
-    Skipped,
-    WrongFold,
-    samplings_of,
-    segments_text,
-)
-from streamwatch.core.records import (
+from streamwatch.core.records.batch import (
     COLUMNS,
     NO_ELEMENTS,
     PADDING,
@@ -37,7 +24,20 @@ from streamwatch.core.records import (
     rows_of,
     words_of,
 )
-from streamwatch.core.scores import NO_LISTS, ScoreLists
+from streamwatch.core.records.events import (
+    Decoded,
+    Event,
+    EventGroup,
+    Invalid,
+    Label,
+    NullRecord,
+    Prediction,
+    Skipped,
+    WrongFold,
+    samplings_of,
+    segments_text,
+)
+from streamwatch.core.records.scores import NO_LISTS, ScoreLists
 from streamwatch.edge.decoders.mapping import InValue
 from streamwatch.edge.decoders.scanner.contents import (
     MAX_ID_BYTES,

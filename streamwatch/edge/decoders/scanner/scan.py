@@ -9,7 +9,7 @@ from typing import Any, Final
 import numpy as np
 
 from streamwatch.core.jit import entry, hot
-from streamwatch.core.records import (
+from streamwatch.core.records.batch import (
     FAULT,
     HEADER_COUNT,
     HEADERS,
@@ -342,7 +342,7 @@ def scan(  # noqa: C901, PLR0912, PLR0913, PLR0915, PLR0917 - compiled: arrays, 
     Parameters
     ----------
     data, fetched
-        `data` and `rows` of `core.records.FetchedRecords`.
+        `data` and `rows` of `core.records.batch.FetchedRecords`.
     plan, tables
         Leaves of contents, and names met before.
     template, trace

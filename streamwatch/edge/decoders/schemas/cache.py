@@ -16,10 +16,10 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import Final, NamedTuple, Protocol, TypeAlias, runtime_checkable
 
-from streamwatch.core.events import Partition
 from streamwatch.core.metrics import single
 from streamwatch.core.metrics.series import Family
 from streamwatch.core.ports import NeededSchemas, Record
+from streamwatch.core.records.events import Partition
 from streamwatch.edge.decoders.schemas.schema import (
     Schema,
     SchemaRef,

@@ -6,7 +6,7 @@ import asyncio
 from collections.abc import Callable, Coroutine, Mapping
 from typing import NamedTuple
 
-from streamwatch.core.events import Partition
+from streamwatch.core.records.events import Partition
 from streamwatch.edge.sources.kafka.connection import BrokerHealth, Connection
 from streamwatch.edge.sources.kafka.group import Group
 from streamwatch.edge.sources.kafka.spec import KafkaSpec

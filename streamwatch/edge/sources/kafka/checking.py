@@ -18,8 +18,8 @@ from aiokafka.errors import (
 )
 from aiokafka.protocol.fetch import FetchRequest
 
-from streamwatch.core.events import Partition
 from streamwatch.core.ports import Record
+from streamwatch.core.records.events import Partition
 from streamwatch.edge.sources.kafka.client import ClientLogCapture, security_options
 from streamwatch.edge.sources.kafka.connection import Connection, require_topics
 from streamwatch.edge.sources.kafka.dead_letters import require_writable

@@ -20,7 +20,7 @@ from aiokafka.errors import (
 from aiokafka.protocol.fetch import FetchRequest
 from aiokafka.structs import TopicPartition
 
-from streamwatch.core.events import Partition
+from streamwatch.core.records.events import Partition
 from streamwatch.edge.sources.kafka.batches.record import KafkaRecord
 from streamwatch.edge.sources.kafka.batches.scan import compiled_scan
 from streamwatch.edge.sources.kafka.batches.scanner import Scanner, compiled_plain_batches

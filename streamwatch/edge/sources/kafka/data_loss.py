@@ -31,8 +31,8 @@ from typing import Literal, TypeAlias
 
 import xxhash
 
-from streamwatch.core.events import Fingerprint, Mark, Partition
 from streamwatch.core.ports import Record
+from streamwatch.core.records.events import Fingerprint, Mark, Partition
 from streamwatch.edge.sources.kafka.batches.frames import Damage
 from streamwatch.edge.sources.kafka.batches.record import TOO_LARGE
 from streamwatch.telemetry import (

@@ -17,7 +17,7 @@ from typing import Any, Final, NamedTuple
 from aiokafka.errors import LeaderNotAvailableError
 from aiokafka.structs import TopicPartition
 
-from streamwatch.core.events import Partition
+from streamwatch.core.records.events import Partition
 from streamwatch.edge.sources.kafka.batches.frames import Batch, Damage, Look, batch_at, next_readable
 from streamwatch.edge.sources.kafka.batches.reader import AT_ONCE_BYTES, PartitionReader
 from streamwatch.edge.sources.kafka.batches.record import KafkaRecords

@@ -16,7 +16,7 @@ from typing import Final, Literal, NamedTuple
 
 from aiokafka.errors import CommitFailedError
 
-from streamwatch.core.events import Partition
+from streamwatch.core.records.events import Partition
 from streamwatch.edge.sources.kafka.connection import Connection
 from streamwatch.edge.sources.kafka.data_loss import DataLossTracker
 from streamwatch.edge.sources.kafka.spec import KafkaSpec

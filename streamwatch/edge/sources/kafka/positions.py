@@ -8,8 +8,8 @@ from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 
 from aiokafka.errors import StaleMetadata
 
-from streamwatch.core.events import Fingerprint, Mark, Partition
 from streamwatch.core.ports import PartitionState
+from streamwatch.core.records.events import Fingerprint, Mark, Partition
 from streamwatch.edge.sources.kafka.background_tasks import BackgroundTasks
 from streamwatch.edge.sources.kafka.batches.frames import Damage
 from streamwatch.edge.sources.kafka.connection import BrokerHealth, Connection, require_topics

@@ -8,10 +8,10 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from types import MappingProxyType
 
-from streamwatch.core.events import Fingerprint, Partition
 from streamwatch.core.metrics import family, single
 from streamwatch.core.metrics.series import Family
 from streamwatch.core.ports import DataLossCounters, Poll, Record
+from streamwatch.core.records.events import Fingerprint, Partition
 from streamwatch.edge.sources.kafka.background_tasks import BackgroundTasks
 from streamwatch.edge.sources.kafka.batches.opened import CodecMissing
 from streamwatch.edge.sources.kafka.batches.scan import compiled_scan

@@ -29,7 +29,7 @@ from aiokafka.protocol.types import (
 )
 from aiokafka.structs import TopicPartition
 
-from streamwatch.core.events import Partition
+from streamwatch.core.records.events import Partition
 from streamwatch.edge.sources.kafka.batches.opened import CodecMissing
 from streamwatch.edge.sources.kafka.batches.reader import PartitionReader
 from streamwatch.edge.sources.kafka.batches.record import KafkaRecord

@@ -39,9 +39,9 @@ from msgspec import UNSET, UnsetType
 from prometheus_client.utils import floatToGoString
 
 from streamwatch.core.estimators.registers.late_labels.register import change_document
-from streamwatch.core.events import Alarm, ErrorChange, Judgement
 from streamwatch.core.metrics import COMPARISONS
 from streamwatch.core.metrics.series import ClassSamples, Family, Histogram, Report, Sample
+from streamwatch.core.records.events import Alarm, ErrorChange, Judgement
 from streamwatch.edge.web.details import Details, Verdict
 from streamwatch.edge.web.details import ErrorChange as ErrorChangeDocument
 from streamwatch.edge.web.documents import Alarm as AlarmDocument

@@ -47,8 +47,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final, TypeAlias, cast
 
-from streamwatch.core.events import Alarm
 from streamwatch.core.metrics.series import Family, Histogram, Report, detail_at
+from streamwatch.core.records.events import Alarm
 from streamwatch.core.specs import HEADLINE
 from streamwatch.edge.web import documents
 from streamwatch.edge.web.documents import Trouble

@@ -14,8 +14,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from streamwatch.core.events import Alarm
 from streamwatch.core.metrics.series import Report
+from streamwatch.core.records.events import Alarm
 from streamwatch.edge.web.documents import News
 from streamwatch.edge.web.json_text import encode
 from streamwatch.edge.web.ports import Route

@@ -11,7 +11,7 @@ import pytest
 from streamwatch.core.estimators.comparisons.set import ComparisonSet
 from streamwatch.core.estimators.registers.cohorts import CohortsSpec
 from streamwatch.core.estimators.registers.cohorts.state import CONFIRMED, EARLY, OPEN
-from streamwatch.core.events import Outcome, PairedAnswer
+from streamwatch.core.records.events import Outcome, PairedAnswer
 from streamwatch.core.specs import ComparisonSpec, FadingSpec, MonitorsSpec, UtilitySpec
 from tests.core.estimators.registers.cohorts.costs import COSTS, utility_of
 from tests.core.estimators.registers.cohorts.drawn import STREAMS, drawn

@@ -11,7 +11,7 @@ from scipy.stats import chi2
 
 from streamwatch.core.estimators.comparisons.measures import CRITICAL
 from streamwatch.core.estimators.comparisons.set import ComparisonSet
-from streamwatch.core.events import Outcome, PairedAnswer
+from streamwatch.core.records.events import Outcome, PairedAnswer
 from streamwatch.core.specs import (
     AdwinSpec,
     ComparisonSpec,

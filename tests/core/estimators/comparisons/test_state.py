@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from streamwatch.core.estimators.comparisons.set import ComparisonSet, without
-from streamwatch.core.events import Outcome, PairedAnswer
+from streamwatch.core.records.events import Outcome, PairedAnswer
 from streamwatch.core.specs import (
     ComparisonSpec,
     FadingSpec,

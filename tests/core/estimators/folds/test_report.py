@@ -10,8 +10,8 @@ import pytest
 
 from streamwatch.core.estimators import catalogue
 from streamwatch.core.estimators.set import EstimatorSet
-from streamwatch.core.events import SEPARATOR, Outcome, fold_name
 from streamwatch.core.metrics.series import Histogram
+from streamwatch.core.records.events import SEPARATOR, Outcome, fold_name
 from tests.layouts import DEFAULT
 
 SPEC = replace(DEFAULT, max_models=40, max_classes=6)

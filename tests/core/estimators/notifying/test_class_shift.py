@@ -20,7 +20,7 @@ from streamwatch.core.estimators.notifying.class_shift import (
     shift_between,
 )
 from streamwatch.core.estimators.set import EstimatorSet
-from streamwatch.core.events import Outcome
+from streamwatch.core.records.events import Outcome
 from tests.core.estimators.measures.summed import FIELDS, confusion
 from tests.layouts import DEFAULT, TINY
 from tests.tiers import by_tier, examples

@@ -10,7 +10,7 @@ import pytest
 
 from streamwatch.core.estimators.notifying.class_shift import ClassShift, class_shift
 from streamwatch.core.estimators.set import EstimatorSet
-from streamwatch.core.events import Outcome, fold_name
+from streamwatch.core.records.events import Outcome, fold_name
 from tests.core.estimators.notifying.test_class_shift import CHANGED, OUTCOMES, STEADY, Z
 from tests.layouts import DEFAULT
 

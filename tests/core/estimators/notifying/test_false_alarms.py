@@ -23,7 +23,7 @@ from streamwatch.core.estimators.notifying.false_alarms import (
     rate,
 )
 from streamwatch.core.estimators.set import EstimatorSet
-from streamwatch.core.events import Alarm, Outcome
+from streamwatch.core.records.events import Alarm, Outcome
 from streamwatch.core.specs import AdwinDriftSpec, ModelDetectors, MonitorsSpec, PageHinkleySpec
 from tests.calibration.false_alarm_rates import CHUNK, SPECS, counts
 from tests.layouts import DEFAULT

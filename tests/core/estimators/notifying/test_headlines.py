@@ -9,7 +9,7 @@ import pytest
 
 from streamwatch.core.estimators.registers.cohorts import CohortsSpec
 from streamwatch.core.estimators.set import EstimatorSet
-from streamwatch.core.events import VERDICT, Alarm, Outcome, fold_name
+from streamwatch.core.records.events import VERDICT, Alarm, Outcome, fold_name
 from streamwatch.core.specs import MonitorsSpec, UtilitySpec
 from tests.core.estimators.registers.cohorts.streams import Stream, outcomes_of
 

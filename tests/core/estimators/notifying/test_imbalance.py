@@ -9,7 +9,7 @@ import pytest
 from sklearn.metrics import accuracy_score, cohen_kappa_score
 
 from streamwatch.core.estimators.set import EstimatorSet
-from streamwatch.core.events import Outcome
+from streamwatch.core.records.events import Outcome
 from streamwatch.core.specs import MonitorsSpec, UtilitySpec
 from tests.layouts import DEFAULT
 

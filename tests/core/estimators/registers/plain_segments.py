@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from streamwatch.core.estimators.kernel.table import ModelTable, TableFull
 from streamwatch.core.estimators.names import Batch
 from streamwatch.core.estimators.registers.segments import SegmentsSpec, table_spec
-from streamwatch.core.outcomes import OutcomeBatch
+from streamwatch.core.records.outcomes import OutcomeBatch
 from streamwatch.core.specs import UtilitySpec
 
 OTHER: Final = "__other__"

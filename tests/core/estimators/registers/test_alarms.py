@@ -15,7 +15,7 @@ from streamwatch.core.estimators.registers.prediction_clock.held import SLACK_MS
 from streamwatch.core.estimators.registers.prediction_clock.register import SETTLED_UNTIL
 from streamwatch.core.estimators.registers.prediction_clock.spec import table_spec
 from streamwatch.core.estimators.set import EstimatorSet
-from streamwatch.core.events import Alarm, Outcome
+from streamwatch.core.records.events import Alarm, Outcome
 from streamwatch.core.specs import ModelDetectors, PageHinkleySpec
 from tests.layouts import DEFAULT, TINY
 from tests.tiers import examples, few

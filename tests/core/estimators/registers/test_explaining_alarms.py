@@ -10,7 +10,7 @@ from streamwatch.core.estimators import registers
 from streamwatch.core.estimators.registers.kind import RegisterKind
 from streamwatch.core.estimators.registers.segments.estimates import SegmentChange
 from streamwatch.core.estimators.set import EstimatorSet
-from streamwatch.core.events import Outcome
+from streamwatch.core.records.events import Outcome
 from tests.contracts.toy_register import LongestRun, LongestRunSpec
 from tests.layouts import DEFAULT
 

@@ -14,9 +14,9 @@ from hypothesis import strategies as st
 from streamwatch.core.estimators.registers.cohorts import CohortsSpec
 from streamwatch.core.estimators.registers.fleet import Listed, WorsePair, worse_pairs
 from streamwatch.core.estimators.set import EstimatorSet
-from streamwatch.core.events import Outcome
 from streamwatch.core.join.caveats import details_with, models_without_verdicts
 from streamwatch.core.metrics.series import Report
+from streamwatch.core.records.events import Outcome
 from streamwatch.edge.web.routes.worse import WorseExporter
 from tests.core.estimators.registers.cohorts.observed import batch_of, register_of
 from tests.core.estimators.registers.cohorts.streams import Stream, outcomes_of

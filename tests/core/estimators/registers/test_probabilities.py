@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from streamwatch.core.estimators.registers.probabilities import ProbabilitiesSpec, probabilities_under
 from streamwatch.core.estimators.registers.probabilities.observe import empty
 from streamwatch.core.estimators.set import EstimatorSet
-from streamwatch.core.events import Outcome
+from streamwatch.core.records.events import Outcome
 from streamwatch.core.specs import AdwinSpec
 from tests.core.estimators.registers.plain_probabilities import (
     Scored,

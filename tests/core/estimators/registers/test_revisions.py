@@ -16,7 +16,7 @@ from streamwatch.admin.capacity import register_parts
 from streamwatch.core.estimators.registers.revisions import REVISIONS, REVISIONS_BYTES, RevisionsSpec
 from streamwatch.core.estimators.registers.revisions.measures import compared
 from streamwatch.core.estimators.set import EstimatorSet, decode
-from streamwatch.core.events import Outcome
+from streamwatch.core.records.events import Outcome
 from streamwatch.core.specs import JoinSpec
 from tests.core.pipeline.outcome_batches import batch_of
 from tests.layouts import TINY

@@ -14,9 +14,9 @@ from streamwatch.core.estimators.registers.segments import SegmentsSpec
 from streamwatch.core.estimators.registers.segments import state as numbers
 from streamwatch.core.estimators.registers.segments.observe import EMPTY, forget, remember
 from streamwatch.core.estimators.registers.segments.register import Segments, decode
-from streamwatch.core.events import Outcome, segments_text
-from streamwatch.core.outcomes import OUTCOME, SEGMENTS_FROM, OutcomeBatch
-from streamwatch.core.scores import lists_of
+from streamwatch.core.records.events import Outcome, segments_text
+from streamwatch.core.records.outcomes import OUTCOME, SEGMENTS_FROM, OutcomeBatch
+from streamwatch.core.records.scores import lists_of
 from tests.core.estimators.registers.plain_segments import EPOCH, OTHER, PlainSegments
 from tests.tiers import few
 

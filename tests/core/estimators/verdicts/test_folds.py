@@ -11,7 +11,7 @@ import pytest
 
 from streamwatch.core.estimators.kernel.table import ModelTable
 from streamwatch.core.estimators.set import EstimatorSet
-from streamwatch.core.events import VERDICT, Outcome, fold_name, model_of
+from streamwatch.core.records.events import VERDICT, Outcome, fold_name, model_of
 from tests.core.estimators.verdicts.plain_verdict import PlainVerdict, Side
 from tests.layouts import DEFAULT
 from tests.tiers import by_tier

@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 from streamwatch.core.estimators.set import EstimatorSet
-from streamwatch.core.events import VERDICT, Outcome
 from streamwatch.core.pipeline.sections import document_of, spec_of
+from streamwatch.core.records.events import VERDICT, Outcome
 from streamwatch.core.specs import MonitorsSpec, UtilitySpec
 
 COSTS = UtilitySpec("*-costs", "costs", (("fraud", "legit", 100.0), ("legit", "fraud", 1.0)), other=0.0)

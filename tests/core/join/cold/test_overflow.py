@@ -7,10 +7,10 @@ from random import Random
 
 import pytest
 
-from streamwatch.core.events import Prediction
 from streamwatch.core.join.activity import used_entries
 from streamwatch.core.join.cold.overflow import TableEviction
 from streamwatch.core.pipeline.pipeline import Pipeline
+from streamwatch.core.records.events import Prediction
 from streamwatch.edge.keys import digest_bytes
 from tests.core.join.cold.cold_streams import ColdJoined, alive_outside
 from tests.core.join.durable_streams import cramped_logs

@@ -11,9 +11,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from streamwatch.core.events import Outcome, Prediction, fold_name
 from streamwatch.core.predictions.early_hints import EarlyHints, EarlyHintsSpec
 from streamwatch.core.predictions.kind import PREDICTED, PredictionBatch, batch_of
+from streamwatch.core.records.events import Outcome, Prediction, fold_name
 from tests.core.predictions.early_hints.plain_early import Predicted, hints
 from tests.tiers import by_tier, examples, few
 

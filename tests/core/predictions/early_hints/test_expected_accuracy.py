@@ -8,7 +8,6 @@ from dataclasses import dataclass
 import numpy as np
 import pytest
 
-from streamwatch.core.events import Outcome, Prediction
 from streamwatch.core.predictions.early_hints import EarlyHints, EarlyHintsSpec
 from streamwatch.core.predictions.early_hints.view import (
     ExpectationErrors,
@@ -16,6 +15,7 @@ from streamwatch.core.predictions.early_hints.view import (
     expectation_errors,
 )
 from streamwatch.core.predictions.kind import batch_of
+from streamwatch.core.records.events import Outcome, Prediction
 
 WIDTH = 1_000
 

@@ -10,10 +10,10 @@ import pytest
 from streamwatch.core.alerting.book import AlarmBook
 from streamwatch.core.alerting.notification import Notification
 from streamwatch.core.alerting.rules import AlarmRule, AlarmsSpec
-from streamwatch.core.events import Prediction
 from streamwatch.core.predictions.early_hints import EarlyHints, EarlyHintsSpec
 from streamwatch.core.predictions.kind import batch_of
 from streamwatch.core.predictions.registers import PredictionRegisters
+from streamwatch.core.records.events import Prediction
 from tests.core.alerting.watched_book import WatchedBook
 
 SPEC = EarlyHintsSpec(max_models=3)

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from streamwatch.core.events import Outcome, Prediction
+from streamwatch.core.records.events import Outcome, Prediction
 
 # Bins of the score of the predicted class: least score, expected error.
 BINS = [

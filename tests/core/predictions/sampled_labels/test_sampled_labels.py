@@ -9,11 +9,11 @@ from dataclasses import dataclass
 
 import pytest
 
-from streamwatch.core.events import Outcome, Prediction, as_float32, fold_name
 from streamwatch.core.predictions.kind import batch_of
 from streamwatch.core.predictions.sampled_labels import SAMPLED_LABELS_BYTES, SampledLabelsSpec
 from streamwatch.core.predictions.sampled_labels.register import SampledLabels
 from streamwatch.core.predictions.sampled_labels.state import OPPONENTS, SAMPLED
+from streamwatch.core.records.events import Outcome, Prediction, as_float32, fold_name
 from tests.core.predictions.sampled_labels.plain_sampled import Plain
 from tests.tiers import by_tier, few
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from streamwatch.core.events import Event, Invalid, Side
+from streamwatch.core.records.events import Event, Invalid, Side
 from streamwatch.edge.decoders.formats.json import JsonDecoder
 from streamwatch.edge.decoders.mapping import REASONS, TopicMapping
 from tests.edge.decoders.fetched import fetched

@@ -16,7 +16,7 @@ from confluent_kafka.serialization import MessageField, SerializationContext
 from google.protobuf import descriptor_pb2, descriptor_pool, message_factory
 
 from streamwatch.assembly.topics import build_topics
-from streamwatch.core.events import Event, Invalid, Label, NullRecord, Prediction
+from streamwatch.core.records.events import Event, Invalid, Label, NullRecord, Prediction
 from streamwatch.edge.decoders.schemas.schema import Schema, SchemaRequest, SchemaUnusable, ValueReader
 from streamwatch.edge.keys import digest_ids
 from streamwatch.settings import Settings

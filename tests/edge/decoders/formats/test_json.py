@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from streamwatch.core.events import Invalid, Label, Prediction
+from streamwatch.core.records.events import Invalid, Label, Prediction
 from streamwatch.edge.decoders.class_rules import MAX_REMEMBERED
 from streamwatch.edge.decoders.formats.json import JsonDecoder
 from streamwatch.edge.decoders.mapping import TopicMapping

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from streamwatch.core.events import Invalid, Prediction, WrongFold, fold_of, model_of
+from streamwatch.core.records.events import Invalid, Prediction, WrongFold, fold_of, model_of
 from streamwatch.edge.decoders.formats.json import JsonDecoder
 from streamwatch.edge.decoders.mapping import TopicMapping
 from streamwatch.edge.keys import id_keys

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from streamwatch.core.events import Invalid, Side
+from streamwatch.core.records.events import Invalid, Side
 from streamwatch.edge.decoders.judging import MAX_SCORES
 from streamwatch.edge.decoders.mapping import REASONS, TopicMapping
 from tests.edge.decoders.formats.json_records import FLAT, LABEL, decode, reason

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from streamwatch.core.events import Label, NullRecord, Prediction
+from streamwatch.core.records.events import Label, NullRecord, Prediction
 from streamwatch.edge.decoders.formats.json import JsonDecoder
 from streamwatch.edge.decoders.mapping import KindRule, TopicMapping
 from tests.edge.decoders.formats.json_records import FLAT, LABEL, decode, reason

@@ -11,7 +11,7 @@ from typing import Any
 import fastavro
 import pytest
 
-from streamwatch.core.events import Event, Invalid, Prediction
+from streamwatch.core.records.events import Event, Invalid, Prediction
 from streamwatch.edge.decoders.formats import KINDS, DecoderSpec, FormatMisused, FormatOptions
 from streamwatch.edge.decoders.formats.json import JsonDecoder
 from streamwatch.edge.decoders.formats.schema_decoder import SchemaDecoder

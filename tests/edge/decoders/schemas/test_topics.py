@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 
-from streamwatch.core.events import Partition, Prediction
+from streamwatch.core.records.events import Partition, Prediction
 from streamwatch.edge.decoders.formats import KINDS, DecoderSpec, FormatOptions
 from streamwatch.edge.decoders.formats.schema_decoder import SchemaDecoder
 from streamwatch.edge.decoders.mapping import TopicMapping

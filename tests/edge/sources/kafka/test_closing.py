@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from aiokafka.errors import KafkaError
 
-from streamwatch.core.events import Partition
+from streamwatch.core.records.events import Partition
 from streamwatch.demo.embedded import EmbeddedBroker
 from streamwatch.edge.sources.kafka.connection import Connection
 from streamwatch.edge.sources.kafka.dead_letters import KafkaProducer

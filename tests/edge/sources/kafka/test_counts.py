@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from streamwatch.core.events import Partition
+from streamwatch.core.records.events import Partition
 from streamwatch.demo.embedded import EmbeddedBroker
 from streamwatch.edge.sources.kafka import KafkaSource
 from tests.edge.sources.kafka.test_source import all_caught_up, polls, send, spec

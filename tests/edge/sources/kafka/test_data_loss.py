@@ -8,7 +8,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from streamwatch.core.events import Fingerprint, Mark, Partition
+from streamwatch.core.records.events import Fingerprint, Mark, Partition
 from streamwatch.edge.sources.kafka import At, KafkaSource, KafkaSpec
 from streamwatch.edge.sources.kafka.batches.record import KafkaRecord
 from streamwatch.edge.sources.kafka.data_loss import (

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 from aiokafka.errors import KafkaConnectionError
 
-from streamwatch.core.events import Partition
+from streamwatch.core.records.events import Partition
 from streamwatch.edge.sources.kafka.batches.reader import AT_ONCE_BYTES
 from streamwatch.edge.sources.kafka.batches.scan import compiled_scan
 from streamwatch.edge.sources.kafka.batches.scanner import Scanner

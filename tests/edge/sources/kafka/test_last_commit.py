@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from types import SimpleNamespace
 from typing import Any, cast
 
-from streamwatch.core.events import Partition
+from streamwatch.core.records.events import Partition
 from streamwatch.edge.sources.kafka.background_tasks import BackgroundTasks
 from streamwatch.edge.sources.kafka.spec import KafkaSpec
 

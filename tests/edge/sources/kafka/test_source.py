@@ -10,8 +10,8 @@ from contextlib import asynccontextmanager
 import pytest
 from aiokafka import AIOKafkaProducer
 
-from streamwatch.core.events import Partition
 from streamwatch.core.ports import Poll
+from streamwatch.core.records.events import Partition
 from streamwatch.demo.embedded import EmbeddedBroker
 from streamwatch.edge.sources.kafka import (
     KafkaSource,

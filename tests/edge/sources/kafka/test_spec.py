@@ -7,8 +7,8 @@ from typing import cast
 import pytest
 from aiokafka.errors import KafkaConnectionError
 
-from streamwatch.core.events import Partition
 from streamwatch.core.ports import PartitionState
+from streamwatch.core.records.events import Partition
 from streamwatch.edge.sources.kafka import (
     Ago,
     At,

@@ -8,10 +8,10 @@ from streamwatch.core.alerting.book import AlarmBook
 from streamwatch.core.alerting.outbox import new_entry
 from streamwatch.core.alerting.rules import AlarmsSpec
 from streamwatch.core.estimators.set import EstimatorSet
-from streamwatch.core.events import Alarm, Label, Partition
 from streamwatch.core.merge import MergeProgress
 from streamwatch.core.pipeline.checkpoint import Checkpoint
 from streamwatch.core.pipeline.pipeline import Pipeline
+from streamwatch.core.records.events import Alarm, Label, Partition
 from streamwatch.core.specs import JoinSpec, MonitorsSpec
 from streamwatch.daemon import MERGE, POSITIONS, SourcePositions
 from streamwatch.daemon.alerting import ALARMS

@@ -12,8 +12,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from streamwatch.core.estimators.registers.kind import RegisterKind
-from streamwatch.core.events import fold_of, model_of
 from streamwatch.core.metrics import Metric
+from streamwatch.core.records.events import fold_of, model_of
 from streamwatch.core.specs import DAY_MS, UtilityKind, UtilitySpec, first_utility
 
 if TYPE_CHECKING:

@@ -24,7 +24,7 @@ from numpy.typing import NDArray
 
 from streamwatch.core.estimators.registers.cohorts.readout import IMMEDIATE_MS
 from streamwatch.core.estimators.registers.cohorts.state import FAST_RULE, HITS, MISSES, SLOTS
-from streamwatch.core.events import Confirmation
+from streamwatch.core.records.events import Confirmation
 
 LEAST_COHORTS: Final = 40
 """Number of judged cohorts from which alarms can be confirmed: dispersion is known then."""

@@ -47,8 +47,8 @@ from streamwatch.core.estimators.registers.cohorts.state import (
 )
 from streamwatch.core.estimators.registers.fleet import WorseList, WorsePair, worse_pairs
 from streamwatch.core.estimators.verdicts.costs import cost_table_of, stacked
-from streamwatch.core.events import Confirmation
 from streamwatch.core.metrics.series import Sample
+from streamwatch.core.records.events import Confirmation
 from streamwatch.core.specs import UtilitySpec
 
 # Snapshot of a model's cohorts: the words of its records that are not 0, and its label counts.

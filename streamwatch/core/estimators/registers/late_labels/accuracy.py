@@ -32,7 +32,7 @@ from streamwatch.core.estimators.registers.late_labels.observe import (
     last_boundary,
 )
 from streamwatch.core.estimators.registers.late_labels.ring import Counted, LabelRing, RingView, counted
-from streamwatch.core.events import ErrorChange
+from streamwatch.core.records.events import ErrorChange
 
 Floats: TypeAlias = NDArray[np.float64]
 

@@ -32,9 +32,9 @@ from streamwatch.core.estimators.registers.late_labels.observe import (
 )
 from streamwatch.core.estimators.registers.late_labels.ring import LabelRing, RingSnapshot
 from streamwatch.core.estimators.registers.segments.estimates import SegmentChange
-from streamwatch.core.events import DelayKind, ErrorChange
 from streamwatch.core.metrics import Metric
 from streamwatch.core.metrics.series import Sample
+from streamwatch.core.records.events import DelayKind, ErrorChange
 from streamwatch.core.specs import DAY_MS
 
 # JSON document of a model's late labels for the API.

@@ -25,9 +25,9 @@ from streamwatch.core.estimators.registers.prediction_clock.held import (
 )
 from streamwatch.core.estimators.registers.prediction_clock.spec import PredictionClockSpec, table_spec
 from streamwatch.core.estimators.trace_chunk import Cell, cells
-from streamwatch.core.events import Name, model_of
 from streamwatch.core.metrics import Metric
 from streamwatch.core.metrics.series import Sample
+from streamwatch.core.records.events import Name, model_of
 from streamwatch.core.specs import DetectorSpec, LandmarkSpec
 
 # Trace of detectors in prediction order: their values after every outcome, in the order of labels.

@@ -34,7 +34,7 @@ from streamwatch.core.estimators.registers.revisions.measures import (
 )
 from streamwatch.core.jit import entry
 from streamwatch.core.metrics.series import Sample
-from streamwatch.core.outcomes import OutcomeBatch
+from streamwatch.core.records.outcomes import OutcomeBatch
 
 # JSON document of a model's revisions for the API.
 

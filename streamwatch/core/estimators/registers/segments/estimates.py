@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from streamwatch.core.estimators.agreement import Totals
-from streamwatch.core.events import Name
+from streamwatch.core.records.events import Name
 
 
 class SegmentEstimates(NamedTuple):

@@ -25,8 +25,8 @@ from streamwatch.core.estimators.registers.segments.estimates import (
 )
 from streamwatch.core.estimators.registers.segments.observe import CANDIDATES, NONE, OTHER, exchanged
 from streamwatch.core.estimators.registers.segments.state import Given, SegmentState
-from streamwatch.core.events import SEPARATOR, ErrorChange, Name
 from streamwatch.core.metrics.series import Sample
+from streamwatch.core.records.events import SEPARATOR, ErrorChange, Name
 from streamwatch.core.specs import UtilitySpec
 
 # Snapshot of a model's segments, ordered by name, each with its values, and of its latest label.

@@ -24,8 +24,8 @@ from streamwatch.core.estimators.registers.segments.observe import (
     observe,
     remember,
 )
-from streamwatch.core.events import Outcome, segments_of
-from streamwatch.core.outcomes import OutcomeBatch
+from streamwatch.core.records.events import Outcome, segments_of
+from streamwatch.core.records.outcomes import OutcomeBatch
 
 # Numbers for segment names and values, so that a compiled loop can process them.
 

@@ -11,8 +11,7 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
-from streamwatch.core.events import Partition
-from streamwatch.core.records import (
+from streamwatch.core.records.batch import (
     APPENDED,
     COLUMNS,
     FAULT,
@@ -27,6 +26,7 @@ from streamwatch.core.records import (
     VALUE_BYTES,
     FetchedRecords,
 )
+from streamwatch.core.records.events import Partition
 from streamwatch.edge.sources.kafka.batches.frames import (
     APPEND_TIME,
     LEGACY_CHECKED_FROM,

@@ -8,7 +8,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from streamwatch.core.events import Outcome
+from streamwatch.core.records.events import Outcome
 
 Ints = NDArray[np.int64]
 

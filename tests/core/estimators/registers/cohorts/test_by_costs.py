@@ -12,7 +12,7 @@ from streamwatch.core.estimators.registers.cohorts.register import Cohorts
 from streamwatch.core.estimators.registers.cohorts.state import BY_COSTS, CLASS, HELD_OUTCOMES, MODEL, empty
 from streamwatch.core.estimators.set import EstimatorSet
 from streamwatch.core.estimators.verdicts.state import BETTER, STAKES, WORSE
-from streamwatch.core.events import Outcome
+from streamwatch.core.records.events import Outcome
 from streamwatch.core.specs import UtilitySpec
 from tests.core.estimators.registers.cohorts.observed import (
     batch_of,

@@ -13,7 +13,7 @@ from streamwatch.core.alerting.notification import Notification
 from streamwatch.core.alerting.rules import AlarmsSpec
 from streamwatch.core.estimators.registers.cohorts import CohortsSpec
 from streamwatch.core.estimators.set import EstimatorSet
-from streamwatch.core.events import Confirmation
+from streamwatch.core.records.events import Confirmation
 from streamwatch.core.specs import MonitorsSpec
 from tests.core.estimators.registers.cohorts.naive_cohorts import NaiveCohorts
 from tests.core.estimators.registers.cohorts.observed import batch_of, part, register_of

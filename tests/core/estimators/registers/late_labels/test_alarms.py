@@ -9,7 +9,7 @@ import pytest
 
 from streamwatch.core.estimators.registers.late_labels.register import LateLabelsSpec
 from streamwatch.core.estimators.set import EstimatorSet
-from streamwatch.core.events import Outcome
+from streamwatch.core.records.events import Outcome
 from streamwatch.core.specs import DAY_MS
 from tests.layouts import DEFAULT
 from tests.tiers import by_tier, few

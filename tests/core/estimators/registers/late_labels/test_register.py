@@ -9,7 +9,7 @@ import pytest
 
 from streamwatch.core.estimators.registers.late_labels.register import METRICS, LateLabelsSpec
 from streamwatch.core.estimators.set import EstimatorSet
-from streamwatch.core.events import Outcome
+from streamwatch.core.records.events import Outcome
 from tests.core.estimators.registers.late_labels.plain_late import plain_late
 from tests.core.estimators.registers.late_labels.test_accuracy import HORIZON_MS, stream
 from tests.layouts import TINY

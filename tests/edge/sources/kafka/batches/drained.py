@@ -9,7 +9,7 @@ from aiokafka.consumer.fetcher import READ_COMMITTED, PartitionRecords
 from aiokafka.record.memory_records import MemoryRecords
 from aiokafka.structs import TopicPartition
 
-from streamwatch.core.events import Partition
+from streamwatch.core.records.events import Partition
 from streamwatch.edge.sources.kafka.batches.frames import Damage
 from streamwatch.edge.sources.kafka.batches.reader import PartitionReader
 from streamwatch.edge.sources.kafka.batches.record import KafkaRecord

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from streamwatch.core.events import Partition
+from streamwatch.core.records.events import Partition
 from streamwatch.edge.sources.kafka.batches.frames import Damage
 from streamwatch.edge.sources.kafka.batches.reader import PartitionReader
 from streamwatch.edge.sources.kafka.batches.record import KafkaRecord

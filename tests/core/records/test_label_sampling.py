@@ -6,7 +6,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from streamwatch.core.events import (
+from streamwatch.core.records.events import (
     LEAST_PROBABILITY,
     MOST_SAMPLING,
     as_float32,

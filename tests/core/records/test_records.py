@@ -10,9 +10,8 @@ import numpy as np
 import pytest
 import xxhash
 
-from streamwatch.core.events import Event, Invalid, Label, NullRecord, Prediction
 from streamwatch.core.merge.inbox import KeptBatches
-from streamwatch.core.records import (
+from streamwatch.core.records.batch import (
     LABEL,
     NO_NAME,
     OBJECT,
@@ -25,6 +24,7 @@ from streamwatch.core.records import (
     no_records,
     rows_of,
 )
+from streamwatch.core.records.events import Event, Invalid, Label, NullRecord, Prediction
 from tests.core.columns import in_columns
 from tests.tiers import examples
 

@@ -6,11 +6,11 @@ import random
 
 import numpy as np
 
-from streamwatch.core.events import Event, Prediction
 from streamwatch.core.join.names import new_names
 from streamwatch.core.join.rows import RecordNumbering
 from streamwatch.core.merge.inbox import KeptBatches
-from streamwatch.core.records import OBJECT, RecordBatch, Vocabulary, rows_of
+from streamwatch.core.records.batch import OBJECT, RecordBatch, Vocabulary, rows_of
+from streamwatch.core.records.events import Event, Prediction
 from streamwatch.daemon.turns import ROWS_PER_TURN, rows_up_to_objects, scores_in_columns
 from streamwatch.edge.decoders.formats.json import JsonDecoder
 from streamwatch.edge.decoders.mapping import TopicMapping

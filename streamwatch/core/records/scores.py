@@ -24,8 +24,8 @@ class ScoreLists:
         float64, as long as `classes`.
     beside
         int32, shape (n,): further number of each prediction. In decoded records it is that of
-        `core.events.sampling_of`, 0 without a probability; in the join and in outcomes it is the number of
-        the prediction's segments, -1 without any.
+        `core.records.events.sampling_of`, 0 without a probability; in the join and in outcomes it is the
+        number of the prediction's segments, -1 without any.
     """
 
     ends: NDArray[np.int64]

@@ -17,7 +17,8 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple, Self, overload
 import numpy as np
 from numpy.typing import NDArray
 
-from streamwatch.core.events import (
+from streamwatch.core.jit import entry
+from streamwatch.core.records.events import (
     CARRIED,
     SAMPLING,
     Decoded,
@@ -30,8 +31,7 @@ from streamwatch.core.events import (
     carried_values,
     segments_of,
 )
-from streamwatch.core.jit import entry
-from streamwatch.core.scores import NO_LISTS, ScoreLists
+from streamwatch.core.records.scores import NO_LISTS, ScoreLists
 
 if TYPE_CHECKING:
     from streamwatch.core.ports import Record
@@ -333,7 +333,7 @@ class RecordBatch:
         Topics by number, the first "" for an unknown one; empty if rows have no topic.
     scores
         Scores of the rows whose `side` is `PREDICTION` and that have scores, or a probability with which
-        their label is requested; `beside` has the numbers of `core.events.sampling_of`.
+        their label is requested; `beside` has the numbers of `core.records.events.sampling_of`.
     elements
         Events of the rows whose `side` is `SEVERAL`; their rows point at objects and scores, too.
     """

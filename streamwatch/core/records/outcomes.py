@@ -9,9 +9,9 @@ from typing import Final, overload
 import numpy as np
 from numpy.typing import NDArray
 
-from streamwatch.core.events import CARRIED, Outcome, PairedAnswer, carried_values, segments_of
-from streamwatch.core.records import taken
-from streamwatch.core.scores import NO_LISTS, ScoreLists
+from streamwatch.core.records.batch import taken
+from streamwatch.core.records.events import CARRIED, Outcome, PairedAnswer, carried_values, segments_of
+from streamwatch.core.records.scores import NO_LISTS, ScoreLists
 
 OUTCOME: Final = np.dtype(
     [
@@ -40,7 +40,7 @@ and of its segments, stored with them; `SEGMENTS_FROM` plus the number of its se
 no scores; or -1 with neither.
 `last_class` is 1 + the number of the class predicted last, while `predicted_class` is the first
 (`join.conflicts: both`); 0 if the prediction was never revised. `carried` are the numbers of
-`core.events.CARRIED`.
+`core.records.events.CARRIED`.
 """
 
 Pairs = NDArray[np.int32]

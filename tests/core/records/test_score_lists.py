@@ -6,7 +6,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from streamwatch.core.scores import lists_of
+from streamwatch.core.records.scores import lists_of
 
 plain = st.lists(st.dictionaries(st.integers(0, 5), st.floats(0, 1), max_size=4), min_size=1, max_size=8)
 

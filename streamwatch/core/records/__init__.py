@@ -1,0 +1,1 @@
+"""Records of the stream as values of the core: events, outcomes, and both in columns."""
