@@ -336,12 +336,15 @@ def _with_threshold(contents: Sequence[Any]) -> ScoreAndThreshold | None:
 
 
 def _check_fields(mapping: TopicMapping, side: str, singles: Mapping[str, FieldLocation | None]) -> bool:
-    """Tell whether elements have ids or models of their own; if not, `#<index>` is appended to the id.
+    """Tell whether array elements have ids of their own, or events are fields of an object.
+
+    If neither, `#<index>` is appended to the record's id.
 
     Raises
     ------
     ValueError
-        Fields of an object are events, but no mapping names their models, ids or classes.
+        Fields of an object are events, but the mapping names no class, or neither model nor id, in them; or
+        it reads several objects, or arrays as well.
     """
     parts = {part: location for part, location in singles.items() if isinstance(location, InFields)}
     if not parts:

@@ -239,7 +239,8 @@ class _Messages:
     def at_once(self) -> Callable[[Any], dict[str, Any]] | None:
         """Return a faster equivalent of `to_plain` that needs no budget.
 
-        None where a field has presence or needs a conversion, or where the names are long.
+        None for a message of fewer than two fields, and where a field has presence or needs a conversion, or
+        the names are long.
         """
         members = [] if self._library is not None else self._described()
         simple = all(
@@ -472,7 +473,7 @@ def compile_protobuf(schema: Schema, message: str | None = None) -> ProtobufRead
     SchemaUnusable
         It is no Protocol Buffers schema, does not compile, or has no such message.
     OSError
-        Temporary files cannot be written, or protoc cannot be started.
+        Temporary files cannot be written, or protoc cannot be started or ends without saying what is wrong.
     """
     if schema.type != "PROTOBUF":
         raise SchemaUnusable(f"expected a Protocol Buffers schema, got one of type {schema.type}")
@@ -519,7 +520,7 @@ def _descriptors(schema: Schema, folder: Path) -> Any:
 
 
 def _write(folder: Path, path: PurePosixPath, text: str) -> None:
-    """Write a file that a schema imports; raises SchemaUnusable for an invalid path."""
+    """Write the schema, or a file that it imports; raises SchemaUnusable for an invalid path or text."""
     file = folder / path
     try:
         file.parent.mkdir(parents=True, exist_ok=True)

@@ -132,7 +132,7 @@ class Election:
             await asyncio.wait({renewing})
 
     async def _renew(self, consumer: Any) -> None:
-        """Prove once a second, by a commit, that the group has elected no other replica."""
+        """Prove by a commit, every `SessionSpec.renewal` seconds, that the group elected no other replica."""
         session, candidacy = self._spec.session, self._candidacy
         while True:
             self._elected.clear()
