@@ -49,7 +49,7 @@ from streamwatch.edge.decoders.mapping import (
     threshold_of,
 )
 from streamwatch.edge.decoders.paths import Row
-from streamwatch.edge.decoders.texts import TextRule, Texts
+from streamwatch.edge.decoders.texts import TextRule, Texts, index_named
 from streamwatch.edge.keys import IdKeys
 from streamwatch.folds import Scheme
 
@@ -86,8 +86,8 @@ def _element_of(array: Any, named: Named) -> Any:
     """Return the first object of an array whose field has the text that is named; None without one."""
     if not isinstance(array, list):
         return None
-    objects = (cast("dict[str, Any]", each) for each in cast("list[Any]", array) if isinstance(each, dict))
-    return next((each for each in objects if canonical_text(each.get(named.field)) == named.text), None)
+    at = index_named(cast("list[Any]", array), named)
+    return None if at is None else cast("list[Any]", array)[at]
 
 
 def lookup(location: FieldLocation | None, topic: str) -> Lookup:  # noqa: PLR0911 - a form each

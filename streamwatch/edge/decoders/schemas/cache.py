@@ -154,9 +154,16 @@ class SchemaCache:
     def waiting(self) -> str | None:
         """Describe why records wait: the registry's problem, or else one schema that they wait for.
 
-        None without either; a schema is named after `REPORTED_SECONDS` of waiting.
+        None if no records wait. A schema is named after `REPORTED_SECONDS` of waiting. Records count as
+        waiting until `FORGOTTEN_SECONDS` after `fetch` was last called for their schema.
         """
-        waiting = next((each for each, wait in self._awaited.items() if wait.reported), None)
+        now = self._monotonic()
+        awaited = {
+            each: wait for each, wait in self._awaited.items() if now - wait.asked <= FORGOTTEN_SECONDS
+        }
+        if not awaited:
+            return None
+        waiting = next((each for each, wait in awaited.items() if wait.reported), None)
         if self._problem is not None or waiting is None:
             return self._problem
         return f"schema {waiting.ref} of the registry at {self._registry.host} is being fetched or compiled"
@@ -373,7 +380,7 @@ class TopicSchemas:
 
     @property
     def waiting(self) -> str | None:
-        """Describe why records wait, as `SchemaCache.waiting`; None without a reason."""
+        """Describe why records wait, as `SchemaCache.waiting`; None if none wait."""
         return self._cache.waiting
 
     async def needed(self, records: Mapping[Partition, Sequence[Record]]) -> NeededSchemas:
