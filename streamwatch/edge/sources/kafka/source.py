@@ -175,7 +175,7 @@ class KafkaSource:
     async def start(
         self, positions: Mapping[Partition, int], fingerprints: Mapping[Partition, Fingerprint] = NOTHING
     ) -> None:
-        """Verify topics, and assign every partition from `positions`, or else from `start_from`.
+        """Verify topics, and assign every partition from `positions`; topics without any from `start_from`.
 
         Waits for unreachable brokers without limit.
 
