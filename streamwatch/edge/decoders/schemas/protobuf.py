@@ -168,7 +168,10 @@ class ProtobufReader:
         return f"{wanted}; decoded until it breaks off: {found or 'nothing'}"
 
     def transcoder(self, wanted: Wanted) -> Transcoder | None:
-        """Make the compiled writer for one message type: the fixed one, or else the file's first."""
+        """Make the compiled writer for one message type: the fixed one, or else the file's first.
+
+        None where the file has no message, or the wanted parts of this one are not supported.
+        """
         name = self._names.get((0,)) if self._message is None else self._message
         if name is None:
             return None
@@ -179,7 +182,10 @@ class ProtobufReader:
         return ProtobufTranscoder(*laid, behind, Bound(MAX_FREE_TEXT, TEXT_PER_BYTE))
 
     def all_to_json(self, contents: Sequence[bytes]) -> Sequence[bytes] | None:
-        """Convert messages of one type that has only scalars, lists of them, and maps from text to them."""
+        """Convert messages of one type that has only scalars, lists of them, and maps from text to them.
+
+        None for every other type, for values of several types, and where a value is invalid.
+        """
         name, start = self._message, 0
         if name is None:
             if [each[:1] for each in contents].count(_FIRST) < len(contents):

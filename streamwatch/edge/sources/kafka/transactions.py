@@ -225,7 +225,10 @@ class KafkaTransactions:
             raise failure from error
 
     async def follow(self, seconds: float) -> Ledger | None:
-        """Wait up to `seconds` for additions to the ledger; return the latest; raises as `read`."""
+        """Wait up to `seconds` for additions to the ledger; return its latest record, None without one.
+
+        Raises as `read`.
+        """
         try:
             async with asyncio.timeout(_OPEN_SECONDS):
                 return await self._tail.follow(seconds)
