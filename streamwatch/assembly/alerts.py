@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ssl
 import time
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -12,6 +11,7 @@ from typing import Final
 import msgspec
 from yarl import URL
 
+from streamwatch.assembly.authorities import checked_authorities
 from streamwatch.core.alerting.book import AlarmBook
 from streamwatch.core.alerting.model_labels import ModelLabels, ModelRule, TopicsOfRun
 from streamwatch.core.alerting.notification import (
@@ -66,7 +66,7 @@ def _receiver(section: ReceiverSection, index: int, external_url: str) -> HttpRe
         retraining="retraining" in section.events,
         comparisons="comparisons" in section.events,
         digest="digest" in section.events,
-        ca_file=_authorities(section, path),
+        ca_file=checked_authorities(section.ca_file, f"{path}.ca_file"),
     )
     try:
         own = {key.name: section.read_own(key) for key in kind.keys}
@@ -90,16 +90,6 @@ def _url(section: ReceiverSection, kind: ReceiverKind, path: str) -> str:
             f"{path}.{key}: {URL(text).host} is a link-local address, which is never spoken to"
         )
     return text
-
-
-def _authorities(section: ReceiverSection, path: str) -> str | None:
-    if section.ca_file is None:
-        return None
-    try:
-        ssl.create_default_context(cafile=section.ca_file)
-    except ssl.SSLError:
-        raise SettingsError(f"{path}.ca_file: expected PEM certificates in {section.ca_file}") from None
-    return str(section.ca_file)
 
 
 def alarms_spec(settings: Settings) -> AlarmsSpec:

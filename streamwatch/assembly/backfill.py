@@ -56,7 +56,7 @@ class TopicFiles:
     """Records of one topic from files, one after the other, with their record times.
 
     The record time of a line written by kcat is that of its record. Other lines have their event time;
-    without one, a millisecond more than the line before.
+    without one, a millisecond more than the largest so far.
 
     Parameters
     ----------

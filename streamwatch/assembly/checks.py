@@ -39,7 +39,7 @@ from streamwatch.telemetry import InternalEvent, SchemaRejected
 
 
 async def check_all(settings: Settings) -> Sequence[CheckResult]:
-    """Check everything that can be known before a start; writes nothing, reads one batch of each topic."""
+    """Check everything that can be known before a start; writes nothing, reads some records of each topic."""
     try:
         require_publishable(settings)
         monitors = specs.monitors_spec(settings)

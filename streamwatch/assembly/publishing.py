@@ -46,7 +46,8 @@ def require_publishable(settings: Settings) -> None:
     Raises
     ------
     SettingsError
-        If the state is in memory, the daemon shows results of Spark, or a topic also has another purpose.
+        If the state is in memory, the daemon shows results of Spark, a topic also has another purpose, or
+        replicas that start at different times would begin to read at different records.
     """
     spec = transactions_spec(settings)
     if spec is None:

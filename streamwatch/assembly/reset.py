@@ -126,7 +126,8 @@ def perform(directory: Path, reset: Reset) -> None:
     Raises
     ------
     StateRefused
-        If there is no state, it has no such model or section, or a daemon has it open.
+        If there is no state, it has no such model or section, a daemon has it open, or this version cannot
+        read the settings under which it was made (then only all of it can begin anew).
     StateFailed
         If the disk fails.
     """

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import ssl
 from collections.abc import Callable, Mapping
-from pathlib import Path
 
 from yarl import URL
 
+from streamwatch.assembly.authorities import checked_authorities
 from streamwatch.daemon.merged_records import Topic
 from streamwatch.edge.decoders.schemas.cache import SchemaCache, TopicSchemas, WantsSchemas
 from streamwatch.edge.decoders.schemas.client import RegistryClient
@@ -48,7 +47,7 @@ def registry_client(settings: Settings) -> RegistryClient | None:
         username=section.username,
         password=section.read_password(),
         token=section.read_token(),
-        ca_file=_authorities(section.ca_file),
+        ca_file=checked_authorities(section.ca_file, "schema_registry.ca_file"),
         timeout_seconds=section.timeout / 1_000,
     )
     return RegistryClient(spec)
@@ -60,13 +59,3 @@ def topic_schemas(cache: SchemaCache | None, topics: Mapping[str, Topic]) -> Top
         return None
     decoders = {name: topic.decoder for name, topic in topics.items()}
     return TopicSchemas(cache, {n: each for n, each in decoders.items() if isinstance(each, WantsSchemas)})
-
-
-def _authorities(file: Path | None) -> str | None:
-    if file is None:
-        return None
-    try:
-        ssl.create_default_context(cafile=file)
-    except ssl.SSLError:
-        raise SettingsError(f"schema_registry.ca_file: expected PEM certificates in {file}") from None
-    return str(file)

@@ -234,7 +234,13 @@ def start_ms(section: KafkaSection, now_ms: int) -> int | None:
 
 
 def join_spec(settings: Settings) -> JoinSpec:
-    """Build the spec of the join."""
+    """Build the spec of the join.
+
+    Raises
+    ------
+    SettingsError
+        As from `prediction_registers`.
+    """
     join = settings.join
     dedup_entries = join.horizon if join.dedup_horizon is None else join.dedup_horizon
     return JoinSpec(
@@ -350,7 +356,8 @@ def monitors_spec(settings: Settings) -> MonitorsSpec:
     Raises
     ------
     SettingsError
-        If a forgetting is listed twice, or `per_class` names none of them.
+        If a forgetting is listed twice, or `per_class` names none of them; or as from `label_detectors` and
+        `folds_scheme`.
     """
     monitors = settings.monitors
     names = [spec.name for spec in monitors.forgetting]

@@ -207,12 +207,12 @@ class DataLossCounters(Protocol):
 
     @property
     def losses(self) -> Mapping[str, int]:
-        """Number of times a log was found replaced or cut, by cause."""
+        """Number of findings by cause: logs replaced or cut, unreadable batches, states exchanged."""
         ...
 
     @property
     def records_lost(self) -> Mapping[str, int]:
-        """Number of records known to be lost in those cases, by cause."""
+        """Number of offsets that were skipped, by cause, where it is known."""
         ...
 
     @property

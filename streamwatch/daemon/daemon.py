@@ -160,9 +160,10 @@ class Daemon:
         return self._server.url
 
     def stop(self, cause: str = "request") -> None:
-        """Request the end of `run`: the current batch is evaluated, committed and shown before.
+        """Request the end of `run`; what has been evaluated by then is committed and shown before.
 
-        Records that are not evaluated are read again by the next start.
+        The turn of the event loop under way is evaluated to its end. Records that are not evaluated are read
+        again by the next start.
         """
         if not self._stop.is_set():
             self._telemetry.emit(Stopping(cause))

@@ -148,7 +148,7 @@ class RejectedRecords:
 
 @dataclass(frozen=True, slots=True)
 class Topic:
-    """Side of a topic (predictions or labels), and the decoder of its records."""
+    """Side of a topic (predictions, labels or both), and the decoder of its records."""
 
     side: Side
     decoder: Decoder

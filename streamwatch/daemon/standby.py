@@ -94,7 +94,7 @@ class SharedTransactions(Protocol):
         ...
 
     async def follow(self, seconds: float) -> Ledger | None:
-        """Read for at most `seconds` what is added to the ledger; return its latest record."""
+        """Read for at most `seconds` what is added to the ledger; return its latest record, or None."""
         ...
 
     def decisions(self) -> Decisions | None:
@@ -155,7 +155,7 @@ class Comparison:
             self._points.append((number, digest))
 
     def difference(self, publications: Sequence[Publication]) -> str | None:
-        """Compare remembered digests up to the state's newest number; return the first difference as text.
+        """Compare remembered digests up to the state's newest number; return the first difference, or None.
 
         Digests of numbers before the first of these waiting publications cannot be compared and are dropped.
 

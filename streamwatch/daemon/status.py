@@ -45,7 +45,7 @@ def process_families(started_s: float) -> Sequence[Family]:
 
 
 def _resident_bytes() -> float | None:
-    """Resident memory in bytes; None if the system does not report it, as Linux does."""
+    """Resident memory in bytes; None on systems that, unlike Linux, do not report it in `/proc`."""
     with suppress(OSError), open(_STATM, encoding="ascii") as statm:  # noqa: PTH123 - a third of Path.open's time
         return float(int(statm.read().split()[1]) * os.sysconf("SC_PAGE_SIZE"))
     return None
@@ -167,9 +167,9 @@ class DaemonStatus:
     def unready(self) -> Sequence[str]:
         """Return the reasons why the daemon is not ready.
 
-        Empty if the source is reachable with partitions assigned, results of the opened state are on
-        `/metrics`, no evaluated record has waited for more than three commit intervals, and, with replicas,
-        this one could take over.
+        Empty if the source is reachable with partitions assigned, no records wait for schemas, results of the
+        opened state are on `/metrics`, no evaluated record has waited for more than three commit intervals,
+        and, with replicas, this one could take over.
         """
         if self.stage is not None:
             return [self.stage]
@@ -257,9 +257,9 @@ def _wall_ms() -> int:
 class SteadyClock:
     """Host time in milliseconds since the epoch that follows a correction backwards only after an hour.
 
-    It bounds record timestamps from the future. If the host's clock were wrongly set back by a day, every
-    record would be clamped to an hour after the wrong time; therefore this clock continues from the time
-    before. As the host's clock may also have been set back rightly, it is used once it has been behind for
+    It decides which record times count as being from the future. If the host's clock were wrongly set back by
+    a day, true times could be taken for such; therefore this clock continues from the time before. As the
+    host's clock may also have been set back rightly, it is used once it has been behind for
     `BELIEVED_SECONDS`. If it is wrong nevertheless, the records show it (`core.merge.host_clock`).
 
     Parameters

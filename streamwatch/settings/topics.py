@@ -502,7 +502,7 @@ def one_namespace(text: str) -> str:
 
 
 def path_of_texts(text: str) -> str:
-    """Check that a path of `decode` leads to one text."""
+    """Check that a path of `decode` leads to texts in the value."""
     steps_to(text)
     return text
 

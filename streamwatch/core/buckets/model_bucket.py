@@ -39,10 +39,11 @@ from streamwatch.core.join.counters import JoinCounters
 from streamwatch.core.join.durable.columns import pack_columns, unpack_columns
 from streamwatch.core.join.durable.entry_logs import Changes
 from streamwatch.core.join.durable.held_log import HeldLog, HeldValues
+from streamwatch.core.join.durable.model_columns import JoinModelsState, state_of_models
 from streamwatch.core.join.durable.packed import HELD, HELD_PAIRS, HELD_SCORES, parts_of
 from streamwatch.core.join.fold_streams import Stream
 from streamwatch.core.join.layout import TIMING
-from streamwatch.core.join.models import JoinModels, JoinModelsState
+from streamwatch.core.join.models import JoinModels
 from streamwatch.core.join.names import NumberedNames, new_names
 from streamwatch.core.join.prediction_order import Leaving, OrderTotals, PredictionOrder
 from streamwatch.core.records.batch import Records, copied, joined, taken
@@ -571,7 +572,7 @@ def state_of(bucket: ColumnModelBucket) -> list[bytes]:
         bucket.reached_ms,
         bucket.alarms,
         sequence.counters,
-        sequence.models.state(),
+        state_of_models(sequence.models),
         sequence.agreement.state(),
         sequence.labels.state(bucket.reached_ms - sequence.kept_ms),
         dict(sorted(sequence.made.by_model.items())),
@@ -609,7 +610,7 @@ def restore_part(bucket: ColumnModelBucket, body: bytes, *, is_first: bool) -> N
     state = _BUCKET_STATE.decode(body)
     bucket.batch, bucket.reached_ms, bucket.alarms = state.batch, state.reached_ms, state.alarms
     sequence.counters, sequence.held_assumed = state.counters, state.held_assumed
-    sequence.models.restore(state.models)
+    sequence.models.restore(state.models.models(), state.models.looked)
     sequence.agreement.restore(state.agreement)
     sequence.labels.restore(state.histories)
     sequence.made = counts_of(state.made)

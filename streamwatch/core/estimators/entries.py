@@ -145,8 +145,8 @@ DEPENDENCE = Parameter(
     "dependence",
     "dependence of losses",
     choices=get_args(Dependence),
-    help="followed: as much stricter as the losses depend on earlier ones; ignored: as published, for "
-    "independent losses.",
+    help="followed: the threshold grows with the measured dependence of losses on earlier losses; ignored: "
+    "the published threshold, which is for independent losses.",
 )
 ADWIN = (
     DELTA,

@@ -10,15 +10,10 @@ from numpy.typing import NDArray
 from streamwatch.core.join.cold.entries import ColdEntries
 from streamwatch.core.join.counted import OtherRecords
 from streamwatch.core.join.counters import PENDING
+from streamwatch.core.join.durable.model_columns import NUMBERS, JoinModelsState, models_state
 from streamwatch.core.join.folding import end_streams
 from streamwatch.core.join.layout import ACTIVITY, ADMITTED, REFUSED, UNDECIDED, Arrays, Records, one_record
-from streamwatch.core.join.models import (
-    NUMBERS,
-    JoinModels,
-    JoinModelsState,
-    ModelActivity,
-    models_state,
-)
+from streamwatch.core.join.models import JoinModels, ModelActivity
 from streamwatch.core.join.names import JoinNames
 from streamwatch.core.join.prediction_order import PredictionOrder
 from streamwatch.core.join.table import FREE
@@ -124,7 +119,7 @@ class ActivityReader:
             model.topic, model.label_topic = topics[topic] or None, topics[label_topic] or None
 
     def state(self, arrays: Arrays, held: NDArray[np.int64]) -> JoinModelsState:
-        """Build the state of the models as `JoinModels.state` does, without the objects."""
+        """Build the state of the models as `state_of_models` does, without the objects."""
         found = self._records(arrays, held).T
         columns = dict(zip((*_FIELDS, "held"), found, strict=True)) | {"first_ms": self._first_ms}
         topics = [np.where(columns[name] > 0, columns[name], -1) for name in ("topic", "label_topic")]

@@ -28,6 +28,7 @@ from streamwatch.core.join.counters import JoinCounters
 from streamwatch.core.join.durable.entries import DurableEntries
 from streamwatch.core.join.durable.entry_logs import Changes
 from streamwatch.core.join.durable.held_log import HeldLog
+from streamwatch.core.join.durable.model_columns import JoinModelsState
 from streamwatch.core.join.durable.totals import JoinTotals, totals_of
 from streamwatch.core.join.folding import Owners, restore_streams, streams_state
 from streamwatch.core.join.held_scores import taken_scores
@@ -76,7 +77,7 @@ from streamwatch.core.join.loop import (
     join_rows,
     predicted_scores,
 )
-from streamwatch.core.join.models import JoinModels, JoinModelsState
+from streamwatch.core.join.models import JoinModels
 from streamwatch.core.join.names import JoinNames, new_names
 from streamwatch.core.join.pairing import (
     PairOrder,
@@ -526,7 +527,7 @@ class CompiledJoin:
         self._others.restore(totals.counters)
         restore_counters(self.arrays.counters, self.names, totals.counters)
         self.arrays.counters["predictions_resolved"] += len(self._order) - self._order.assumed
-        self._join_models.restore(totals.join_models)
+        self._join_models.restore(totals.join_models.models(), totals.join_models.looked)
         self._use_models()
         self.arrays = restore_streams(
             self.arrays, self.names, self._owners, totals.fold_streams, folds=self._spec.folds
@@ -538,7 +539,7 @@ class CompiledJoin:
 
     def begin_anew(self, state: JoinModelsState, clock_ms: int) -> None:
         """Begin with nothing but the models of an earlier join, see `JoinModels.begin_anew`."""
-        self._join_models.begin_anew(state, clock_ms)
+        self._join_models.begin_anew(state.models(), state.looked, clock_ms)
         self._use_models()
         self.arrays = with_room_for_models(self.arrays, len(self.models.names))
 

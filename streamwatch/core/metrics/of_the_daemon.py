@@ -277,12 +277,14 @@ JOIN: Final = (
     ),
     gauge(
         "sampled_accuracy_lower_ratio",
-        "Lower bound of sampled_accuracy_ratio, from 200 effective labels on; valid however often one looks.",
+        "Lower bound of sampled_accuracy_ratio, from 200 × dispersion effective labels on; "
+        "valid however often one looks.",
         "model",
     ),
     gauge(
         "sampled_accuracy_upper_ratio",
-        "Upper bound of sampled_accuracy_ratio, from 200 effective labels on; valid however often one looks.",
+        "Upper bound of sampled_accuracy_ratio, from 200 × dispersion effective labels on; "
+        "valid however often one looks.",
         "model",
     ),
     gauge(
@@ -299,13 +301,15 @@ JOIN: Final = (
     ),
     gauge(
         "sampled_lead_lower",
-        "Lower bound of sampled_lead, from 200 effective labels on; valid however often one looks.",
+        "Lower bound of sampled_lead, from 200 × dispersion effective labels on; "
+        "valid however often one looks.",
         "model",
         "opponent",
     ),
     gauge(
         "sampled_lead_upper",
-        "Upper bound of sampled_lead, from 200 effective labels on; valid however often one looks.",
+        "Upper bound of sampled_lead, from 200 × dispersion effective labels on; "
+        "valid however often one looks.",
         "model",
         "opponent",
     ),

@@ -99,13 +99,18 @@ def _found(location: FieldLocation, tree: Any, record: Record) -> tuple[str, boo
         case InFields(path):
             return _walked(path, tree)
         case InKey():
-            return ("the record has no key", False) if record.key is None else ("the key has another", True)
+            key = record.key
+            return "the record has no key" if key is None else _of_key(key), key is not None
         case InHeader(name):
             names = [header for header, _ in record.headers]
             text = _names(names, "the record has the headers", "the record has no headers")
             return text, name in names
         case _:
             return "", True
+
+
+def _of_key(key: bytes) -> str:
+    return f"the record has a key of {len(key)} bytes"
 
 
 def _walked(path: Sequence[Step], tree: Any) -> tuple[str, bool]:  # noqa: PLR0911 - a return each

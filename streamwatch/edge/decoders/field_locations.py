@@ -56,7 +56,7 @@ class FieldLocations:
     Raises
     ------
     ValueError
-        A path is not in the notation, or a constant is not a valid name.
+        A path is not in the notation, or leads through an array or `*`; or a constant is not a valid name.
     """
 
     def __init__(self, topic: str, mapping: TopicMapping, slots: Sequence[str]) -> None:

@@ -79,7 +79,8 @@ class Judge:
     Parameters
     ----------
     mapping
-        Aliases of classes, and the unit of timestamps.
+        The topic's mapping: its class rules and aliases, the unit of timestamps, and which segments, scores
+        and carried numbers rows have.
     keys
         Function from valid ids to the keys that events carry; None: ids are kept.
     folds
@@ -88,7 +89,7 @@ class Judge:
     Raises
     ------
     ValueError
-        An alias, or a class that the mapping names, is no valid name.
+        An alias, or a class that the mapping names, is no valid name; or a class rule names a class twice.
     """
 
     def __init__(self, mapping: TopicMapping, keys: IdKeys | None, folds: Scheme | None) -> None:

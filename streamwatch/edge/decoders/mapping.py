@@ -546,11 +546,13 @@ REASONS: Mapping[str, str] = {
     "invalid_model": "its model is not 1 to 128 bytes of visible text without controls, nor a number",
     "invalid_class": "its class is not 1 to 128 bytes of visible text without controls, nor a number",
     "invalid_timestamp": "its timestamp is not one in the configured unit, or outside 1970 to 9999",
-    "invalid_scores": "its scores are not an object of class → probability, or too many",
+    "invalid_scores": "its scores are no probabilities by class in the form that the mapping names, or are "
+    "too many",
     "invalid_score": "its score, of which a threshold makes the class, is no finite number or probability",
     "missing_threshold": "has no threshold of its score where the mapping looks for it",
     "invalid_threshold": "the threshold of its score is no finite number",
-    "invalid_class_scores": "its scores, of which the largest makes the class, are no finite numbers",
+    "invalid_class_scores": "its scores, of which the largest makes the class, are no finite numbers by "
+    "class in the form that the mapping names",
     "missing_elements": "has nothing, or nothing in it, where the mapping looks for one event per element or "
     "field",
     "element_counts_differ": "arrays that the mapping reads element by element differ in length",

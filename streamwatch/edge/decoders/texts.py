@@ -19,7 +19,8 @@ from typing import Any, Final, Literal, TypeAlias, cast
 
 import msgspec
 
-from streamwatch.edge.decoders.mapping import InArray, InValue, Step, parse_field_location
+from streamwatch.edge.decoders.fields import canonical_text
+from streamwatch.edge.decoders.mapping import InArray, InValue, Named, Step, parse_field_location
 
 Encoding: TypeAlias = Literal["json", "csv", "tsv", "base64"]
 """Encoding of a text."""
@@ -131,10 +132,19 @@ def _replaced(here: Any, steps: Sequence[Step | None], encodings: Sequence[Encod
             here[step] = _replaced(here[step], rest, encodings)
     elif isinstance(here, list):
         array = cast("list[Any]", here)
+        chosen = index_named(array, step) if isinstance(step, Named) else step
         for at, content in enumerate(array):
-            if step in {_EACH, at}:
+            if step is _EACH or at == chosen:
                 array[at] = _replaced(content, rest, encodings)
     return cast("Any", here)
+
+
+def index_named(array: Sequence[Any], named: Named) -> int | None:
+    """Return the index of the first object whose field has the text that is named; None without one."""
+    for at, each in enumerate(array):
+        if isinstance(each, dict) and canonical_text(cast("Any", each).get(named.field)) == named.text:
+            return at
+    return None
 
 
 def _parsed(content: Any, encodings: Sequence[Encoding]) -> Any:

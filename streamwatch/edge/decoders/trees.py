@@ -49,7 +49,7 @@ from streamwatch.edge.decoders.mapping import (
     threshold_of,
 )
 from streamwatch.edge.decoders.paths import Row
-from streamwatch.edge.decoders.texts import TextRule, Texts
+from streamwatch.edge.decoders.texts import TextRule, Texts, index_named
 from streamwatch.edge.keys import IdKeys
 from streamwatch.folds import Scheme
 
@@ -86,8 +86,8 @@ def _element_of(array: Any, named: Named) -> Any:
     """Return the first object of an array whose field has the text that is named; None without one."""
     if not isinstance(array, list):
         return None
-    objects = (cast("dict[str, Any]", each) for each in cast("list[Any]", array) if isinstance(each, dict))
-    return next((each for each in objects if canonical_text(each.get(named.field)) == named.text), None)
+    at = index_named(cast("list[Any]", array), named)
+    return None if at is None else cast("list[Any]", array)[at]
 
 
 def lookup(location: FieldLocation | None, topic: str) -> Lookup:  # noqa: PLR0911 - a form each
@@ -336,12 +336,15 @@ def _with_threshold(contents: Sequence[Any]) -> ScoreAndThreshold | None:
 
 
 def _check_fields(mapping: TopicMapping, side: str, singles: Mapping[str, FieldLocation | None]) -> bool:
-    """Tell whether elements have ids or models of their own; if not, `#<index>` is appended to the id.
+    """Tell whether array elements have ids of their own, or events are fields of an object.
+
+    If neither, `#<index>` is appended to the record's id.
 
     Raises
     ------
     ValueError
-        Fields of an object are events, but no mapping names their models, ids or classes.
+        Fields of an object are events, but the mapping names no class, or neither model nor id, in them; or
+        it reads several objects, or arrays as well.
     """
     parts = {part: location for part, location in singles.items() if isinstance(location, InFields)}
     if not parts:

@@ -66,7 +66,8 @@ class Access:
     certificate_file, key_file
         PEM files of the server's certificate (with its chain) and key; None: plain HTTP.
     hosts
-        Names under which the server may be addressed, besides loopback names.
+        Names under which the server may be addressed: besides loopback names if it listens on the loopback
+        interface; otherwise only these, or any name if there are none.
     """
 
     token: str | None = field(default=None, repr=False)

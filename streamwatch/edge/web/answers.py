@@ -150,7 +150,13 @@ class Buffers:
             await asyncio.sleep(_LOOK_SECONDS)
 
     async def send(self, request: web.Request, answer: web.StreamResponse, body: bytes | bytearray) -> None:
-        """Write a body to an answer whose headers are set; cut the client off after `send_seconds`."""
+        """Write a body to an answer whose headers are set.
+
+        Raises
+        ------
+        ConnectionAbortedError
+            The client did not take the body within `send_seconds`, and was cut off.
+        """
         with self._holding(request, body) as sending:
             try:
                 async with asyncio.timeout(self._limits.send_seconds):

@@ -470,7 +470,9 @@ class SampledAccuracy(TypedDict, total=False):
 
     effective_labels: Required[Effective]
     value: Required[Annotated[Share, about("Of all predictions")]]
-    lower: Annotated[Share, about("Bound that is valid at all times; from 200 effective labels on")]
+    lower: Annotated[
+        Share, about("Bound that is valid at all times; from 200 × dispersion effective labels on")
+    ]
     upper: Annotated[Share, about("Likewise")]
     dispersion: Dispersion
 

@@ -9,7 +9,8 @@ import numpy as np
 import pytest
 
 from streamwatch.core.join.durable.columns import PackedError, pack_table, unpack_columns
-from streamwatch.core.join.models import NAMES, NUMBERS, JoinModels, JoinModelsState
+from streamwatch.core.join.durable.model_columns import NAMES, NUMBERS, JoinModelsState, state_of_models
+from streamwatch.core.join.models import JoinModels
 from streamwatch.core.pipeline.pipeline import decoded, encoded
 from streamwatch.core.specs import JoinSpec
 from tests.core.join.join_stream import Stream, label, predict
@@ -41,14 +42,13 @@ def test_columns_say_what_the_objects_say():
         "m8",
     ]
     again = JoinModels(40, 1_000)
-    again.restore(written)
-    looked = {"looked_s": written.looked_s, "next_look_s": written.next_look_s}
-    assert msgspec.structs.replace(again.state(), **looked) == written
+    again.restore(written.models(), written.looked)
+    assert state_of_models(again) == written
 
 
 def test_a_join_without_models_has_a_state():
     assert state_of(Stream()).models() == []
-    assert state_of(Stream()) == JoinModels(1, 1_000).state()
+    assert state_of(Stream()) == state_of_models(JoinModels(1, 1_000))
 
 
 def damaged(state: JoinModelsState, attribute: str, number: int) -> JoinModelsState:

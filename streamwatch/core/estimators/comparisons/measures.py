@@ -105,7 +105,7 @@ _PAIR = "O(1) a pair"
 MEASURES: tuple[ComparisonMeasure, ...] = (
     ComparisonMeasure(
         "comparison_q",
-        "Losses of the champion beside those of the challenger: positive if it errs more.",
+        "Logarithm of the champion's losses over the challenger's: positive if the champion errs more.",
         "ln(S_A/S_B)",
         _GAMA,
         _PAIR,

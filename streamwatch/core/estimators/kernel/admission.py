@@ -317,7 +317,11 @@ def checked(scores: Scores, outcomes: int) -> Scores:
         and (np.diff(offsets) >= 0).all()
         and offsets[-1] == len(classes) == len(values)
     ):
-        raise ValueError(f"scores must have {outcomes + 1} ascending offsets from 0 to the number of values")
+        raise ValueError(
+            f"offsets of the scores of {outcomes} outcomes must be {outcomes + 1} numbers that ascend from 0 "
+            f"to the number of classes and of values, got {len(offsets)} offsets from {offsets[:1].tolist()} "
+            f"to {offsets[-1:].tolist()} for {len(classes)} classes and {len(values)} values"
+        )
     return Scores(offsets, classes, values)
 
 
@@ -360,7 +364,10 @@ def batch_of(
     event_ms = np.zeros(len(rows), np.int64) if event_ms is None else np.ascontiguousarray(event_ms, np.int64)
     lengths = tuple(map(len, (rows, true_class, predicted_class, label_at_prediction, event_ms)))
     if len(set(lengths)) > 1:
-        raise ValueError(f"rows, truth, predicted, known and event_ms must be equally long, got {lengths}")
+        raise ValueError(
+            "rows, true_class, predicted_class, label_at_prediction and event_ms must have one value for "
+            f"each outcome, got the lengths {', '.join(map(str, lengths))}"
+        )
     if len(scores.offsets):
         scores = checked(scores, len(rows))
     return Batch(rows, true_class, predicted_class, label_at_prediction, event_ms, scores)

@@ -69,7 +69,8 @@ def kind_of(detector: DetectorSpec) -> DetectorKind:
     for kind in KINDS:
         if isinstance(detector, kind.spec):
             return kind
-    raise ValueError(f"a detector must be of a kind in detectors.KINDS, got {detector!r}")
+    known = ", ".join(kind.spec.__name__ for kind in KINDS)
+    raise ValueError(f"a detector's specification must be one of {known}, got {detector!r}")
 
 
 def check(
@@ -400,7 +401,10 @@ def utility_index(layout: Layout, utility: UtilitySpec) -> int:
             return ACCURACY
         case "balanced":
             if layout.opponents and not layout.model["magnitudes"].shape[0]:
-                raise ValueError("a model judged by balanced utility needs it in the specification, got none")
+                raise ValueError(
+                    "expected a balanced utility among the utilities of the specification, as a model is "
+                    "judged by it; got none"
+                )
             return BALANCED
         case "costs":
             return COSTS + list(layout.costs).index(utility)

@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from streamwatch.core.join.counters import JoinCounters
+from streamwatch.core.join.durable.model_columns import JoinModelsState
 from streamwatch.core.join.fold_streams import Stream
 from streamwatch.core.join.layout import (
     GENERATION,
@@ -18,7 +19,6 @@ from streamwatch.core.join.layout import (
     Arrays,
     one_record,
 )
-from streamwatch.core.join.models import JoinModelsState
 from streamwatch.core.join.pairing import PairingState
 from streamwatch.core.join.prediction_order import OrderTotals
 from streamwatch.core.join.table import DedupState, Generation

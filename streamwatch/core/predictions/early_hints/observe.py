@@ -198,7 +198,7 @@ def observe(models, codes, predictions, stride, bucket_ms, threshold):
     codes
         int32 (n,): row·(CLASSES + 1) + local index of the class; −1 for a model that is not watched.
     predictions
-        Records `PREDICTED` (see `predictions.batch`), (n,).
+        Records `PREDICTED` (see `predictions.kind`), (n,).
     stride
         One of this many predictions of a model is compared.
     bucket_ms

@@ -61,7 +61,7 @@ LENGTHS: Final = (1, 4)
 """Numbers of buckets in the sums whose differences measure dispersion."""
 LEAST_DIFFERENCES: Final = 8
 OVERLAP: Final = 3.0
-"""See `registers.cohorts.dispersion`."""
+"""Subtracted from the number of differences, so that 1/φ is right on average (see `verdicts.state`)."""
 
 _VALUES: Final = np.array(VALUES)
 _EXPECTED: Final = np.array(EXPECTED_ERRORS)

@@ -127,7 +127,7 @@ def count(models, rows, predictions, probabilities, requests, width_ms):
     rows
         int32 (n,): row of the model; −1 for one that is not kept.
     predictions
-        Records `PREDICTED` (see `predictions.batch`), (n,).
+        Records `PREDICTED` (see `predictions.kind`), (n,).
     probabilities, requests
         float64 and int8 (n,): π, 0 without; whether the label was asked for (`requests_of`).
     width_ms

@@ -22,7 +22,7 @@ _NO_ROW: Final = frozenset({"t", "m"})
 
 
 def open_change(tree: Any, record: Record) -> UnwrappedRecord | str | None:
-    """Open one change event."""
+    """Open one change event; None for a change that concerns no row."""
     del record
     change = _payload(tree)
     if change is None:

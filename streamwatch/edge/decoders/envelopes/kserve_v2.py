@@ -2,7 +2,7 @@
 
 Paths begin with `value.id`, `value.model`, `value.model_version`, or with a tensor: `value.outputs.<name>`,
 `value.inputs.<name>`, and `value.output`, the first of the outputs. A tensor is an array with an element for
-each instance: the value of a tensor with one per instance, else the array of the instance's values. By
+each instance: its value, or the array of its values where the shape gives an instance several. By
 default each element of `value.output` is a class, its id is `<id>#<index>`, and its model is name and
 version, if the response has one: `fraud/3`. A request without its response is skipped. Data in the binary
 extension is not JSON and makes the record invalid.

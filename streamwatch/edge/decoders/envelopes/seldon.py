@@ -63,7 +63,7 @@ def _rows(data: dict[str, Any]) -> list[Any] | None:
 
 
 def _columns(rows: list[Any], names: list[Any]) -> list[dict[str, Any]] | None:
-    """Rows as objects of name → value; None unless each is an array with a value for each name, all texts."""
+    """Rows as objects of name → value; None unless names are texts and each row has a value for each name."""
     if not all(isinstance(name, str) for name in names):
         return None
     objects: list[dict[str, Any]] = []

@@ -20,7 +20,7 @@ class Logged:
     request: dict[str, Any]
     response: dict[str, Any]
     attributes: dict[str, Any]
-    """Attributes of the CloudEvent, if it is one; else the fields beside request and response."""
+    """Attributes of the CloudEvent, if it is one, and fields of an object with `request` or `response`."""
 
 
 def logged(tree: Any, record: Record) -> Logged | str:

@@ -49,5 +49,5 @@ KIND = FormatKind(
     "protobuf",
     ("schema_id", "subject", "version", "schema_file", "message"),
     build,
-    compile_protobuf_transcoder,
+    warm_up,
 )

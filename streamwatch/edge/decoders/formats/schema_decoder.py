@@ -481,7 +481,7 @@ class KeyDecoder:
         return self._values.explain(with_key(self._keys, record), reason)
 
     def decode_batch(self, records: Sequence[Record]) -> RecordBatch:
-        """Decode records to a batch: columns, and event objects for records that the scanner left."""
+        """Decode records to a batch of event objects: the scanner does not read records with new keys."""
         return self._values.decode_batch([with_key(self._keys, record) for record in records])
 
 

@@ -97,7 +97,8 @@ class Plan(NamedTuple):
     """Bit set of the arrays whose elements are predictions; 0 where a record is a single one."""
     arrays_of_labels: int
     id_in_element: bool
-    """Whether elements have ids or models of their own; if not, an element's id is `<id>#<index>`."""
+    """Whether elements of arrays have ids of their own, or events are fields of an object; if neither, an
+    element's id is `<id>#<index>`."""
     refused: NDArray[np.int64]
     """Leaves that must be absent: a record with one of them is unusual."""
     of_predictions: ScoreRule

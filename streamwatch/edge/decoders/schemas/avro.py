@@ -145,7 +145,10 @@ class AvroReader:
         return None if program is None else AvroTranscoder(program, bound)
 
     def all_to_json(self, contents: Sequence[bytes]) -> Sequence[bytes] | None:
-        """Read values as items of one array, each followed by random bytes that confirm its end."""
+        """Read values as items of one array, each followed by random bytes that confirm its end.
+
+        None where any value is invalid.
+        """
         end = token_bytes(_END_BYTES)
         written = b"".join(
             [_long(len(contents)), *(part for each in contents for part in (each, end)), b"\0"]

@@ -41,7 +41,7 @@ UNAVAILABLE: Final = "schema_unavailable"
 UNKNOWN: Final = "schema_unknown"
 UNUSABLE: Final = "schema_unusable"
 MAX_SCHEMAS: Final = 1_000
-"""Readers and refusals that are remembered at most, and schemas fetched for one poll."""
+"""Readers and refusals that are remembered at most; more only while one call of `fetch` needs more."""
 MAX_TEXT_BYTES: Final = 8 * 2**20
 """Bytes of the texts of remembered schemas at most; readers take several times as much memory."""
 BELIEVED_SECONDS: Final = 60.0
@@ -152,8 +152,18 @@ class SchemaCache:
 
     @property
     def waiting(self) -> str | None:
-        """Describe the schemas that records wait for; None within the first second of waiting."""
-        waiting = next((each for each, wait in self._awaited.items() if wait.reported), None)
+        """Describe why records wait: the registry's problem, or else one schema that they wait for.
+
+        None if no records wait. A schema is named after `REPORTED_SECONDS` of waiting. Records count as
+        waiting until `FORGOTTEN_SECONDS` after `fetch` was last called for their schema.
+        """
+        now = self._monotonic()
+        awaited = {
+            each: wait for each, wait in self._awaited.items() if now - wait.asked <= FORGOTTEN_SECONDS
+        }
+        if not awaited:
+            return None
+        waiting = next((each for each, wait in awaited.items() if wait.reported), None)
         if self._problem is not None or waiting is None:
             return self._problem
         return f"schema {waiting.ref} of the registry at {self._registry.host} is being fetched or compiled"
@@ -370,7 +380,7 @@ class TopicSchemas:
 
     @property
     def waiting(self) -> str | None:
-        """Describe the schemas that records wait for; None without any, and within the first second."""
+        """Describe why records wait, as `SchemaCache.waiting`; None if none wait."""
         return self._cache.waiting
 
     async def needed(self, records: Mapping[Partition, Sequence[Record]]) -> NeededSchemas:

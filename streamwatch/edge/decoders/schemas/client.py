@@ -102,7 +102,8 @@ class RegistryClient:
         SchemaUnknown
             The registry has none of this name.
         SchemaUnusable
-            The answer is none of a registry, too large, or refers to more than `MAX_REFERENCES` schemas.
+            The answer is none of a registry or too large, or the schema refers to more than
+            `MAX_REFERENCES` others or has more than `MAX_TEXT_BYTES` with them.
         SchemaUnavailable
             The registry cannot be reached, denies access, is overloaded or has an internal error.
         """

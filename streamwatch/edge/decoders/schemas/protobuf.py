@@ -168,7 +168,10 @@ class ProtobufReader:
         return f"{wanted}; decoded until it breaks off: {found or 'nothing'}"
 
     def transcoder(self, wanted: Wanted) -> Transcoder | None:
-        """Make the compiled writer for one message type: the fixed one, or else the file's first."""
+        """Make the compiled writer for one message type: the fixed one, or else the file's first.
+
+        None where the file has no message, or the wanted parts of this one are not supported.
+        """
         name = self._names.get((0,)) if self._message is None else self._message
         if name is None:
             return None
@@ -179,7 +182,10 @@ class ProtobufReader:
         return ProtobufTranscoder(*laid, behind, Bound(MAX_FREE_TEXT, TEXT_PER_BYTE))
 
     def all_to_json(self, contents: Sequence[bytes]) -> Sequence[bytes] | None:
-        """Convert messages of one type that has only scalars, lists of them, and maps from text to them."""
+        """Convert messages of one type that has only scalars, lists of them, and maps from text to them.
+
+        None for every other type, for values of several types, and where a value is invalid.
+        """
         name, start = self._message, 0
         if name is None:
             if [each[:1] for each in contents].count(_FIRST) < len(contents):
@@ -239,7 +245,8 @@ class _Messages:
     def at_once(self) -> Callable[[Any], dict[str, Any]] | None:
         """Return a faster equivalent of `to_plain` that needs no budget.
 
-        None where a field has presence or needs a conversion, or where the names are long.
+        None for a message of fewer than two fields, and where a field has presence or needs a conversion, or
+        the names are long.
         """
         members = [] if self._library is not None else self._described()
         simple = all(
@@ -472,7 +479,7 @@ def compile_protobuf(schema: Schema, message: str | None = None) -> ProtobufRead
     SchemaUnusable
         It is no Protocol Buffers schema, does not compile, or has no such message.
     OSError
-        Temporary files cannot be written, or protoc cannot be started.
+        Temporary files cannot be written, or protoc cannot be started or ends without saying what is wrong.
     """
     if schema.type != "PROTOBUF":
         raise SchemaUnusable(f"expected a Protocol Buffers schema, got one of type {schema.type}")
@@ -519,7 +526,7 @@ def _descriptors(schema: Schema, folder: Path) -> Any:
 
 
 def _write(folder: Path, path: PurePosixPath, text: str) -> None:
-    """Write a file that a schema imports; raises SchemaUnusable for an invalid path."""
+    """Write the schema, or a file that it imports; raises SchemaUnusable for an invalid path or text."""
     file = folder / path
     try:
         file.parent.mkdir(parents=True, exist_ok=True)

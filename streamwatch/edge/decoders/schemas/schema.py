@@ -177,4 +177,4 @@ class RegistrySpec:
     ca_file: str | None = None
     """Certificates to trust, PEM; the system's if absent."""
     timeout_seconds: float = 10.0
-    """Limit of one request."""
+    """Time limit for fetching one schema with all schemas that it refers to."""

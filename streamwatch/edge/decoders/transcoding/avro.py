@@ -98,7 +98,9 @@ def compile_avro_transcoder() -> None:
 
 
 def avro_program(top: Any, named: Mapping[str, Any], wanted: Wanted) -> Program | None:
-    """Make the program of a schema; None where a wanted part is bytes, or it needs too many steps.
+    """Make the program of a schema.
+
+    None where a wanted part is bytes, a wanted record has two fields of one name, or it needs too many steps.
 
     Parameters
     ----------

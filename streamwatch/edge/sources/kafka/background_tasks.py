@@ -97,16 +97,18 @@ class BackgroundTasks:
     async def finish(self, connection: Connection | None, timeout_seconds: float) -> None:
         """Cancel all tasks, then commit positions that are not yet committed, if brokers answer.
 
-        Takes at most `timeout_seconds` for each of both.
+        Takes at most `timeout_seconds`, of which half is kept for the commit.
         """
+        loop = asyncio.get_running_loop()
+        deadline = loop.time() + timeout_seconds
         for task in self._tasks.values():
             task.cancel()
         if self._tasks:  # a commit that is cancelled leaves its positions to the last one
-            await asyncio.wait(self._tasks.values(), timeout=timeout_seconds)
+            await asyncio.wait(self._tasks.values(), timeout=timeout_seconds / 2)
         if connection is not None and self._durable is not None and self._health.alive:
             self._begin("commit", self._commit(connection))
         if self._tasks:
-            await asyncio.wait(self._tasks.values(), timeout=timeout_seconds)
+            await asyncio.wait(self._tasks.values(), timeout=deadline - loop.time())
         for task in self._tasks.values():
             task.cancel()
 

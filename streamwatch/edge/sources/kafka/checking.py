@@ -20,7 +20,7 @@ from aiokafka.protocol.fetch import FetchRequest
 
 from streamwatch.core.ports import Record
 from streamwatch.core.records.events import Partition
-from streamwatch.edge.sources.kafka.client import ClientLogCapture, security_options
+from streamwatch.edge.sources.kafka.client import ClientLogCapture, connection_options
 from streamwatch.edge.sources.kafka.connection import Connection, require_topics
 from streamwatch.edge.sources.kafka.dead_letters import require_writable
 from streamwatch.edge.sources.kafka.group import Foreign, foreign, of_members, shared
@@ -116,7 +116,7 @@ COMMITS_SECONDS: Final = 6.0
 async def probe_group(
     spec: KafkaSpec, topics: Sequence[str], own: Callable[[], tuple[str, bool]]
 ) -> Foreign | None:
-    """Check that no other state or consumer uses the consumer group; None if so, or without a group.
+    """Find out whether another state or consumer uses the consumer group; None if none does, or without one.
 
     Where another state was the last to commit to the group, its offsets are read twice, to find out whether a
     daemon still uses it.
@@ -165,12 +165,7 @@ async def members(spec: KafkaSpec, group: str) -> tuple[str, ...]:
     KafkaError
         If a broker refuses to answer.
     """
-    admin = AIOKafkaAdminClient(
-        bootstrap_servers=spec.bootstrap_servers,
-        client_id=spec.client_id,
-        request_timeout_ms=spec.request_timeout_ms,
-        **security_options(spec),
-    )
+    admin = AIOKafkaAdminClient(**connection_options(spec))
     try:
         await admin.start()
         described: Any = await admin.describe_consumer_groups([group])
@@ -264,7 +259,7 @@ _PATIENCE_SECONDS: Final = 10.0
 
 @dataclass(frozen=True, slots=True)
 class TopicSample:
-    """Records of a topic, sorted by record time, and the number of records in its log."""
+    """Records of a topic, sorted by record time, and the number of offsets in its log."""
 
     records: Sequence[Record]
     in_log: int

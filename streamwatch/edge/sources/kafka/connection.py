@@ -174,9 +174,10 @@ class Connection:
         return self._fetching
 
     def at_end_ms(self, partition: Partition, position: int) -> int | None:
-        """Return when the latest fetch was sent (ms) if its high watermark equals `position`; else None.
+        """Return when the latest fetch was sent (monotonic ms), if its answer ends at `position`; else None.
 
-        Records appended before a fetch was sent are below the high watermark of its answer. So at that
+        Answers with an error do not count, as they have no high watermark. Records appended before a fetch
+        was sent are below the high watermark of its answer. So at that
         position, no record is unread that existed when the fetch was sent. The last stable offset would not
         show this: records of an open transaction are beyond it.
         """

@@ -128,7 +128,7 @@ _BATCH_BYTES: Final = 524_288
 _BATCH_RECORDS: Final = 500
 _RETRY_SECONDS: Final = 0.5
 _BREAKS: Final = 2
-"""Failed sends of a dead letter after which it is sent without its content."""
+"""Failed sends of a dead letter that are repeated; after one more, a large one is sent without content."""
 _LARGE_BYTES: Final = 1_048_576
 """Least size of a dead letter for which a closed connection may mean that brokers refuse its size."""
 _PROBE_MS: Final = 1_000
@@ -185,8 +185,10 @@ class DeadLetterTopic:
     Keys, values and headers are kept; the headers `streamwatch.topic`, `streamwatch.partition`,
     `streamwatch.offset` and `streamwatch.reason` are added. A record that was read without key and value, or
     that brokers refuse, is replaced by a stub: these headers, `streamwatch.stub` with the cause, and an empty
-    value. A stub that brokers refuse is dropped and counted. So are records that brokers do not accept within
-    `give_up_seconds`, and reading continues; until brokers accept one again, each flush makes one attempt.
+    value. A stub that brokers refuse is dropped and counted. So are all waiting records at once if the topic
+    does not exist or may not be written, and those that brokers do not accept within `give_up_seconds`.
+    Reading continues; after `give_up_seconds` have passed in vain, each flush makes a single attempt until
+    brokers accept a record again.
 
     Parameters
     ----------

@@ -4,8 +4,8 @@ The group subscribes to a topic of one partition: the member that is assigned it
 aiokafka's consumer that matter here:
 
 - It only logs that its session is lost, and keeps its assignment until it has joined again, which takes as
-  long as a network outage. So the elected replica commits each second, which brokers refuse to all but the
-  newest generation; `Candidacy` computes for how long an answer is a proof.
+  long as a network outage. So the elected replica commits every `SessionSpec.renewal` seconds, which brokers
+  refuse to all but the newest generation; `Candidacy` computes for how long an answer is a proof.
 - `commit` retries without end. The time of its first attempt counts.
 - It leaves the group if it is not polled for `max_poll_interval_ms`.
 - Its sticky assignor stores its memory in the class, so each election has a class of its own.
@@ -132,7 +132,7 @@ class Election:
             await asyncio.wait({renewing})
 
     async def _renew(self, consumer: Any) -> None:
-        """Prove once a second, by a commit, that the group has elected no other replica."""
+        """Prove by a commit, every `SessionSpec.renewal` seconds, that the group elected no other replica."""
         session, candidacy = self._spec.session, self._candidacy
         while True:
             self._elected.clear()

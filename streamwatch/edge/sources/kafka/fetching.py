@@ -68,11 +68,11 @@ class Slot:
     retry_at: float = 0.0
     """Time before which the partition is not requested (monotonic seconds)."""
     high_watermark: int = -1
-    """High watermark in the last answer; -1 before the first."""
+    """High watermark in the last answer without an error; -1 before the first."""
     answer: int = 0
     """Number of the last answer without an error, among those of all partitions."""
     sent_at: float = 0.0
-    """Time at which the request of the last answer was sent (monotonic seconds)."""
+    """Time at which the request of the last answer without an error was sent (monotonic seconds)."""
     out_of_range: bool = False
     """Whether the log does not hold the position."""
     damage: Damage | None = None
@@ -357,16 +357,15 @@ class Fetching:
             for answer in answers:
                 slot, position = asked.get(answer.partition, (None, -1))
                 if slot is not None and self.slots.get(slot.partition) is slot and slot.position == position:
-                    slot.sent_at = sent_at
-                    self._take_in(slot, answer, wait_ms, crowded=crowded)
+                    self._take_in(slot, answer, sent_at, wait_ms, crowded=crowded)
         finally:
             self._wake.set()
 
-    def _take_in(self, slot: Slot, answer: Answer, wait_ms: int, *, crowded: bool) -> None:
+    def _take_in(self, slot: Slot, answer: Answer, sent_at: float, wait_ms: int, *, crowded: bool) -> None:
         if answer.error:
             self._failed(slot, answer.error)
             return
-        slot.high_watermark, slot.denied_since = answer.high_watermark, None
+        slot.high_watermark, slot.sent_at, slot.denied_since = answer.high_watermark, sent_at, None
         self.answers += 1
         slot.answer = self.answers
         slot.backoff.reset()

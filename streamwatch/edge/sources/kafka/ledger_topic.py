@@ -77,7 +77,13 @@ class LedgerTail:
         return self._ledger
 
     async def follow(self, seconds: float) -> Ledger | None:
-        """Wait up to `seconds` for new records; return the latest record, or None without one."""
+        """Wait up to `seconds` for new records; return the latest record, or None without one.
+
+        Raises
+        ------
+        PublicationError
+            If a record is not of this version.
+        """
         await self._at_work()
         await self._take(int(1_000 * seconds))
         return self._ledger

@@ -58,7 +58,8 @@ class Session:
         TopicsMissing
             A topic is missing, also after `topic_grace_ms`.
         ReadingEnded
-            Brokers refused this client for `denied_ms`; or the package that signs tokens is missing.
+            Brokers refused this client for `denied_ms`; the package that signs tokens is missing; or as from
+            the function `settle`.
         """
         self._client_log.attach()
         missed = False

@@ -131,7 +131,7 @@ class KafkaSource:
 
     @property
     def losses(self) -> Mapping[str, int]:
-        """Number of changed logs, and of states that were not the one last used, by cause.
+        """Number of changed logs, unreadable batches, and states that were not the one last used, by cause.
 
         This, `records_lost` and `position_unverified` are as of the last `release_findings`, so that they fit
         the committed positions.
@@ -140,7 +140,7 @@ class KafkaSource:
 
     @property
     def records_lost(self) -> Mapping[str, int]:
-        """Number of offsets skipped because of that, by cause, where it is known."""
+        """Number of offsets that were skipped, by cause, where it is known."""
         return self._losses.released.records
 
     @property
@@ -175,7 +175,7 @@ class KafkaSource:
     async def start(
         self, positions: Mapping[Partition, int], fingerprints: Mapping[Partition, Fingerprint] = NOTHING
     ) -> None:
-        """Verify topics, and assign every partition from `positions`, or else from `start_from`.
+        """Verify topics, and assign every partition from `positions`; topics without any from `start_from`.
 
         Waits for unreachable brokers without limit.
 
@@ -184,7 +184,8 @@ class KafkaSource:
         TopicsMissing
             A configured topic does not exist; the error names the nearest existing ones.
         ReadingEnded
-            A log was replaced, or the state is not the one last used, and `on_data_loss` is `fail`.
+            A log was replaced, or the state is not the one last used, and `on_data_loss` is `fail`; brokers
+            refused this client for `denied_ms`; or the package that signs tokens is missing.
         """
         await asyncio.to_thread(compiled_scan)
         await asyncio.to_thread(compiled_plain_batches)
@@ -200,7 +201,7 @@ class KafkaSource:
         Raises
         ------
         ReadingEnded
-            As from `start`.
+            A log was replaced, and `on_data_loss` is `fail`.
         """
         halted = await self._session.halt()
         self._partition_positions.replace(positions, fingerprints)

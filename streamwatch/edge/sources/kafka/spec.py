@@ -109,7 +109,8 @@ class KafkaSpec:
     group_id: str | None = None
     """Consumer group to which positions are committed for lag tools; None: not committed."""
     start_from: Start = "earliest"
-    """Position at which a partition without a stored one begins; resolved once per partition."""
+    """Position at which a topic without stored positions begins, resolved once per partition. Partitions that
+    are added to a topic later begin at offset 0."""
     on_data_loss: Literal["continue", "fail"] = "continue"
     """Reaction to data loss: count it and continue, or stop."""
     max_poll_records: int = 8_000

@@ -107,7 +107,7 @@ class TokenProvider(AbstractTokenProvider):
         self._asking = asyncio.Lock()
 
     async def token(self) -> str:  # pyright: ignore[reportIncompatibleMethodOverride]  # it is untyped
-        """Return a token that is younger than four fifths of its life.
+        """Return a token of whose lifetime less than `USED_SHARE` has passed, a new one if need be.
 
         Raises
         ------

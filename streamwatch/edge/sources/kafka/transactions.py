@@ -115,7 +115,8 @@ class KafkaTransactions:
         PublishingFailed
             Brokers cannot be reached.
         PublishingRefused
-            A topic is missing, or the ledger's is not compacted, at the first call; later PublishingFailed.
+            The ledger has a record of another version. Or a topic is missing, or the ledger's has several
+            partitions or is not compacted: only until the first success, later PublishingFailed.
         """
         try:
             async with asyncio.timeout(_OPEN_SECONDS):
@@ -131,7 +132,7 @@ class KafkaTransactions:
                 ledger = await self._read()
         except PublicationError as error:
             await self.close()
-            raise PublishingRefused(f"ledger.topic {self._spec.ledger_topic!r}: {error}") from error
+            raise self._unreadable(error) from error
         except PublishingRefused as error:
             await self.close()
             if self._was_open:
@@ -204,20 +205,36 @@ class KafkaTransactions:
             raise _failure_of(errors[0]) or errors[0]
 
     async def read(self) -> Ledger | None:
-        """Read the ledger, without fencing other producers; raises PublishingFailed."""
+        """Read the ledger, without fencing other producers; None if it is empty.
+
+        Raises
+        ------
+        PublishingFailed
+            Brokers cannot be reached.
+        PublishingRefused
+            The ledger has a record of another version.
+        """
         try:
             async with asyncio.timeout(_OPEN_SECONDS):
                 return await self._read()
+        except PublicationError as error:
+            raise self._unreadable(error) from error
         except BaseException as error:
             if (failure := _failure_of(error)) is None:
                 raise
             raise failure from error
 
     async def follow(self, seconds: float) -> Ledger | None:
-        """Wait up to `seconds` for additions to the ledger; return the latest; raises PublishingFailed."""
+        """Wait up to `seconds` for additions to the ledger; return its latest record, None without one.
+
+        Raises as `read`.
+        """
         try:
             async with asyncio.timeout(_OPEN_SECONDS):
                 return await self._tail.follow(seconds)
+        except PublicationError as error:
+            await self._tail.close()
+            raise self._unreadable(error) from error
         except BaseException as error:
             await self._tail.close()
             if (failure := _failure_of(error)) is None:
@@ -235,7 +252,10 @@ class KafkaTransactions:
         try:
             return self._tail.decisions()
         except PublicationError as error:
-            raise PublishingRefused(f"ledger.topic {self._spec.ledger_topic!r}: {error}") from error
+            raise self._unreadable(error) from error
+
+    def _unreadable(self, error: PublicationError) -> PublishingRefused:
+        return PublishingRefused(f"ledger.topic {self._spec.ledger_topic!r}: {error}")
 
     async def _read(self) -> Ledger | None:
         try:

@@ -391,7 +391,13 @@ def _number(partition: tuple[int, ...]) -> int:
 async def record_at(
     client: Any, leader: int, partition: Partition, offset: int, max_batch_bytes: int
 ) -> KafkaRecord | Missing:
-    """Fetch the record at exactly this offset, by one batch; or return why there is none."""
+    """Fetch the record at exactly this offset, by one batch; or return why there is none.
+
+    Raises
+    ------
+    KafkaError
+        The partition has no leader, or the leader does not answer in time or refuses.
+    """
     if leader < 0:
         raise LeaderNotAvailableError(partition)
     answers = await ask(client, leader, [(partition, offset)], 1)

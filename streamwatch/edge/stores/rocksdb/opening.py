@@ -135,7 +135,15 @@ def _converted(database: Database, written: Format) -> Database:
 
 
 def read_format(directory: Path) -> Format | None:
-    """Read `format.json`; None where the directory has none, and so no state yet."""
+    """Read `format.json`; None where the directory has none, and so no state yet.
+
+    Raises
+    ------
+    StateDamaged
+        If the file cannot be parsed.
+    OSError
+        If it cannot be read.
+    """
     path = directory / FORMAT
     try:
         return msgspec.json.decode(path.read_bytes(), type=Format)

@@ -1,7 +1,7 @@
 """State on local disk, which survives the process and the machine.
 
-The join keeps its entries in memory, or in cold runs (`runs`); a commit writes them as values whose keys and
-contents `core.join.compiled.durable` defines. They are in one write batch with the journal, the models, the
+The join keeps its entries in memory, or in cold runs (`RocksRuns`); a commit writes them as values whose keys
+and contents `core.join.durable` defines. They are in one write batch with the journal, the models, the
 outbox, the sections and the manifest.
 """
 

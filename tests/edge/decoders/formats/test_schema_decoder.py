@@ -12,7 +12,7 @@ import fastavro
 import pytest
 
 from streamwatch.core.records.events import Event, Invalid, Prediction
-from streamwatch.edge.decoders.formats import KINDS, DecoderSpec, FormatMisused, FormatOptions
+from streamwatch.edge.decoders.formats import KINDS, DecoderSpec, FormatMisused, FormatOptions, avro, protobuf
 from streamwatch.edge.decoders.formats.json import JsonDecoder
 from streamwatch.edge.decoders.formats.schema_decoder import SchemaDecoder
 from streamwatch.edge.decoders.mapping import REASONS, TopicMapping
@@ -310,3 +310,14 @@ def test_what_a_format_compiles_beforehand_is_what_its_records_call(kind: str, c
     records = source.over(source.data.copy(), source.rows)  # as the source has them, data may be written to
     assert all(isinstance(each, Prediction) for each in decoder(kind).decode_batch(records).events())
     assert list(compiled.signatures) == before
+
+
+@pytest.mark.parametrize("module", [avro, protobuf])
+def test_a_format_that_reads_names_of_schemas_in_headers_compiles_that_search_beforehand(
+    module: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    compiled: list[str] = []
+    monkeypatch.setattr(module, "compile_header_scan", lambda: compiled.append("headers"))
+    assert module.KIND.warm_up is not None
+    module.KIND.warm_up()
+    assert compiled == ["headers"]

@@ -18,6 +18,7 @@ from streamwatch.edge.decoders.schemas.avro import compile_avro
 from streamwatch.edge.decoders.schemas.cache import (
     BELIEVED_SECONDS,
     DOUBT_SECONDS,
+    FORGOTTEN_SECONDS,
     MAX_SCHEMAS,
     RETRY_SECONDS,
     UNAVAILABLE,
@@ -308,6 +309,19 @@ async def test_a_schema_that_takes_long_is_named_within_two_seconds_and_in_one_l
         while not await cache.fetch(wanted(7)):
             pass
         assert cache.waiting is None
+        await cache.close()
+
+
+async def test_a_registry_that_is_away_is_no_reason_to_wait_once_no_record_needs_it() -> None:
+    clock = Clock()
+    async with FakeRegistry(status=503) as registry:
+        cache = SchemaCache(client(registry), lambda _: None, clock)
+        assert not await cache.fetch(wanted(7))
+        assert cache.waiting is not None
+        assert "answers 503" in cache.waiting
+        clock.seconds += FORGOTTEN_SECONDS + 1.0
+        assert cache.waiting is None
+        assert cache.problem is not None
         await cache.close()
 
 

@@ -108,6 +108,19 @@ async def collected(
         assert time.monotonic() < deadline
 
 
+async def test_an_answer_with_an_error_does_not_show_that_a_partition_is_still_at_its_end():
+    client = FakeClient({A: log_of(of([b"x"] * 5, 0))})
+    async with taking(client, {A: 0}) as (take, fetching):
+        await collected(take, lambda _: fetching.slots[A].position == 5)
+        await collected(take, lambda _: fetching.slots[A].answer > 2)
+        client.logs[A] = 6  # another node leads it: records may have been appended there
+        before = len(client.asked)
+        await collected(take, lambda _: len(client.asked) > before + 2)
+        errors, known = client.asked[before:], fetching.slots[A].sent_at
+        await collected(take, lambda _: len(client.asked) > before + len(errors) + 2)
+        assert fetching.slots[A].sent_at == known
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("failure", [CORRUPT, DENIED, 56, 6])
 async def test_a_partition_that_fails_is_asked_for_less_and_less_while_others_are_read(failure: int):

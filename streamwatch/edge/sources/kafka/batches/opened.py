@@ -26,8 +26,8 @@ from streamwatch.edge.sources.kafka.batches.scanner import Scanner
 
 # Decompression of record batches to a bounded size.
 #
-# Every codec writes into an array of the allowed size, whose unused pages cost nothing (snappy after the size
-# it claims was compared with that). The size that a batch claims is never allocated.
+# Every codec but snappy writes into an array of the allowed size, whose unused pages cost nothing. For snappy
+# an array of the size that the batch claims is made, after that was compared with the allowed size.
 
 
 Bytes: TypeAlias = np.ndarray[Any, np.dtype[np.uint8]]

@@ -21,7 +21,7 @@ export function table(title, headings, rows, kind = "", nothing = "Nothing yet."
   );
 }
 
-// With several drift_weightings, a value is an object by their names.
+// With several drift-weighted accuracies (monitors.drift_weighted), a value is an object by their names.
 export function weighted(value) {
   if (value === undefined) return [];
   return typeof value === "object" ? Object.entries(value).map(([name, below]) => [` (${name})`, below]) : [["", value]];
