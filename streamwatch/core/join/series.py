@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from typing import Protocol
+
+import numpy as np
+from numpy.typing import ArrayLike
 
 from streamwatch.core.join.caveats import Mismatch
 from streamwatch.core.join.counters import JoinCounters, LabelCounters
 from streamwatch.core.join.models import ModelActivity, joined_folds
 from streamwatch.core.metrics import family, single
-from streamwatch.core.metrics.series import Family
+from streamwatch.core.metrics.series import Columns, Family
 
 # `Holdings`: what a join holds.
 
@@ -36,6 +39,10 @@ class Holdings:
     """Record time of the pending prediction that would expire first."""
     tiers: Mapping[str, int] = field(default_factory=dict[str, int])
     """Number of entries by storage tier (`memory`, `disk`); empty if unknown."""
+    keys: Sequence[tuple[str, ...]] = ()
+    """Label values of each model, in the order of `models`; the same object while these are the same.
+
+    Empty if they have to be made."""
 
 
 _COUNTERS = (
@@ -146,34 +153,41 @@ def gauge_families(join: Joining) -> list[Family]:
         "order_buffer_outcomes": holdings.held,
         "join_identities_violated": len(identities(join)),
     }
-    models = joined_folds(holdings.models)
-    pending = [((name,), activity.pending) for name, activity in models.items()]
-    latest = [
-        ((name,), activity.last_event_ms / 1000)
-        for name, activity in models.items()
-        if activity.last_event_ms >= 0
-    ]
+    models, keys = _models_of(holdings)
+    latest_ms = np.array([activity.last_event_ms for activity in models], np.float64)
     oldest_ms = holdings.oldest_ms
     return [
         *(single(name, value) for name, value in values.items()),
         family("join_entries", [((tier,), count) for tier, count in holdings.tiers.items()]),
-        family("pending_predictions", pending),
-        family("last_prediction_timestamp_seconds", latest),
+        _by_model("pending_predictions", keys, [activity.pending for activity in models]),
+        _by_model(
+            "last_prediction_timestamp_seconds", keys, np.where(latest_ms >= 0, latest_ms / 1000, np.nan)
+        ),
         single("oldest_pending_timestamp_seconds", None if oldest_ms is None else oldest_ms / 1000),
     ]
 
 
+def _models_of(holdings: Holdings) -> tuple[Collection[ModelActivity], Sequence[tuple[str, ...]]]:
+    """Return the activity of models, without their folds, and their label values, in the same order."""
+    models = joined_folds(holdings.models)
+    if models is holdings.models and len(holdings.keys) == len(models):
+        return models.values(), holdings.keys
+    return models.values(), [(name,) for name in models]
+
+
+def _by_model(name: str, keys: Sequence[tuple[str, ...]], values: ArrayLike) -> Family:
+    """Build a family with a sample for each model; NaN for none."""
+    samples = Columns()
+    samples.add(keys, np.asarray(values, np.float64))
+    return family(name, samples)
+
+
 def model_families(join: Joining, found: Sequence[Mismatch]) -> list[Family]:
     """Metrics of each model in the join, and of its mismatches (no sample for models without one)."""
-    models = joined_folds(join.holdings().models)
+    models, keys = _models_of(join.holdings())
     return [
-        family(
-            "model_predictions_total", [((name,), activity.accepted) for name, activity in models.items()]
-        ),
-        family(
-            "model_predictions_joined_total",
-            [((name,), activity.joined) for name, activity in models.items()],
-        ),
+        _by_model("model_predictions_total", keys, [activity.accepted for activity in models]),
+        _by_model("model_predictions_joined_total", keys, [activity.joined for activity in models]),
         family("classes_disjoint", [((each.model,), 1) for each in found if each.disjoint is not None]),
         family("scores_as_classes", [((each.model,), 1) for each in found if each.scores is not None]),
         family("nothing_joins", [((each.model,), 1) for each in found if each.predictions is not None]),

@@ -94,3 +94,18 @@ def test_a_commit_calls_no_function_of_python_for_a_model_that_is_as_before():
         return calls_of(stream.pipeline.snapshot)
 
     assert calls(400) <= calls(40) + 10
+
+
+def test_label_values_of_models_are_made_once_until_models_change():
+    stream = many(6)
+    join = stream.pipeline.join
+    keys = join.holdings().keys
+    assert keys == [(f"m{n}",) for n in range(6)]
+    stream.feed(predict("more", model="m3"))
+    assert join.holdings().keys is keys
+    assert stream.value("pending_predictions", "m3") == 1
+    assert stream.value("last_prediction_timestamp_seconds", "m3") == stream.value(
+        "last_prediction_timestamp_seconds", "m2"
+    )
+    stream.feed(predict("more", model="m3b"))
+    assert join.holdings().keys is keys  # there is no room for a seventh
