@@ -269,7 +269,7 @@ class ConsumeLoopSpec:
     """Opens and restores state, in a thread; raises StateRefused or StateFailed."""
     commits: CommitSpec
     disk_is_low: Callable[[], bool] = lambda: False
-    """Called before each poll: True while nothing may be read."""
+    """Called after each poll; while it returns True, all partitions are paused."""
     offset_metadata: OffsetMetadata = field(default_factory=OffsetMetadata)
     """Updated with what is durable."""
     dead_letters: DeadLetters | None = None

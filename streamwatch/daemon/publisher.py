@@ -319,7 +319,7 @@ class ClosedPublication:
     """Publication of a commit, and the changes of the state that go with it."""
 
     publication: Publication | None = None
-    """None if the commit has neither outcomes nor events."""
+    """None if the commit has nothing to publish or, with replicas, to decide."""
     values: Mapping[int, bytes | None] = field(default_factory=dict[int, "bytes | None"])
     """Encoded publications to store by commit number; None removes that of a commit."""
     sections: Mapping[str, bytes] = field(default_factory=dict[str, bytes])

@@ -73,7 +73,10 @@ class NotificationFailed(InternalEvent):
 
 @dataclass(frozen=True)
 class NotificationDropped(InternalEvent):
-    """A notification was dropped: the receiver refused it, or could not be reached for too long."""
+    """A notification was dropped: the receiver refused it, could not be reached for too long or is gone.
+
+    So are the oldest ones if too many wait for a receiver, and those of a receiver that settings lack now.
+    """
 
     level: ClassVar[Level] = "error"
     sampled_by: ClassVar[str | None] = "receiver"
@@ -166,7 +169,7 @@ class SeriesDropped(InternalEvent):
 
 @dataclass(frozen=True)
 class Stopping(InternalEvent):
-    """A stop was requested by a signal; the current batch is finished first."""
+    """A stop was requested, by a signal or the program; what has been evaluated is committed first."""
 
     signal: str
 
@@ -228,19 +231,22 @@ class OffsetsNotCommitted(InternalEvent):
 
 @dataclass(frozen=True)
 class PositionLost(InternalEvent):
-    """The log no longer has the next offset (retention, truncation): reading continues at another one."""
+    """A log was cut or replaced, or its partition is gone: reading continues elsewhere, or without it.
+
+    `resumed` is -1 for a partition that is gone.
+    """
 
     level: ClassVar[Level] = "error"
     topic: str
     partition: int
     wanted: int
     resumed: int
-    cause: str = "offset_out_of_range"
+    cause: str
 
 
 @dataclass(frozen=True)
 class BatchSkipped(InternalEvent):
-    """A batch of records cannot be decoded by any client: reading continues after it."""
+    """A batch of records is damaged, or larger than is read: reading continues after it."""
 
     level: ClassVar[Level] = "error"
     topic: str
@@ -308,7 +314,10 @@ class HostClockRight(InternalEvent):
 
 @dataclass(frozen=True)
 class StateMismatchDetected(InternalEvent):
-    """The consumer group was last used by another state: the open one is new, older or another daemon's."""
+    """The consumer group was last used by another state: the open one is new, older or another daemon's.
+
+    Or another daemon, or a consumer that subscribes, uses the group at the same time (`group_shared`).
+    """
 
     level: ClassVar[Level] = "error"
     cause: str
@@ -499,7 +508,7 @@ class SchemaRegistryRecovered(InternalEvent):
 
 @dataclass(frozen=True)
 class SchemaRejected(InternalEvent):
-    """A schema does not exist or cannot be compiled: records that name it are invalid."""
+    """A schema could not be understood or compiled: records that name it are invalid."""
 
     level: ClassVar[Level] = "error"
     sampled_by: ClassVar[str | None] = "registry"

@@ -169,7 +169,7 @@ class Judge:
     def null(
         self, record: Record, record_ms: int, id_: Any, model: Any, *, withdraws: bool
     ) -> NullRecord | Invalid:
-        """Make the event of a record without a value, from the id and model in its key and headers."""
+        """Make the event of a record without a value, or of a deleted row, from the id and model found."""
         name: str | None = None
         reason = ""
         if id_ is not None:

@@ -9,8 +9,8 @@ from typing import Final, Literal, NamedTuple, TypeAlias, cast
 
 from streamwatch.core.records.events import CARRIED, CARRIED_FIELDS, CarriedNumber
 
-# The notation of paths: `value.a.b`, `value.a[].b`, `value.a.*`, `value`, `key`, `key.a`, `header:x`,
-# `topic`, `=text`.
+# The notation of paths: `value.a.b`, `value.a[0].b`, `value.a[name=x].b`, `value.a[].b`, `value.a.*`,
+# `value`, `key`, `key.a`, `header:x`, `topic`, `=text`.
 #
 # A field of a mapping has one path, or several whose texts are joined: `[value.model, value.version]`. A
 # prefix and a suffix may be cut off a text, and a text may be the name of a field instead of its content.

@@ -52,7 +52,7 @@ class Listener:
         self._request = request
         self._buffers = buffers
         self._unsent: asyncio.Queue[bytes | None] = asyncio.Queue(MAX_UNSENT)
-        self.has_overview = False
+        self.has_begun = False
         """Whether it was sent a first event, so that it gets changes from then on."""
 
     def notify(self, events: bytes | None) -> None:
@@ -109,17 +109,17 @@ class Listeners:
         self._open.discard(listener)
 
     @property
-    def lacks_overview(self) -> bool:
+    def has_new(self) -> bool:
         """Tell whether a listener waits for its first event."""
-        return any(not listener.has_overview for listener in self._open)
+        return any(not listener.has_begun for listener in self._open)
 
     def notify(self, whole: bytes, changes: bytes) -> None:
         """Queue `whole` for new listeners, and `changes` for the others."""
         for listener in self:
-            if listener.has_overview:
+            if listener.has_begun:
                 listener.notify(changes)
             elif whole:
-                listener.has_overview = True
+                listener.has_begun = True
                 listener.notify(whole)
 
     def dismiss(self) -> None:
@@ -357,7 +357,7 @@ class HttpServer:
         while True:
             await self._news.wait()
             self._news.clear()
-            report, whole, anybody = self._report, self._listeners.lacks_overview, len(self._listeners) > 0
+            report, whole, anybody = self._report, self._listeners.has_new, len(self._listeners) > 0
             if report is not None and report is not self._observed:
                 self._observed = report
                 for observer in self._observers:
