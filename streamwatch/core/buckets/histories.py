@@ -18,7 +18,7 @@ from streamwatch.core.buckets.id_join import RESOLUTION
 from streamwatch.core.buckets.made import POSITION_COLUMNS, MadeCounts
 from streamwatch.core.jit import entry, hot
 from streamwatch.core.join.durable.columns import pack_columns, unpack_columns
-from streamwatch.core.join.fold_streams import Stream
+from streamwatch.core.join.durable.totals import Stream
 from streamwatch.core.records.batch import Records
 from streamwatch.core.records.events import SEPARATOR, Name, model_of
 

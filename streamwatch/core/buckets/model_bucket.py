@@ -41,7 +41,7 @@ from streamwatch.core.join.durable.entry_logs import Changes
 from streamwatch.core.join.durable.held_log import HeldLog, HeldValues
 from streamwatch.core.join.durable.model_columns import JoinModelsState, state_of_models
 from streamwatch.core.join.durable.packed import HELD, HELD_PAIRS, HELD_SCORES, parts_of
-from streamwatch.core.join.fold_streams import Stream
+from streamwatch.core.join.durable.totals import Stream
 from streamwatch.core.join.layout import TIMING
 from streamwatch.core.join.models import JoinModels
 from streamwatch.core.join.names import NumberedNames, new_names

@@ -2,7 +2,7 @@
 
 `core.records.events.fold_name` names the folds. Every model number has an owner: that of a fold is its model,
 that of any other model is itself. Where folds test some ids only, the previous label of a fold's outcome is
-that of its model (`join.fold_streams`).
+that of its model (`durable.totals.Stream`).
 """
 
 # pyright: reportMissingParameterType=false, reportUnknownParameterType=false
@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from streamwatch.core.jit import hot, inner
 from streamwatch.core.join.durable.columns import PackedError
-from streamwatch.core.join.fold_streams import Stream
+from streamwatch.core.join.durable.totals import Stream
 from streamwatch.core.join.layout import ADMITTED, STREAM, Arrays
 from streamwatch.core.join.names import JoinNames
 from streamwatch.core.records.events import model_of

@@ -265,8 +265,8 @@ of the open generation waits for, -1 if not counted yet. `listed`: not about thi
 """
 
 STREAM: Final = np.dtype([("low", np.uint64), ("high", np.uint64), ("label", np.int32), ("before", np.int32)])
-"""`fold_streams.Stream`, by the number of the folds' model: id and label that were resolved last, -1 without
-any, and the label before."""
+"""`durable.totals.Stream`, by the number of the folds' model: id and label that were resolved last, and the
+label before; -1 without any."""
 
 LABEL_COLUMNS: Final = tuple(each.name for each in fields(LabelCounters))
 PREDICTIONS_ACCEPTED: Final = len(LABEL_COLUMNS)

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
+import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
 from streamwatch.core.join.counters import JoinCounters
 from streamwatch.core.join.durable.model_columns import JoinModelsState
-from streamwatch.core.join.fold_streams import Stream
 from streamwatch.core.join.layout import (
     GENERATION,
     GENERATIONS_KEPT,
@@ -23,6 +23,22 @@ from streamwatch.core.join.pairing import PairingState
 from streamwatch.core.join.prediction_order import OrderTotals
 from streamwatch.core.join.table import DedupState, Generation
 from streamwatch.core.records.events import Name
+
+
+class Stream(msgspec.Struct, array_like=True):
+    """Latest state of the stream of resolved ids of a model whose folds test some ids only.
+
+    If a fold with every tenth outcome took its own previous label, labels would seem less persistent than
+    they are. So y_{t−1} of an outcome is the label of the previous distinct id resolved by any fold of its
+    model, and every fold's outcome has it in place of the label known at the prediction.
+    """
+
+    id: Name
+    """The id resolved last."""
+    label: Name
+    """Its label."""
+    before: Name | None
+    """The label of the previous distinct id; None at the stream's beginning."""
 
 
 @dataclass(frozen=True, slots=True)
