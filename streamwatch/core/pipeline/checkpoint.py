@@ -105,6 +105,7 @@ class Checkpoint:
         self._all_new = False
         self._settings_written = False
         self._made_under: bytes | None = made_under or None  # None once committed
+        self._sections: dict[str, bytes] = {}  # as the commits so far have left them
         self.beginnings = Beginnings()
         """Evaluation epochs of models, and estimators that began anew."""
         self.commits = 0
@@ -121,7 +122,11 @@ class Checkpoint:
     def changes(
         self, sections: Mapping[str, bytes], outbox: Mapping[str, bytes | None] | None = None
     ) -> CommitBatch:
-        """Build the next commit, with the given sections and notifications added to it."""
+        """Build the next commit, with the given sections and notifications added to it.
+
+        It assumes that the last one was committed: sections that are the same are left out, so that open
+        alarms by the thousand, say, are written when one of them changes.
+        """
         self.commits = number = self.commits + 1
         models: dict[str, bytes | None] = {}
         gone = [model for _, model in self._left]
@@ -159,7 +164,11 @@ class Checkpoint:
         runs = self.pipeline.join.run_changes()
         own[ESTIMATORS] = self.monitors.totals()
         own |= self._changed_sections()
-        return CommitBatch({**own, **sections}, models, entry, floor, outbox or {}, columns, runs)
+        changed = {
+            name: value for name, value in {**own, **sections}.items() if self._sections.get(name) != value
+        }
+        self._sections |= changed
+        return CommitBatch(changed, models, entry, floor, outbox or {}, columns, runs)
 
     def _changed_sections(self) -> dict[str, bytes]:
         """Sections that a commit has only if they differ from those of the commits before."""

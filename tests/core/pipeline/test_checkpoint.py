@@ -216,6 +216,27 @@ def test_what_was_not_committed_never_happened():
     assert life.restarted().canonical() == before
 
 
+def test_a_section_is_written_when_it_changes_and_by_the_first_commit_of_a_start():
+    life = Life()
+    evaluate(life, 3)
+    sections = {"alarms": b"one is open", "positions": b"3"}
+    first = life.checkpoint.changes(sections)
+    assert first.sections.items() > sections.items()
+    evaluate(life, 1, begin=3)
+    second = life.checkpoint.changes({**sections, "positions": b"4"})
+    assert "alarms" not in second.sections
+    assert second.sections["positions"] == b"4"
+    assert life.checkpoint.changes({**sections, "positions": b"4"}).sections == {}
+    closed = life.checkpoint.changes({"alarms": b"", "positions": b"4"})
+    assert closed.sections == {"alarms": b""}
+    for commit in (first, second, closed):
+        life.model_store.commit(commit)
+    saved = life.model_store.saved()
+    assert (saved.sections["alarms"], saved.sections["positions"]) == (b"", b"4")
+    begun = life.restarted().checkpoint.changes({"alarms": b"", "positions": b"4"})
+    assert begun.sections.items() > {"alarms": b"", "positions": b"4"}.items()
+
+
 def test_a_model_that_retired_stays_retired_and_starts_anew_when_it_returns():
     life = Life()
     evaluate(life, 5)

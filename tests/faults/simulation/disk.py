@@ -189,9 +189,8 @@ class DiskStore(MemoryStore):
             self._fail("no space left on device")
         before = copy.deepcopy(self._model_store) if fails and disk.defect == "torn" else None
         positions_only = fails and disk.defect == "positions"
-        self._model_store.commit(
-            CommitBatch({POSITIONS: changes.sections[POSITIONS]}) if positions_only else changes
-        )
+        positions = {name: value for name, value in changes.sections.items() if name == POSITIONS}
+        self._model_store.commit(CommitBatch(positions) if positions_only else changes)
         model_store = before or self._model_store
         if before:
             before.columns = self._model_store.columns
