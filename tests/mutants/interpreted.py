@@ -185,11 +185,11 @@ def _lanes(value: Any) -> NDArray[np.float64]:
 
 
 def _lanes_of(array: Any, row: Any) -> NDArray[np.float64]:
-    return np.array(array[row])
+    return np.array(array.reshape(-1)[8 * row : 8 * row + 8])
 
 
 def _put_lanes(array: Any, row: Any, values: Any) -> None:
-    array[row, :] = values
+    array.reshape(-1)[8 * row : 8 * row + 8] = values
 
 
 def _larger(left: Any, right: Any) -> NDArray[np.float64]:
