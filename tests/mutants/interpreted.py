@@ -70,8 +70,13 @@ def _seen(value: Any) -> Any:
     return value
 
 
-def _stored(value: Any) -> Any:
-    return value._void if type(value) is Record else value
+def _stored(value: Any, kind: np.dtype[Any]) -> Any:
+    """Return a value as it is written to an element or field; integers lose the bits that do not fit."""
+    if type(value) is Record:
+        return value._void
+    if kind.kind in "iu" and isinstance(value, np.integer | int):
+        return np.array(_int64(value)).astype(kind)
+    return value
 
 
 class Record:
@@ -92,9 +97,7 @@ class Record:
         return _seen(self._void[name])
 
     def __setitem__(self, name: str, value: Any) -> None:
-        if type(value) is int:
-            value = _int64(value)
-        self._void[name] = _stored(value)
+        self._void[name] = _stored(value, cast("Any", self._void.dtype)[name])
 
 
 class Array(np.ndarray[Any, Any]):
@@ -104,9 +107,7 @@ class Array(np.ndarray[Any, Any]):
         return _seen(super().__getitem__(_whole(index)))
 
     def __setitem__(self, index: Any, value: Any) -> None:
-        if type(value) is int:
-            value = _int64(value)
-        super().__setitem__(_whole(index), _stored(value))
+        super().__setitem__(_whole(index), _stored(value, self.dtype))
 
     def __getattr__(self, name: str) -> Any:
         if self.dtype.names is None or name not in self.dtype.names:
