@@ -7,8 +7,8 @@ there until the first failure: in the tier fast, with its heavy ones, or in that
 mutant that tests wait for too long has timed out, which is neither found nor survived. Mutants of a module
 that has compiled functions compile anew; others use those that are compiled. With `--interpreted`, Python
 runs the functions of the module, and those that call them, which takes seconds for tests of small inputs;
-tests of the cache, or of large inputs, are left out by words of their names (`--without`). The exit code is 1 if any mutant
-survives, 2 if tests fail without any change.
+tests of the cache, or of large inputs, are left out by words of their names (`--without`). The exit code is 1
+if any mutant survives, 2 if tests fail without any change.
 """
 
 from __future__ import annotations

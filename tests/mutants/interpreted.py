@@ -12,7 +12,7 @@ import builtins
 import math
 import os
 from collections.abc import Callable, Iterator, Sequence
-from types import CellType, CodeType, FunctionType, ModuleType
+from types import CellType, CodeType, FunctionType
 from typing import Any, Final, cast
 
 import numpy as np
@@ -37,8 +37,8 @@ class _Int32(np.int64):
 
 def _int64(value: Any) -> np.int64:
     """Convert as compiled code does: floats towards zero, integers modulo 2^64."""
-    if isinstance(value, np.floating | float):
-        return np.float64(value).astype(np.int64)
+    if isinstance(value, (np.floating, float)):  # noqa: UP038  (a generic type may not be in a union here)
+        return np.float64(cast("Any", value)).astype(np.int64)
     word = builtins.int(value) & (2**_WORD_BITS - 1)
     return np.int64(word - 2**_WORD_BITS if word >> (_WORD_BITS - 1) else word)
 
@@ -288,10 +288,8 @@ def _replaced(value: Any) -> Any:
         return interpreted(value)
     if isinstance(value, Intrinsic):
         return _INTRINSICS.get(value._name, value)
-    if value is np:
-        return _NumPy()
-    if value is math:
-        return _Math()
+    if value is np or value is math:
+        return _NumPy() if value is np else _Math()
     if getattr(value, "__module__", None) == "math" and callable(value):
         return _computed(value)
     if isinstance(value, np.ndarray):

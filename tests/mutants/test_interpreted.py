@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -24,7 +25,8 @@ def test_a_table_of_hashes_is_the_one_that_compiled_code_fills() -> None:
 
 def test_products_of_words_wrap_around_as_in_compiled_code() -> None:
     tables: list[list[Any]] = []
-    for run in (remember, lambda *arguments: call(remember, *arguments)):  # pyright: ignore[reportArgumentType]
+    runs: list[Any] = [remember, partial(call, remember)]  # pyright: ignore[reportArgumentType]
+    for run in runs:
         keys, indices = np.zeros(16, np.uint64), np.zeros(16, np.int32)
         for name in range(8):
             run(keys, indices, name % 3, 1_000 * name, name)
