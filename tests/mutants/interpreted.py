@@ -37,7 +37,7 @@ class _Int32(np.int64):
 
 def _int64(value: Any) -> np.int64:
     """Convert as compiled code does: floats towards zero, integers modulo 2^64."""
-    if isinstance(value, (np.floating, float)):  # noqa: UP038  (a generic type may not be in a union here)
+    if isinstance(value, (np.floating, float)):
         return np.float64(cast("Any", value)).astype(np.int64)
     word = builtins.int(value) & (2**_WORD_BITS - 1)
     return np.int64(word - 2**_WORD_BITS if word >> (_WORD_BITS - 1) else word)
@@ -53,7 +53,7 @@ def _narrowed(kind: type[Any]) -> Callable[[Any], np.int64]:
 
 def _int(value: Any) -> Any:
     """Convert as `int` does in compiled code, which keeps unsigned integers."""
-    return value if isinstance(value, np.uint64) else _int64(value)
+    return value if type(value) is np.uint64 else _int64(value)
 
 
 def _seen(value: Any) -> Any:
@@ -63,7 +63,7 @@ def _seen(value: Any) -> Any:
         return Record(value)
     if kind in _NARROW:
         return np.int64(value)
-    if kind is np.int32 or kind is np.uint32:
+    if kind in {np.int32, np.uint32}:
         return _Int32(value)
     if kind is np.ndarray:
         return value.view(Array)
