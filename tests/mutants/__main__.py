@@ -5,8 +5,10 @@
 Mutants are drawn by chance, written into a checkout of the last commit in a temporary folder, and tested
 there until the first failure: in the tier fast, with its heavy ones, or in that of `STREAMWATCH_TESTS`. A
 mutant that tests wait for too long has timed out, which is neither found nor survived. Mutants of a module
-that has compiled functions compile anew; others use those that are compiled. The exit code is 1 if any mutant
-survives, 2 if tests fail without any change.
+that has compiled functions compile anew; others use those that are compiled. With `--interpreted`, Python
+runs the functions of the module, and those that call them, which takes seconds for tests of small inputs;
+tests of the cache, or of large inputs, are left out by words of their names (`--without`). The exit code is 1
+if any mutant survives, 2 if tests fail without any change.
 """
 
 from __future__ import annotations
@@ -20,10 +22,11 @@ import sys
 import tempfile
 import time
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Final, Literal, TypeAlias
 
+from tests.mutants.interpreted import VARIABLE as INTERPRETED
 from tests.mutants.mutate import Mutant, mutants_of
 from tests.mutants.pinned import VARIABLE
 
@@ -32,6 +35,8 @@ COMPILING_S: Final = 300.0
 """Longest time that tests may take on a mutant that compiles."""
 TIMES: Final = 10.0
 """Longest time that tests may take on another mutant: so many times what they take without any change."""
+TIMES_INTERPRETED: Final = 3.0
+"""The same where Python runs compiled functions."""
 LEAST_S: Final = 60.0
 """Time that tests may take on any mutant."""
 
@@ -45,15 +50,28 @@ class Room:
         Folder of the checkout.
     module, tests
         Paths below it.
+    interpreted
+        Whether Python runs the compiled functions of the module.
+    without
+        Words of the names of tests that are left out.
     """
 
-    def __init__(self, checkout: Path, module: str, tests: list[str]) -> None:
+    def __init__(
+        self,
+        checkout: Path,
+        module: str,
+        tests: list[str],
+        *,
+        interpreted: bool = False,
+        without: Sequence[str] = (),
+    ) -> None:
         self.module = module
         self.path = checkout / module
         self.original = self.path.read_text()
-        self.compiles = "core.jit" in self.original
+        self.compiles = "core.jit" in self.original and not interpreted
         self._checkout = checkout
-        self._tests = tests
+        self._interpreted = interpreted
+        self._tests = [*tests, "-k", " and ".join(f"not {word}" for word in without)] if without else tests
         self._limit_s = COMPILING_S
 
     def try_unchanged(self) -> Result:
@@ -61,7 +79,8 @@ class Room:
         began = time.monotonic()
         result = self._run({})
         if not self.compiles:
-            self._limit_s = max(LEAST_S, TIMES * (time.monotonic() - began))
+            times = TIMES_INTERPRETED if self._interpreted else TIMES
+            self._limit_s = max(LEAST_S, times * (time.monotonic() - began))
         return result
 
     def try_mutant(self, mutant: Mutant) -> Result:
@@ -81,6 +100,9 @@ class Room:
     def _run(self, variables: dict[str, str]) -> Result:
         command = [sys.executable, "-m", "pytest", "-n", "0", "-x", "-q", "-p", "no:cacheprovider"]
         command += ["-p", "tests.mutants.pinned", *self._tests]
+        if self._interpreted:
+            command += ["-p", "tests.mutants.interpreted"]
+            variables = variables | {INTERPRETED: self.module.removesuffix(".py").replace("/", ".")}
         environment = os.environ | {"STREAMWATCH_HEAVY": "1"} | variables
         environment.setdefault("STREAMWATCH_TESTS", "fast")
         cache = self._checkout / ".cache" / "kernels"  # what a mutant compiled nobody needs
@@ -137,12 +159,20 @@ def main() -> int:
     parser.add_argument("tests", nargs="+", help="files or folders of tests")
     parser.add_argument("--mutants", type=int, default=20, help="number of mutants")
     parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--interpreted", action="store_true", help="run compiled functions by Python")
+    parser.add_argument("--without", nargs="*", default=[], help="words in names of tests to leave out")
     arguments = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
         checkout = Path(folder) / "checkout"
         subprocess.run(["git", "worktree", "add", "--detach", str(checkout)], check=True, capture_output=True)
         try:
-            room = Room(checkout, arguments.module, arguments.tests)
+            room = Room(
+                checkout,
+                arguments.module,
+                arguments.tests,
+                interpreted=arguments.interpreted,
+                without=arguments.without,
+            )
             if room.try_unchanged() != "SURVIVES":
                 print("the tests fail without any change", file=sys.stderr)
                 return 2

@@ -317,3 +317,23 @@ def test_a_label_that_meets_nobody_is_no_orphan_if_its_prediction_may_be_older_t
     stream.until(12 * DAY)
     assert stream.value("labels_before_start_total") == 2
     assert stream.value("labels_orphaned_total") == 1
+
+
+def test_a_label_in_the_first_entry_meets_a_refused_prediction_of_its_model():
+    stream = Stream(JoinSpec(max_models=1))
+    stream.feed(label("a", model="n"), predict("b", model="m"))
+    assert stream.value("labels_waiting") == 1
+    assert stream.feed(predict("a", model="n")) == []
+    assert (stream.value("labels_waiting"), stream.counters.models_over_limit) == (0, 1)
+
+
+@pytest.mark.parametrize("before", [0, 1])
+def test_a_label_for_all_in_whatever_entry_meets_a_prediction_that_has_a_label_of_its_own(before):
+    stream = Stream()
+    stream.feed(*(predict(f"other {k}", model="k") for k in range(before)))
+    stream.feed(label("z", model="k"), label("a", "x", model="m"), predict("z", model="k"))
+    stream.feed(label_for_all("a", "x"))  # in the entry that the label of z left
+    (outcome,) = stream.feed(predict("a", "y", model="m"))
+    assert outcome.true_class == "x"
+    counted = stream.counted()
+    assert (counted["labels_joined"], counted["labels_duplicate"]) == (2, 1)

@@ -112,11 +112,14 @@ def test_a_part_of_the_table_simulated_from_another_seed(error: float, rho: floa
         assert low <= alarms <= high, (spec.name, alarms, expected)
 
 
+BEGIN_MS = 1_700_000_000_000
+
+
 def outcomes_of(model: str, number: int, step_ms: int, repeat: float) -> list[Outcome]:
     rng, made, wrong = random.Random(3), list[Outcome](), False
     for at in range(number):
         wrong = wrong if rng.random() < repeat else rng.random() < 0.2
-        made.append(Outcome(model, "a", "b" if wrong else "a", step_ms * at, 5))
+        made.append(Outcome(model, "a", "b" if wrong else "a", BEGIN_MS + step_ms * at, 5))
     return made
 
 
