@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from streamwatch.core.estimators.notifying.model_facts import Level, joined_levels
-from streamwatch.core.events import fold_name
+from streamwatch.core.records.events import fold_name
 
 
 def test_the_level_of_folds_is_their_mean_and_counts_the_outcomes_of_the_longest() -> None:
