@@ -79,7 +79,7 @@ class IncidentAlarm(msgspec.Struct, frozen=True):
     before: float
     """Mean loss before the first alarm; of a verdict, the previous verdict."""
     touched_ms: int
-    """Host time of the newest alarm."""
+    """Host time of the newest alarm, or of its confirmation."""
     alarms: int = 1
     """Number of alarms of the detector, the first one included."""
     ended_at_ms: int | None = None

@@ -120,7 +120,8 @@ def labels_are_in(caveat: Caveats, delays: Histogram, bounds: Sequence[float]) -
 
     The delays of the labels received do not suffice to decide, since slow labels are missing among them; if
     many are, many predictions older than the usual delay still wait. False with fewer than `ENOUGH_LABELS`
-    labels, or if the usual delay is longer than the last bound.
+    labels, if the usual delay is longer than the last bound, or if the model has been watched for less than
+    `LONG` times the usual delay.
 
     Parameters
     ----------

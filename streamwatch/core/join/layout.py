@@ -354,7 +354,7 @@ class Arrays(NamedTuple):
     timing: Records
     """Dtype `TIMING`, (room,); (0,) unless outcomes are put into the order of predictions."""
     discarded: NDArray[np.int32]
-    """Numbers of scores that are not needed any more; room for one per row and per outcome."""
+    """Numbers of scores that are not needed any more, (room,) as `outcomes`."""
     log_positions: NDArray[np.int64]
     """Shape (capacity,): 1 + position in the waiting log of entries that a commit wrote, else `UNWRITTEN`.
 

@@ -143,7 +143,7 @@ class Run:
     """Field `low` of each block's first entry, (blocks,)."""
     bloom: Filter
     dead: Bits
-    """Bit set by position, (count / 64,)."""
+    """Bits by position, set for dead entries, uint64 (count / 64 rounded up,)."""
     alive: int
     oldest_arrival: int
     """Lower bound of the living entries' arrivals."""

@@ -30,7 +30,7 @@ NAMES: Final = ("last_label", "topic", "label_topic")
 
 
 class JoinModelsState(msgspec.Struct, frozen=True):
-    """State of the models of the join; that of 10,000 models is part of each commit."""
+    """State of the models of the join, in columns, as one commit may write that of 10,000 models."""
 
     names: list[Name]
     """Names of the models, in order of admission."""
