@@ -3,9 +3,10 @@
 The join uses them through `ColdEntries`, between two batches and in this order:
 
 1. `oldest_ms(queue)` bounds the record times of a queue's entries, and so their deadlines. When the clock
-   reaches the first deadline, or before, `plan_oldest_search(queue, count)` plans a search of the runs, whose `run()` is called in a thread, and
-   `finish_oldest_search` returns the oldest entries. They are inserted before all others in their queue of
-   the table and fall due there, so that only the table's rules count, assume and expire.
+   reaches the first deadline, or before, `plan_oldest_search(queue, count)` plans a search of the runs, whose
+   `run()` is called in a thread, and `finish_oldest_search` returns the oldest entries. They are inserted
+   before all others in their queue of the table and fall due there, so that only the table's rules count,
+   assume and expire.
 2. `look_up(low, high)` returns the entries of a batch's ids, in order of arrival. In their chain, they are
    inserted before the first pending prediction that never left the table. They are guests: they are in no
    queue.

@@ -108,7 +108,7 @@ class SampledEstimate:
     missing
         Whether more labels are missing than chance explains, and more than `TOLERATED`.
     too_many
-        Whether more labels came, or were asked for, than the probabilities imply, likewise.
+        Whether more labels came, or more or fewer were asked for, than the probabilities imply, likewise.
     """
 
     loss: Interval
