@@ -180,8 +180,8 @@ class Outcome(msgspec.Struct, frozen=True, gc=False, array_like=True):
     label_at_prediction: Name | None = None
     """Label known last of the model when this prediction was accepted; None before the first.
 
-    Assumed labels do not count. In a fold that tests some ids only, it is the label of the previous distinct id
-    resolved by any fold of the model.
+    Assumed labels do not count. In a fold that tests some ids only, it is the label of the previous distinct
+    id resolved by any fold of the model.
     """
     pairs: tuple[PairedAnswer, ...] | None = None
     """Predicted classes of the models compared with this one whose prediction of the id was resolved before
@@ -518,9 +518,9 @@ def others_of(segments: Mapping[str, str]) -> dict[str, str]:
 
 # Names under which the folds of a model are monitored: each fold as a model of its own.
 #
-# The name of fold f of model m is m, a control character that no valid name contains, and f in decimal. Journal
-# and store know nothing else of folds. In the join, the folds of a model share its labels; reports join the
-# folds of a model; users never see these names.
+# The name of fold f of model m is m, a control character that no valid name contains, and f in decimal.
+# Journal and store know nothing else of folds. In the join, the folds of a model share its labels; reports
+# join the folds of a model; users never see these names.
 
 
 SEPARATOR: Final = "\x1f"
