@@ -267,7 +267,7 @@ class Notification(msgspec.Struct, frozen=True):
     def started_at_ms(self) -> int:
         """Event time at which the earliest part, the hint, the verdict or the digest's first alarm began.
 
-        Of a list of worse models, the time that it is made for.
+        Of a hint it is record time; of a list of worse models, the time that it is made for.
         """
         if self.fleet is not None:
             return self.fleet.at_ms

@@ -99,7 +99,7 @@ Positions = NDArray[np.uint32]
 
 FILTER_PART_BYTES: Final = 2**18
 DEDUP_ENTRIES: Final = 3
-"""Queue of dedup entries, after `PREDICTIONS` ….
+"""Number of the queue of dedup entries, after those of waiting entries (`layout.PREDICTIONS` and so on).
 
 Its entries do not fall due, but are dropped by generation.
 """
