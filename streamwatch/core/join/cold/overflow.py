@@ -287,7 +287,7 @@ class TableEviction:
     def _noted(self, table: Table) -> list[tuple[int, NDArray[np.int32]]]:
         """Return the dedup entries of the table by generation, from notes instead of their lists.
 
-        Of each generation, those that commits wrote come first, then those that settled since the last commit.
+        Of each generation, those that commits wrote come first, then those settled since the last commit.
         Empty if notes are missing, as after a start, or include entries of a generation dropped since.
         """
         arrays = table.arrays
