@@ -155,7 +155,7 @@ class Generation(msgspec.Struct, gc=False, array_like=True):
 
 @dataclass(frozen=True, slots=True)
 class DedupState:
-    """State of a dedup index."""
+    """State of a dedup index; `floor` and times as in `layout.TOTALS`, `clock_ms` being `dedup_clock_ms`."""
 
     closed: list[Generation]
     opened: Generation

@@ -41,11 +41,13 @@ class JoinModelsState(msgspec.Struct, frozen=True):
     activity: bytes
     """Packed columns `NUMBERS` and `NAMES`, a row for each model; names by their numbers, -1 for none."""
     looked_s: int
+    """Second of the clock at which models were examined last; -1 before."""
     next_look_s: int
+    """Second before which no model can be idle."""
 
     @property
     def looked(self) -> tuple[int, int]:
-        """`looked_s` and `next_look_s`."""
+        """Both of these seconds, as `JoinModels.restore` takes them."""
         return self.looked_s, self.next_look_s
 
     def models(self) -> list[ModelActivity]:
