@@ -29,7 +29,7 @@ class KeptFleet(msgspec.Struct, frozen=True):
     """Time and contents of the last list."""
 
     made_ms: int | None = None
-    """Time of the grid that the last list was made for, or before any list, at which the grid began.
+    """Time of the grid that the last list was made for; before any list, that at which the grid began.
 
     None before digests are turned on.
     """
