@@ -180,8 +180,8 @@ class Outcome(msgspec.Struct, frozen=True, gc=False, array_like=True):
     label_at_prediction: Name | None = None
     """Label known last of the model when this prediction was accepted; None before the first.
 
-    Assumed labels do not count. In a fold that tests some ids only, it is the label of the previous distinct
-    id resolved by any fold of the model.
+    Assumed labels do not count. In a fold that tests some ids only, it is the label, assumed or not, of the
+    previous distinct id resolved by any fold of the model.
     """
     pairs: tuple[PairedAnswer, ...] | None = None
     """Predicted classes of the models compared with this one whose prediction of the id was resolved before
