@@ -47,7 +47,7 @@ class Alternation(msgspec.Struct, frozen=True):
     changes: int
     """Number of changes of side, including those that began the alternation."""
     first_ms: int
-    """Event time from which the first of these changes holds."""
+    """Event time from which the first of them holds; of more than `MOST_KEPT`, the first that is kept."""
     worse: bool
     """Whether the verdict is worse now."""
     period_ms: int | None = None

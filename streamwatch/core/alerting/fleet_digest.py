@@ -29,7 +29,10 @@ class KeptFleet(msgspec.Struct, frozen=True):
     """Time and contents of the last list."""
 
     made_ms: int | None = None
-    """Time of the grid that the last list was made for; None before digests are turned on."""
+    """Time of the grid that the last list was made for; before any list, that at which the grid began.
+
+    None before digests are turned on.
+    """
     sent: bool = False
     """Whether a list was made since digests were turned on."""
     listed: tuple[RivalPair, ...] = ()

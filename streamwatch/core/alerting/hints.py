@@ -33,7 +33,7 @@ class KeptHint(msgspec.Struct, frozen=True):
     notified_ms: int | None = None
     """Record time at which the latest hint that was notified began; None before any."""
     newest: Notification | None = None
-    """Notification of the latest hint while it is open; None otherwise."""
+    """Notification of the hint notified last, until the model has no active hint; None from then on."""
 
 
 class OpenHints:

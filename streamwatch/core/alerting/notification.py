@@ -79,7 +79,7 @@ class IncidentAlarm(msgspec.Struct, frozen=True):
     before: float
     """Mean loss before the first alarm; of a verdict, the previous verdict."""
     touched_ms: int
-    """Host time of the newest alarm."""
+    """Host time of the newest alarm, or of its confirmation."""
     alarms: int = 1
     """Number of alarms of the detector, the first one included."""
     ended_at_ms: int | None = None
@@ -267,7 +267,7 @@ class Notification(msgspec.Struct, frozen=True):
     def started_at_ms(self) -> int:
         """Event time at which the earliest part, the hint, the verdict or the digest's first alarm began.
 
-        Of a list of worse models, the time that it is made for.
+        Of a hint it is record time; of a list of worse models, the time that it is made for.
         """
         if self.fleet is not None:
             return self.fleet.at_ms

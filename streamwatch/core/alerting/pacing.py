@@ -236,7 +236,7 @@ class Pacing:
         )
 
     def restore(self, state: bytes) -> None:
-        """Continue from a `state`; raises PackedError, or ValueError for one of another version."""
+        """Continue from a `state`; raises PackedError for other bytes, or those of another version."""
         with reading("the section 'pacing'"):
             read = _DECODER.decode(state)
             if read.version != VERSION:

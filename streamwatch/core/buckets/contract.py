@@ -83,7 +83,7 @@ class Bucket(Protocol):
         Parameters
         ----------
         batch
-            Number of the batch, larger than that of the previous one; used in error messages only.
+            Number of the batch, larger than that of the previous one; used in checks and messages only.
         pieces
             Results of readers, or of id buckets, for this bucket, in any order.
         end_ms
@@ -95,7 +95,8 @@ class Bucket(Protocol):
         Raises
         ------
         ValueError
-            If a piece is not for this bucket, or an earlier batch is missing.
+            If a piece is not for this bucket, the number of the batch is not larger than that of the previous
+            one, parts of id buckets are missing, or parts of a base are.
         """
         ...
 
@@ -294,17 +295,17 @@ class Activity(msgspec.Struct, array_like=True, frozen=True, gc=False):
 
     model: Name
     first: SequencePosition
-    """Position of the first prediction accepted in the batch; empty without one."""
+    """Position of the first prediction accepted since the model was idle or new; empty if `was_active`."""
     was_active: bool
-    """Whether it was not idle since the batch before."""
+    """Whether it was active before the batch, and was not idle since."""
     accepted: int
     joined: int
     left: int
     """Predictions that expired, or were evicted or withdrawn."""
     last_ms: int
-    """Latest record time of an accepted prediction so far."""
+    """Latest record time so far of a prediction that was accepted, or that revised a pending one."""
     last_event_ms: int
-    """Latest event time of an accepted prediction, at most its record time; -1 without one."""
+    """Latest event time of such a prediction, at most its record time; -1 without one."""
 
 
 class InvalidOfModel(msgspec.Struct, array_like=True, frozen=True, gc=False):

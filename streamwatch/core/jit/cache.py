@@ -1,12 +1,12 @@
 """Compiled functions on disk: where, under which key, and how they are written.
 
 The directory's name is a hash of the kernels' syntax trees: docstrings, comments and line breaks change
-nothing. The join and the merge have a hash of their own in the names of their files, and so has each folder
-outside the core: a change there does not recompile the estimators. A file is named by the function, and a
-hash of its module (compiled code names it, so that a module that was moved is compiled anew) and of what it
-was compiled for (types of arguments, processor). So processes that compile side by side never write each
-other's files; numba's own cache numbers its files in an index, which two processes at once can leave pointing
-at each other's code.
+nothing. Join, merge, registers, buckets and publishing have a hash of their own in the names of their files,
+and so has each folder outside the core: a change there does not recompile the estimators. A file is named by
+the function, and a hash of its module (compiled code names it, so that a module that was moved is compiled
+anew) and of what it was compiled for (types of arguments, processor). So processes that compile side by side
+never write other code into each other's files; numba's own cache numbers its files in an index, which two
+processes at once can leave pointing at each other's code.
 A directory that cannot be written to, as in an image, is only read. A function that is not in the directory
 is loaded from those that came with the installation (`shipped`), and not copied.
 """
@@ -106,7 +106,7 @@ _COMPILED = (
     "estimators/recovery.py",
     "estimators/verdicts",
 )
-"""Rooms of the core that hold compiled functions."""
+"""Rooms and files of the core whose compiled functions have no hash of their own in the names of files."""
 _UNCOMPILED = (
     "estimators/comparisons/measures.py",
     "estimators/comparisons/set.py",
@@ -115,7 +115,7 @@ _UNCOMPILED = (
     "estimators/kernel/table.py",
     "jit/shipped.py",
 )
-"""Files of these rooms that compiled functions use nothing of: a change of them recompiles nothing."""
+"""Files there and in `jit` of which compiled functions use nothing: a change of them recompiles nothing."""
 _READ_BY_OTHERS = ("records/batch.py",)
 """Files of the core whose constants compiled functions outside the core use."""
 _CALLS = {

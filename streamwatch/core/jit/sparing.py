@@ -35,7 +35,7 @@ LEFT_OUT: Final = frozenset(
 )
 """Passes for closures, comprehensions, and functions that numba inlines before their types are known.
 
-Compiled functions here have none of these; without the passes numba refuses to compile them.
+Compiled functions here have none of these; numba refuses to compile one that has, without the passes.
 """
 
 INHERITED: Final = ("nrt", "fastmath", "error_model", "forceinline")

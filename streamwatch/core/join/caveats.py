@@ -120,7 +120,8 @@ def labels_are_in(caveat: Caveats, delays: Histogram, bounds: Sequence[float]) -
 
     The delays of the labels received do not suffice to decide, since slow labels are missing among them; if
     many are, many predictions older than the usual delay still wait. False with fewer than `ENOUGH_LABELS`
-    labels, or if the usual delay is longer than the last bound.
+    labels, if the usual delay is longer than the last bound, or if the model has been watched for less than
+    `LONG` times the usual delay.
 
     Parameters
     ----------
@@ -371,8 +372,8 @@ def families_without_verdicts(
     """Remove the samples of verdicts on models that their outcomes do not represent.
 
     A model whose predicted and true classes have nothing in common is wrong every time because of its
-    mapping. The labels of `unrepresentative` models are given to some predictions more often than to others,
-    and so are outcomes; verdicts by cohorts are removed too.
+    mapping. Predictions of `unrepresentative` models are not equally likely to get a label, so their outcomes
+    are no fair sample; their verdicts by cohorts are removed too.
     """
     disjoint = {each.model for each in found if each.disjoint is not None}
     if not disjoint and not unrepresentative:

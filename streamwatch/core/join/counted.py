@@ -112,7 +112,7 @@ class OtherRecords:
 
 
 _ELSEWHERE: Final = ("predictions_segments_over_limit", "predictions_wrong_fold")
-"""Counters that are not in the arrays."""
+"""Counters that are kept in other objects; those of these names in the arrays are not read."""
 
 
 def counters_of(counted: NDArray[np.void], names: JoinNames, others: OtherRecords) -> JoinCounters:

@@ -172,10 +172,12 @@ TOTALS: Final = np.dtype(
 """Heads of all queues and lists, and totals.
 
 `free`: first of the freed entries; `top`: number of entries ever used. `chains`: number of ids in the table.
-`first`, `last`: ends of the queues. `generation` … `opened_ms`: the open generation of dedup entries;
-`closed…`: the others, in the ring of `GENERATION`. `dead…`: list of dedup entries of dropped generations that
-are not freed yet. `passed_ms`: time up to which due entries have been processed. `next_idle_check_s`: time at
-which a model may be idle. `outcomes`, `discarded`: numbers written since they were last handed over.
+`first`, `last`: ends of the queues. `generation`, `open…`: the open generation of dedup entries, and the
+clock when it was opened, or when it was last found empty. `floor`: the oldest generation that is not dropped.
+`dedup_clock_ms`: time up to which generations have been closed and dropped. `closed…`: the closed
+generations, in the ring of `GENERATION`. `dead…`: list of dedup entries of dropped generations that are not
+freed yet. `passed_ms`: time up to which due entries have been processed. `next_idle_check_s`: second before
+which no model can be idle. `outcomes`, `discarded`: numbers written since they were last handed over.
 `obsolete`, `changed`: numbers of positions and of entries noted since the last commit. `cold`: number of
 entries of each queue outside the table, guests included; `cold_unmatched`: those of them that are labels
 without a match; `cold_ms`: lower bound of their record times. `front`: number of entries at the start of each
@@ -354,7 +356,7 @@ class Arrays(NamedTuple):
     timing: Records
     """Dtype `TIMING`, (room,); (0,) unless outcomes are put into the order of predictions."""
     discarded: NDArray[np.int32]
-    """Numbers of scores that are not needed any more; room for one per row and per outcome."""
+    """Numbers of scores that are not needed any more, (room,) as `outcomes`."""
     log_positions: NDArray[np.int64]
     """Shape (capacity,): 1 + position in the waiting log of entries that a commit wrote, else `UNWRITTEN`.
 

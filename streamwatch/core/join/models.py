@@ -21,7 +21,7 @@ class ModelActivity:
     held: int
     """Outcomes in the order buffer."""
     last_ms: int
-    """Latest record time of a prediction that was accepted, or replaced an accepted one."""
+    """Latest record time of a prediction that was accepted, or that revised a pending one."""
     last_label: Name | None = None
     """Label that resolved a prediction last, even if the outcome is still in the order buffer."""
     last_event_ms: int = -1
@@ -122,7 +122,9 @@ class JoinModels:
         return idle
 
     def begin_anew(self, models: Iterable[ModelActivity], looked: tuple[int, int], clock_ms: int) -> None:
-        """Continue from models, their topics, and how many predictions each made, and nothing else.
+        """Continue from models with their topics, last prediction times and numbers of predictions made.
+
+        All else of their activity begins empty.
 
         Parameters
         ----------

@@ -1,4 +1,7 @@
-"""Numbers of names of models and classes, valid as long as an entry or a model uses them."""
+"""Numbers of names of models, classes, segments and topics.
+
+Those of models, classes and segments are valid as long as an entry or a model uses them.
+"""
 
 from __future__ import annotations
 
@@ -34,7 +37,7 @@ class NumberedNames(dict[str, int]):
         self.names: list[str] = []
         """Names by number; replaced by a new list when numbers change their names."""
         self.version = 0
-        """How many times numbers were released."""
+        """How many times numbers were released or restored."""
         self.assigned: list[int] = []
         """Numbers assigned since `version` changed, in order; released ones are reused in any order."""
 

@@ -6,9 +6,9 @@ be stored. The pair belongs to the later outcome. Predictions that expired under
 count as resolved.
 
 A dedup entry waits for every partner that was known when its generation was opened and is not yet resolved on
-the id. Partners that an entry still waits for when its generation is dropped have expired. Only their sum is
-kept, by generation: a partner that predicts an id once more, its own dedup entry being dropped, is counted as
-met twice.
+the id. Partners that an entry still waits for when its generation is dropped have expired. Only their sum by
+generation is kept. So a partner that predicts an id again, after its own dedup entry was dropped, is counted
+as met twice.
 
 Models that predict in folds have no partners: several answers of one model on one id are no pair, and folds
 are compared by other means.

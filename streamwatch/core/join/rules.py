@@ -208,7 +208,8 @@ def carry(t, x, row):
 def repeat(t, row, own):
     """Process a further prediction of an id and model.
 
-    It repeats the class that counts so far, or is in conflict with it.
+    It repeats the class that counts so far (while a prediction waits under `both`, the class predicted last),
+    or is in conflict with it.
 
     With `join.conflicts: last`, a conflicting one replaces a pending one: its class, scores,
     segments, sampling and own time count, and the label known when it arrived. The record time stays

@@ -29,7 +29,7 @@ class Holdings:
     unmatched: int
     """Labels without a model that have met no prediction."""
     retained: int
-    """All labels without a model that are kept."""
+    """All labels without a model that are kept, and labels kept for further folds of their model."""
     dedup_entries: int
     held: int = 0
     """Outcomes in the order buffer."""

@@ -155,7 +155,7 @@ class Generation(msgspec.Struct, gc=False, array_like=True):
 
 @dataclass(frozen=True, slots=True)
 class DedupState:
-    """State of a dedup index."""
+    """State of a dedup index; `floor` and times as in `layout.TOTALS`, `clock_ms` being `dedup_clock_ms`."""
 
     closed: list[Generation]
     opened: Generation
@@ -374,7 +374,10 @@ def _find_noted(entries, last, log_positions, queued, found):
 
 @inner
 def _find_unwritten(entries, last, log_positions, found):
-    """Write the entries at the end of a queue that no commit has written, the last first; return how many."""
+    """Put the entries at the end of a queue that no commit has written into `found`, the last first.
+
+    Returns how many there are.
+    """
     x = last
     n = 0
     while x >= 0 and log_positions[x] == UNWRITTEN:

@@ -45,7 +45,7 @@ def warm_up_commits() -> None:
     written = [(key, value) for key, value in items if value is not None]
     CompiledJoin(JoinSpec(), _digests).restore(join.totals(), written)
     warm_up_columns()
-    PredictionOrder(0, 1).open_windows(np.zeros((0, 3), np.int64))  # where some were open
+    PredictionOrder(0, 1).open_windows(np.zeros((0, 3), np.int64))  # as a model bucket is restored
 
 
 def warm_up_order() -> None:

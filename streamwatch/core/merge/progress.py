@@ -64,7 +64,7 @@ class MergeProgress:
     clock_ms: int = -1
     """Time of the record evaluated last; -1 before the first. It never goes back."""
     out_of_order: dict[str, int] = field(default_factory=dict[str, int])
-    """Records that came after a later one had been evaluated, by topic."""
+    """Records that came after a later one had been evaluated, by topic, without those not decoded."""
     lateness_ms: dict[str, int] = field(default_factory=dict[str, int])
     """Sum of the lateness of these records, by topic."""
     corrected: dict[str, int] = field(default_factory=dict[str, int])

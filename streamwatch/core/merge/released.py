@@ -119,7 +119,7 @@ def together(parts: Sequence[Released]) -> Released:
 
 
 EVENTS_PER_TURN: Final = 4_096
-"""Events, of records with several, that are expanded at a time; a record with more has a turn of its own."""
+"""Events, of records with several, after which a turn ends: with the record that reaches this number."""
 
 
 def expanded(released: Released) -> Released:

@@ -9,9 +9,9 @@ beyond its partition's newest time and either
   record waits until these are read or the end of its partition is found.
 
 A partition's first timestamp is judged by the first of these rules alone; if it is not believed, the record
-takes the time of the first of the next `LOOK_AHEAD` that may be, or else the newest time anywhere. Records
-that cannot be decoded do not change the time. So a partition without records for a weekend is distinguished
-from one with a producer whose clock is wrong.
+takes the time of the first of the next `LOOK_AHEAD` that may be, or else the newest time anywhere, or the
+host's before any. Records that cannot be decoded do not change the time. So a partition without records for a
+weekend is distinguished from one with a producer whose clock is wrong.
 """
 
 from __future__ import annotations

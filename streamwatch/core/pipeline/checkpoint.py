@@ -60,7 +60,7 @@ class RestoreReport:
     continued: tuple[str, ...] = ()
     """Estimators that are as before although settings changed; empty if no settings changed."""
     restarted: tuple[str, ...] = ()
-    """Estimators that are new, or whose parameters changed: they begin at n = 0."""
+    """Estimators that are new, whose parameters changed, or that were to begin anew: they begin at n = 0."""
     dropped: tuple[str, ...] = ()
     """Estimators that settings no longer ask for."""
     refused: Mapping[str, str] = field(default_factory=dict[str, str])
@@ -105,7 +105,7 @@ class Checkpoint:
         self._all_new = False
         self._settings_written = False
         self._made_under: bytes | None = made_under or None  # None once committed
-        self._sections: dict[str, bytes] = {}  # as the commits so far have left them
+        self._sections: dict[str, bytes] = {}  # as the commits since the start have left them
         self.beginnings = Beginnings()
         """Evaluation epochs of models, and estimators that began anew."""
         self.commits = 0
@@ -125,7 +125,7 @@ class Checkpoint:
         """Build the next commit, with the given sections and notifications added to it.
 
         It assumes that the last one was committed: sections that are the same are left out, so that open
-        alarms by the thousand, say, are written when one of them changes.
+        alarms by the thousand, say, are written only when one of them changes.
         """
         self.commits = number = self.commits + 1
         models: dict[str, bytes | None] = {}
@@ -171,7 +171,7 @@ class Checkpoint:
         return CommitBatch(changed, models, entry, floor, outbox or {}, columns, runs)
 
     def _changed_sections(self) -> dict[str, bytes]:
-        """Sections that a commit has only if they differ from those of the commits before."""
+        """Sections that are encoded only if they may differ from those of the commits before."""
         own: dict[str, bytes] = {}
         if not self._settings_written:
             own[SETTINGS] = _ENCODER.encode((document_of(self._spec), self.monitors.estimators()))

@@ -3,7 +3,8 @@
 It does no I/O. Every record carries the clock at its position in the sequence (`record_ms`, never
 decreasing). Deadlines up to that clock are handled before the record is joined, so the result does not depend
 on how records are cut into batches. The compiled join holds the entries in memory, and the rest in an
-`Overflow`. A restart continues from two parts of a commit: `Pipeline.snapshot`, and `CompiledJoin.changes`.
+`Overflow`. A restart continues from these parts of a commit: `Pipeline.snapshot`, `CompiledJoin.changes` and,
+with an overflow, `CompiledJoin.run_changes`.
 """
 
 from __future__ import annotations

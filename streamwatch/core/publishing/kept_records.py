@@ -96,7 +96,7 @@ class RecordKeeper:
 
     @property
     def reached(self) -> RecordPosition:
-        """Position up to which the evaluation had come at the last `take`."""
+        """Position up to which the evaluation had come at the last `take`, or `keep` since."""
         return self._reached
 
     def _reach(self, clock_ms: int) -> None:

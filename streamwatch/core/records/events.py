@@ -178,7 +178,11 @@ class Outcome(msgspec.Struct, frozen=True, gc=False, array_like=True):
     """Whether the true class was assumed at expiry (`join.on_expiry`) instead of observed."""
     scores: dict[Name, float] | None = None
     label_at_prediction: Name | None = None
-    """True class of the model's latest outcome when this prediction was accepted; None before the first."""
+    """Label known last of the model when this prediction was accepted; None before the first.
+
+    Assumed labels do not count. In a fold that tests some ids only, it is the label, assumed or not, of the
+    previous distinct id resolved by any fold of the model.
+    """
     pairs: tuple[PairedAnswer, ...] | None = None
     """Predicted classes of the models compared with this one whose prediction of the id was resolved before
     with the same label; None without any."""
@@ -515,8 +519,8 @@ def others_of(segments: Mapping[str, str]) -> dict[str, str]:
 # Names under which the folds of a model are monitored: each fold as a model of its own.
 #
 # The name of fold f of model m is m, a control character that no valid name contains, and f in decimal.
-# Join, estimators, journal and store know nothing else of folds. Reports join the folds of a model; users
-# never see these names.
+# Journal and store know nothing else of folds. In the join, the folds of a model share its labels; reports
+# join the folds of a model; users never see these names.
 
 
 SEPARATOR: Final = "\x1f"

@@ -29,7 +29,7 @@ QUEUES: Final = (PREDICTIONS, EARLY_LABELS, RETAINED_LABELS, DEDUP_ENTRIES)
 class ColdEntries:
     """All runs, with the state of their entries.
 
-    Handles in a `FoundEntries` are valid until the next `evict`, `finish_oldest_search` or `finish_merge`.
+    Handles in a `FoundEntries`, run and position, are valid until `plan_merge` or `finish_merge` drops runs.
 
     Parameters
     ----------

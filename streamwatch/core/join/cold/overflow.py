@@ -285,8 +285,9 @@ class TableEviction:
         self.dedup_moved_out = True
 
     def _noted(self, table: Table) -> list[tuple[int, NDArray[np.int32]]]:
-        """Return the dedup entries of the table by generation, from notes: of commits, then since the last.
+        """Return the dedup entries of the table by generation, from notes instead of their lists.
 
+        Of each generation, those that commits wrote come first, then those settled since the last commit.
         Empty if notes are missing, as after a start, or include entries of a generation dropped since.
         """
         arrays = table.arrays

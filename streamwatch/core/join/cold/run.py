@@ -99,7 +99,7 @@ Positions = NDArray[np.uint32]
 
 FILTER_PART_BYTES: Final = 2**18
 DEDUP_ENTRIES: Final = 3
-"""Queue of dedup entries, after `PREDICTIONS` ….
+"""Number of the queue of dedup entries, after those of waiting entries (`layout.PREDICTIONS` and so on).
 
 Its entries do not fall due, but are dropped by generation.
 """
@@ -143,7 +143,7 @@ class Run:
     """Field `low` of each block's first entry, (blocks,)."""
     bloom: Filter
     dead: Bits
-    """Bit set by position, (count / 64,)."""
+    """Bits by position, set for dead entries, uint64 (count / 64 rounded up,)."""
     alive: int
     oldest_arrival: int
     """Lower bound of the living entries' arrivals."""

@@ -159,10 +159,10 @@ def unpack_changed(value: bytes) -> ChangedRows:
 # Waiting entries as commits write them: a log of runs, whose oldest are rewritten when many are dead.
 #
 # Every written entry has a position, numbered across runs. A commit writes a run of the entries that began
-# to wait, and the positions of entries written before that no longer wait. A run without waiting entries is
-# deleted. When the log has more than twice as many entries as wait, the entries of its oldest runs that still
-# wait are written again at its end. So the log is only ever cut at its start, and the positions of removed
-# entries before that need not be stored any more.
+# to wait, and the positions of entries written before that no longer wait. The first run is deleted once none
+# of its entries wait. When the log has more than twice as many entries as wait, the entries of its oldest
+# runs that still wait are written again at its end. So the log is only ever cut at its start, and the
+# positions of removed entries before that need not be stored any more.
 #
 # A prediction that changes while it waits keeps its position, and with it its order: a commit writes the
 # position and the new values (`pack_changed`), which are kept as long as the positions of removed entries.
@@ -491,7 +491,7 @@ class DedupLog:
         return runs
 
     def remove_all(self, changes: Changes) -> None:
-        """Add to the changes the removal of all values, after all dedup entries were evicted."""
+        """Add to the changes the removal of all values, after all dedup entries left the table."""
         for generation, values in self._values.items():
             for each in values:
                 changes[key_of(DEDUP, generation, each.number)] = None

@@ -3,8 +3,8 @@
 A commit writes a run of the outcomes that began to be held and are still held. A run is deleted when all of
 its outcomes were released. Which of them were released is not stored, but follows from `OrderTotals`: those
 that were held when the clock last moved, and whose prediction is not newer than the newest one released
-then. When the runs contain more than twice as many outcomes as are held, those of the oldest runs are written
-again.
+then; and those held since, up to the newest one released because too many were held. When the runs contain
+more than twice as many outcomes as are held, those of the oldest runs are written again.
 """
 
 from __future__ import annotations

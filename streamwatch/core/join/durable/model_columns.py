@@ -30,7 +30,7 @@ NAMES: Final = ("last_label", "topic", "label_topic")
 
 
 class JoinModelsState(msgspec.Struct, frozen=True):
-    """State of the models of the join; that of 10,000 models is part of each commit."""
+    """State of the models of the join, in columns, as one commit may write that of 10,000 models."""
 
     names: list[Name]
     """Names of the models, in order of admission."""
@@ -41,11 +41,13 @@ class JoinModelsState(msgspec.Struct, frozen=True):
     activity: bytes
     """Packed columns `NUMBERS` and `NAMES`, a row for each model; names by their numbers, -1 for none."""
     looked_s: int
+    """Second of the clock at which models were examined last; -1 before."""
     next_look_s: int
+    """Second before which no model can be idle."""
 
     @property
     def looked(self) -> tuple[int, int]:
-        """`looked_s` and `next_look_s`."""
+        """Both of these seconds, as `JoinModels.restore` takes them."""
         return self.looked_s, self.next_look_s
 
     def models(self) -> list[ModelActivity]:

@@ -132,7 +132,7 @@ class PositionRuns(NamedTuple):
 
 
 class ObsoletePositions(NamedTuple):
-    """Positions of entries that changed since they were written; some of one kind or the other."""
+    """Positions of entries that stopped waiting, or were matched, since they were written; at least one."""
 
     dead: PositionRuns
     """Positions of entries that no longer wait."""
@@ -435,7 +435,7 @@ CLASS: Final = b"c"
 DEDUP: Final = b"d"
 """Dedup entries, by generation and a running number."""
 OBSOLETE: Final = b"l"
-"""Positions of changed entries, by commit."""
+"""Positions of entries that no longer wait, and of labels that were matched, by commit."""
 HELD: Final = b"h"
 """Run of outcomes held for the order of predictions, by its number."""
 HELD_SCORES: Final = b"i"
@@ -595,7 +595,8 @@ def split_steps(groups: Any, values: Any, first: Any, newest: Any, begun: Any, s
     groups, values
         int64 (n,): the group of each value, and the values.
     first, newest, begun
-        int64, int64 and bool, of all groups: their first and newest values, and False; output.
+        int64, int64 and bool, of all groups: their first and newest values so far, and whether they have any;
+        read and written.
     steps
         int64 (n,), output.
     """

@@ -168,7 +168,8 @@ class WaitingEntries:
     Raises
     ------
     PackedError
-        If runs are not contiguous, or a changed entry was never written.
+        If runs are not contiguous, or if scores, side columns or changes belong to entries that were never
+        written.
     """
 
     def __init__(self, values: ColumnValues) -> None:

@@ -43,7 +43,7 @@ class Stream(msgspec.Struct, array_like=True):
 
 @dataclass(frozen=True, slots=True)
 class JoinTotals:
-    """State of a compiled join without its entries."""
+    """State of a compiled join without its entries; times and numbers of entries as in `layout.TOTALS`."""
 
     passed_ms: int
     counters: JoinCounters

@@ -72,7 +72,7 @@ EARLY: Final = np.dtype(
         ("head", "i4"),  # position of the next block in the queue
         ("rounds", "i4"),  # number of comparisons since the last hint, or the start
         ("block", "i2", (FEATURES,)),  # counts by class, and sum of scores, of the open block
-        ("queue", "i2", (LAG, FEATURES)),  # sum of scores is −1 for a block without them
+        ("queue", "i2", (LAG, FEATURES)),  # sum of scores is −1 unless the whole block has them
         ("capital", "f8", (FEATURES, SIDES, len(BETS))),
         ("gap", "f8"),  # Σ |difference of sums of scores|, faded by RECENT per round
         ("gaps", "f8"),  # its weight

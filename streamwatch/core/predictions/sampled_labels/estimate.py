@@ -14,7 +14,7 @@ buckets.
 Its interval is an asymptotic confidence sequence (Waudby-Smith, Arbour, Sinha, Kennedy, Ramdas 2024) with
 k = (Σ 1/π)²/Σ 1/π² effective labels as its time, ρ² = 1/200, and the variance of Z as found from the sums,
 times a dispersion φ from differences of neighbouring buckets. It is given from 200·φ effective labels in 9
-buckets on: with fewer, rare heavy weights have not been seen yet, or too few losses do not depend on others.
+buckets on: with fewer, rare heavy weights may not have been seen yet, or too few losses are independent.
 """
 
 from __future__ import annotations
@@ -108,7 +108,7 @@ class SampledEstimate:
     missing
         Whether more labels are missing than chance explains, and more than `TOLERATED`.
     too_many
-        Whether more labels came, or were asked for, than the probabilities imply, likewise.
+        Whether more labels came, or more or fewer were asked for, than the probabilities imply, likewise.
     """
 
     loss: Interval
