@@ -123,8 +123,8 @@ class Evaluator:
         Returns
         -------
         dict of str to ndarray
-            Columns of equal length for a frame: `outcome`, the number of outcomes so far, and each estimate
-            then, named as in `values`; NaN while undefined.
+            Columns of equal length for a frame: `outcome`, the number of outcomes of this call so far, and
+            each estimate then, named as in `values`; NaN while undefined.
 
         Raises
         ------

@@ -481,8 +481,9 @@ class MonitorsSection(Section):
         Literal["persistent", "persistent_at_prediction", "majority", "transition", "temporal_correction"],
         ...,
     ] = OPPONENTS
-    """Baselines against which every model is judged. A change of the verdict on persistent (no change)
-    notifies receivers."""
+    """Baselines against which every model is judged in the order of labels. A change of the verdict on
+    persistent (no change) notifies receivers until the model is judged by cohorts (`cohort_verdicts`), whose
+    verdicts then do."""
     utility: Utility = "accuracy"
     """Criterion by which models are judged: accuracy, balanced (every class counts alike), or costs by true
     and predicted class."""
@@ -525,8 +526,8 @@ class MonitorsSection(Section):
     """Maximum number of classes of a model for which shadow classifiers run (they need memory for the cube of
     that number), scores are evaluated and the confusion matrix is kept; 0 for none."""
     per_class: str | None = None
-    """Forgetting whose per-class series are exported, by its metric label such as fading:0.999. If not set,
-    the first fading one."""
+    """Forgetting whose per-class series are exported, by its metric label such as fading:0.999; an empty text
+    for none. If not set, the first fading one, or the first one if none fades."""
     max_models: Annotated[int, Bounded("max_models", least=1, most=1_000_000)] = 1_000
     """Maximum number of models. Records of further models are counted but not evaluated."""
     max_classes: Annotated[int, Bounded("max_classes", least=2, most=65_000)] = 1_000

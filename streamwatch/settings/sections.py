@@ -451,6 +451,6 @@ class SparkSection(Section):
     interval: Annotated[Duration, Lasting("100ms", "1h")] = 10_000
     """Time from the start of one batch to the start of the next, unless a batch takes longer."""
     batch_records: Count = 500_000
-    """Number of records in a batch. It is exceeded only by records that have the same time."""
+    """Maximum number of records in a batch. It is exceeded only by records that have the same time."""
     configuration: dict[str, str] = Field(default_factory=dict)
     """Further configuration of Spark, such as {spark.executor.memory: 4g}."""
