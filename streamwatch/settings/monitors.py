@@ -373,7 +373,10 @@ class RevisionsSection(Section):
 
 
 class ProbabilitiesSection(Section):
-    """Measures of the class scores that predictions carry. Models without scores have none."""
+    """Measures of the class scores that predictions carry.
+
+    Models without scores have none, nor have those with more classes than `shadow_max_classes`.
+    """
 
     auc_outcomes: Annotated[int, Bounded("auc_outcomes", least=10, most=100_000)] = (
         _PROBABILITIES.auc_outcomes
@@ -507,8 +510,8 @@ class MonitorsSection(Section):
     segments: SegmentsSection = SegmentsSection()
     """Evaluation by segment, if mappings name segments."""
     probabilities: ProbabilitiesSection | None = Field(default_factory=ProbabilitiesSection)
-    """Log loss, Brier score, calibration and area under the ROC curve of models that send scores. Set to null
-    to switch them off."""
+    """Log loss, Brier score, calibration and area under the ROC curve of models that send scores, of at most
+    `shadow_max_classes` classes. Set to null to switch them off."""
     early_hints: EarlyHintsSection | None = None
     """Hints that predictions have changed before their labels are in, and the accuracy that scores suggest.
     Set to `{}` to switch both on; null for neither."""

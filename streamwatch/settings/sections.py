@@ -420,8 +420,8 @@ class StateSection(Section):
     """Directory of the RocksDB files. It is created if it does not exist, and is never shared by two
     daemons."""
     commit_interval: Annotated[Duration, Lasting("1ms", "10m")] = 1_000
-    """Maximum time between commits; up to twice as long if a commit takes a tenth of it or more. A commit makes
-    what was read durable and visible."""
+    """Maximum time between commits; up to twice as long if a commit takes a tenth of it or more. A commit
+    makes what was read durable and visible."""
     commit_events: Count = 20_000
     """Number of uncommitted events that trigger an earlier commit."""
     journal_outcomes: Count = 1_000_000
