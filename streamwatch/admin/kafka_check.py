@@ -277,7 +277,7 @@ def check_ids(events: Iterable[Event]) -> CheckResult | None:
     """Check that ids of predictions and labels match in samples; None if a side has few ids.
 
     As samples are the first records of each topic, ids may differ because they are of different times. No
-    match is a failure only if ids would match without a prefix, a suffix or capitals of one side.
+    match is a failure only if ids would match but for the way in which one side writes them (`affix_of`).
     """
     ids: dict[type[Event], dict[str, None]] = {Prediction: {}, Label: {}}
     for event in events:

@@ -21,7 +21,8 @@ _PRIVATE: Final = os.O_WRONLY | os.O_CREAT | os.O_EXCL
 def export_to(file: Path, directory: Path, report: Callable[[int, int], None]) -> tuple[int, int]:
     """Write the last commit of a state to `<file>.part`, which is renamed to `file` once it is complete.
 
-    A daemon may have the state open: files that it removes stay readable once they are opened here.
+    A daemon may have the state open; then it is one of the latest commits. Files that the daemon removes stay
+    readable once they are opened here.
 
     Parameters
     ----------

@@ -28,9 +28,9 @@ def check(
 
         streamwatch check -c prod.yaml
 
-    It writes nothing. It decodes one batch of each topic with the mappings, and
-    shows events, invalid records, and whether predictions match labels.
-    Problems are listed last.
+    It writes nothing. It decodes the first records of each topic (at most 100)
+    with the mappings, and shows events, invalid records, and whether
+    predictions match labels. Problems are listed last.
 
     Exit codes: 0 if everything is in order, 2 if something must be changed.
     """

@@ -52,7 +52,8 @@ def scrape(
         str | None,
         typer.Option(
             metavar="HOST:PORT",
-            help="Address at which Prometheus reaches the daemon. Default: http.listen.",
+            help="Address at which Prometheus reaches the daemon. Default: http.listen, with "
+            "the host streamwatch if it is all interfaces.",
             show_default=False,
         ),
     ] = None,

@@ -14,8 +14,8 @@ import typer
 from streamwatch.cli.options import (
     EXIT_CONFIG,
     CaFile,
-    ConfigFile,
     DaemonUrl,
+    NamedConfigFile,
     Overrides,
     TokenFile,
     address_of,
@@ -65,7 +65,7 @@ def doctor(  # noqa: PLR0913  (one parameter per option)
             help="Exit with 1 only for findings of this weight or a greater one: for checks nobody watches.",
         ),
     ] = FailOn.WORTH_KNOWING,
-    config: ConfigFile = None,
+    config: NamedConfigFile = None,
     overrides: Overrides = None,
 ) -> None:
     r"""Examine a running daemon and list its problems, the most important first.
@@ -80,8 +80,8 @@ def doctor(  # noqa: PLR0913  (one parameter per option)
         streamwatch doctor -c streamwatch.yaml \
             --url https://streamwatch.example.net --token-file token
 
-    It reads the daemon's metrics, models and health twice, changes nothing and
-    joins no consumer group. Each finding states the figure, the likely cause,
+    It reads the daemon's metrics twice, and its models and health once. It
+    changes nothing and joins no consumer group. Each finding states the figure, the likely cause,
     and what to change; a finding about four models or more is listed once.
 
     Weights, the greatest first: nothing-works (nothing is read or shown),

@@ -11,8 +11,8 @@ import typer
 
 from streamwatch.cli.options import (
     CaFile,
-    ConfigFile,
     DaemonUrl,
+    NamedConfigFile,
     Overrides,
     TokenFile,
     address_of,
@@ -49,7 +49,7 @@ def gate(  # noqa: PLR0913  (one parameter per option)
     url: DaemonUrl = None,
     token_file: TokenFile = None,
     ca_file: CaFile = None,
-    config: ConfigFile = None,
+    config: NamedConfigFile = None,
     overrides: Overrides = None,
 ) -> None:
     r"""Ask a running daemon whether a challenger is better than a champion.

@@ -40,7 +40,7 @@ def inspect(  # noqa: PLR0913  # one parameter per option
             "--bootstrap-servers",
             "-b",
             metavar="HOST:PORT,…",
-            help="Brokers to connect to.",
+            help="Brokers to connect to. With it, ./streamwatch.yaml is read only if -c names it.",
             show_default=False,
         ),
     ] = None,

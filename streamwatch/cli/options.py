@@ -28,6 +28,17 @@ ConfigFile = Annotated[
         show_default=False,
     ),
 ]
+NamedConfigFile = Annotated[
+    Path | None,
+    typer.Option(
+        "--config",
+        "-c",
+        help="Configuration file. Default: none; with --set, ./streamwatch.yaml if it exists.",
+        envvar="STREAMWATCH_CONFIG",
+        show_default=False,
+    ),
+]
+"""Option of commands that read settings only if some are given."""
 Overrides = Annotated[
     list[str] | None,
     typer.Option(

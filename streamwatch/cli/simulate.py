@@ -4,15 +4,15 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from streamwatch.cli.options import ConfigFile, Overrides, refuse
+from streamwatch.cli.options import Overrides, refuse
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
-    from pathlib import Path
     from typing import Any
 
     from rich.console import Console
@@ -35,7 +35,16 @@ def simulate(  # noqa: PLR0913  # one parameter per option
     *,
     predictions: Annotated[str, typer.Option(help="Topic to write predictions to.")] = "predictions",
     labels: Annotated[str, typer.Option(help="Topic to write labels to.")] = "labels",
-    config: ConfigFile = None,
+    config: Annotated[
+        Path | None,
+        typer.Option(
+            "--config",
+            "-c",
+            help="Configuration file, whose section kafka is used. Default: none.",
+            envvar="STREAMWATCH_CONFIG",
+            show_default=False,
+        ),
+    ] = None,
     overrides: Overrides = None,
     create_topics: Annotated[
         bool, typer.Option("--create-topics", help="Create topics that do not exist.")

@@ -131,7 +131,7 @@ def export(
             ssh other streamwatch state import - --directory /srv/state
 
     The file contains checksums and the identity of the state. Of a state that a
-    daemon has open, it is that of the latest commit. Do not continue from both
+    daemon has open, one of the latest commits is exported. Do not continue from both
     copies: two daemons with the same state would both announce its alarms.
 
     Exit codes: 0 on success, 2 if there is no readable state.

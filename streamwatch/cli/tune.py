@@ -38,7 +38,8 @@ def tune(  # noqa: PLR0913  # one parameter per option
         list[str] | None,
         typer.Argument(
             metavar="[FILE]…",
-            help="Recordings: JSON lines, CSV or the output of kcat -J, optionally gzipped; - for stdin.",
+            help="Recordings: JSON lines, CSV, the output of kcat -J, optionally gzipped; Parquet; - for "
+            "stdin.",
         ),
     ] = None,
     *,

@@ -86,7 +86,8 @@ class Evaluator:
             if absent. They are reported (alarms, since when), never sorted by.
         scores
             Probabilities of the predicted classes: a column for each class, in a mapping or a frame, such as
-            `pandas.DataFrame(model.predict_proba(x), columns=model.classes_)`; NaN where there is none.
+            `pandas.DataFrame(model.predict_proba(x), columns=model.classes_)`; NaN where there is none. They
+            are ignored for a model with more classes than `spec.shadow_max_classes` (16).
         segments
             Values of segments: a column for each, in a mapping or a frame, such as `frame[["country"]]`;
             None or NaN where a prediction does not have the field.
@@ -123,8 +124,8 @@ class Evaluator:
         Returns
         -------
         dict of str to ndarray
-            Columns of equal length for a frame: `outcome`, the number of outcomes so far, and each estimate
-            then, named as in `values`; NaN while undefined.
+            Columns of equal length for a frame: `outcome`, the number of outcomes of this call so far, and
+            each estimate then, named as in `values`; NaN while undefined.
 
         Raises
         ------

@@ -155,10 +155,11 @@ def benchmark(  # noqa: PLR0913  # one parameter per option
 ) -> None:
     """Score detectors by the field's benchmark: the daemon's, river's, MOA's, and controls that see no loss.
 
-    Make the tables that need no MOA and no data, equal false alarms on
-    simulated losses and false alarms at defaults:
+    Make the tables that need no MOA and no data: equal false alarms on
+    simulated losses, and false alarms at defaults:
 
         python -m streamwatch.papers benchmark --part frozen
+        python -m streamwatch.papers benchmark --part calibration
 
     Everything (three quarters of an hour), MOA's detectors and its Hoeffding
     tree included, into the page that is published:

@@ -22,8 +22,8 @@ def augmented(
     """Predict by a surrogate of the Temporally Augmented classifier (Žliobaitė et al. 2015, §3.2); (n,).
 
     It predicts the most frequent label of earlier outcomes with the same answer and the same last `order`
-    labels, by counts that fade by .999; without such outcomes, the classifier's answer. For order 1 it is the
-    daemon's own.
+    labels, by counts that fade by .999; while none of these is .05 or more, the classifier's
+    answer. For order 1 it is the daemon's own.
     """
     contexts = classes ** (order + 1)
     counts = [[0.0] * classes for _ in range(contexts)]
@@ -198,8 +198,8 @@ def at_alarms(
 def chance_alarms(rng: np.random.Generator, n: int, probability: float, warm_up: int = 30) -> list[int]:
     """Draw the instances (0-based) of random alarms, at least `warm_up` instances apart.
 
-    An alarm comes at every step with this probability, except in a learner's first 30 (Žliobaitė et al. 2015,
-    §6.9).
+    An alarm comes at every step with this probability, except in a learner's first `warm_up` (Žliobaitė et
+    al. 2015, §6.9).
     """
     starts, at = [], 0
     if probability <= 0.0:

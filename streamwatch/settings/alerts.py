@@ -242,14 +242,15 @@ class AlertsSection(Section):
     """Maximum distance, in outcomes of the model, between alarms that form one incident and one
     notification."""
     resolve_timeout: Wait = 86_400_000
-    """Time after which an open alarm is resolved although the error has not come back down: the new level is
-    accepted."""
+    """Time after its newest alarm at which an open alarm of a detector is resolved although the error has not
+    come back down: the new level is accepted."""
     stale_after: Duration = 3_600_000
     """Age beyond which alarms found while catching up are sent as one digest."""
     digest_interval: Wait = 600_000
-    """Minimum time between digests while catching up."""
+    """Time from the first alarm in a digest until it is sent, if the daemon has not caught up by then."""
     digest_size: Count = 20
-    """Maximum number of alarms, or of pairs of a worse model and an opponent, listed in a digest."""
+    """Maximum number of alarms, of notifications, or of pairs of a worse model and an opponent, listed in a
+    digest."""
     digest: DigestSection = DigestSection()
     """Digests of the models that are worse, for receivers with `events: [digest]`. They have
     nothing to do with `digest_interval`."""

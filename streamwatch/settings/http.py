@@ -58,8 +58,8 @@ class HttpSection(Section):
     send_timeout: Timeout = 30_000
     """Maximum time for a client to receive a response."""
     max_buffered_bytes: Annotated[int, Bounded(least=1_048_576)] = 67_108_864
-    """Maximum size of all responses in progress. If it is reached, clients that read too slowly are
-    disconnected."""
+    """Size of all responses in progress from which on no further one is begun, and clients that read too
+    slowly are disconnected."""
 
     @field_validator("listen")
     @classmethod

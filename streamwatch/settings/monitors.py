@@ -373,7 +373,10 @@ class RevisionsSection(Section):
 
 
 class ProbabilitiesSection(Section):
-    """Measures of the class scores that predictions carry. Models without scores have none."""
+    """Measures of the class scores that predictions carry.
+
+    Models without scores have none, nor have those with more classes than `shadow_max_classes`.
+    """
 
     auc_outcomes: Annotated[int, Bounded("auc_outcomes", least=10, most=100_000)] = (
         _PROBABILITIES.auc_outcomes
@@ -481,8 +484,9 @@ class MonitorsSection(Section):
         Literal["persistent", "persistent_at_prediction", "majority", "transition", "temporal_correction"],
         ...,
     ] = OPPONENTS
-    """Baselines against which every model is judged. A change of the verdict on persistent (no change)
-    notifies receivers."""
+    """Baselines against which every model is judged in the order of labels. A change of the verdict on
+    persistent (no change) notifies receivers until the model is judged by cohorts (`cohort_verdicts`), whose
+    verdicts then do."""
     utility: Utility = "accuracy"
     """Criterion by which models are judged: accuracy, balanced (every class counts alike), or costs by true
     and predicted class."""
@@ -506,8 +510,8 @@ class MonitorsSection(Section):
     segments: SegmentsSection = SegmentsSection()
     """Evaluation by segment, if mappings name segments."""
     probabilities: ProbabilitiesSection | None = Field(default_factory=ProbabilitiesSection)
-    """Log loss, Brier score, calibration and area under the ROC curve of models that send scores. Set to null
-    to switch them off."""
+    """Log loss, Brier score, calibration and area under the ROC curve of models that send scores, of at most
+    `shadow_max_classes` classes. Set to null to switch them off."""
     early_hints: EarlyHintsSection | None = None
     """Hints that predictions have changed before their labels are in, and the accuracy that scores suggest.
     Set to `{}` to switch both on; null for neither."""
@@ -525,8 +529,8 @@ class MonitorsSection(Section):
     """Maximum number of classes of a model for which shadow classifiers run (they need memory for the cube of
     that number), scores are evaluated and the confusion matrix is kept; 0 for none."""
     per_class: str | None = None
-    """Forgetting whose per-class series are exported, by its metric label such as fading:0.999. If not set,
-    the first fading one."""
+    """Forgetting whose per-class series are exported, by its metric label such as fading:0.999; an empty text
+    for none. If not set, the first fading one, or the first one if none fades."""
     max_models: Annotated[int, Bounded("max_models", least=1, most=1_000_000)] = 1_000
     """Maximum number of models. Records of further models are counted but not evaluated."""
     max_classes: Annotated[int, Bounded("max_classes", least=2, most=65_000)] = 1_000

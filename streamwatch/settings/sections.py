@@ -320,8 +320,8 @@ class TimeSection(Section):
     """How long to wait before a partition that was found at its end no longer holds back the others. Must
     exceed the clock skew and the latency of producers."""
     max_hold_back: Duration = 600_000
-    """How long to wait for a partition that was at its end and then became unreadable. Must exceed the
-    longest transaction."""
+    """How long to wait for a partition that was at its end and then became unreadable, or needs a schema that
+    cannot be fetched. Must exceed the longest transaction."""
     max_future: Duration = 300_000
     """How far a producer's timestamp may run ahead of its partition before later records must confirm it."""
     max_held_megabytes: Count = 64
@@ -420,9 +420,10 @@ class StateSection(Section):
     """Directory of the RocksDB files. It is created if it does not exist, and is never shared by two
     daemons."""
     commit_interval: Annotated[Duration, Lasting("1ms", "10m")] = 1_000
-    """Maximum time between commits. A commit makes what was read durable and visible."""
+    """Maximum time between commits; up to twice as long if a commit takes a tenth of it or more. A commit
+    makes what was read durable and visible."""
     commit_events: Count = 20_000
-    """Number of waiting events that trigger an earlier commit."""
+    """Number of uncommitted events that trigger an earlier commit."""
     journal_outcomes: Count = 1_000_000
     """Maximum number of outcomes to evaluate again at a start, before snapshots of the models replace
     them. Each takes 7 to 10 bytes on disk, and 9 more for each score."""
@@ -451,6 +452,6 @@ class SparkSection(Section):
     interval: Annotated[Duration, Lasting("100ms", "1h")] = 10_000
     """Time from the start of one batch to the start of the next, unless a batch takes longer."""
     batch_records: Count = 500_000
-    """Number of records in a batch. It is exceeded only by records that have the same time."""
+    """Maximum number of records in a batch. It is exceeded only by records that have the same time."""
     configuration: dict[str, str] = Field(default_factory=dict)
     """Further configuration of Spark, such as {spark.executor.memory: 4g}."""

@@ -100,6 +100,10 @@ _OTHER_IDS: Final = Case(
 _SAMPLED: Final = Case(
     Change.FROM_NOW, "for predictions that come; where none is mapped any more, what waits loses its own"
 )
+_FIXED: Final = Case(
+    Change.GOES_ON,
+    "the daemon keeps nothing of it; `streamwatch spark` refuses another number with an old checkpoint",
+)
 _NOT_READ: Final = Case(Change.GOES_ON, "it is not read on this side")
 _LIMIT: Final = (
     Case(Change.GOES_ON, "there is more room", "raised", _larger),
@@ -448,12 +452,12 @@ RULES: Final[Mapping[str, tuple[Case, ...]]] = MappingProxyType(
             "spark",
             "checkpoint",
             "results_topic",
-            "id_buckets",
-            "model_buckets",
             "interval",
             "batch_records",
             "configuration",
         ),
+        "spark.id_buckets": (_FIXED,),
+        "spark.model_buckets": (_FIXED,),
         **_going_on("log", "level", "format"),
     }
 )

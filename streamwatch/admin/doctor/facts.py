@@ -70,7 +70,8 @@ class Configured:
     min_outcomes: int
     """Outcomes that a model needs before its alarms are announced."""
     utilities: Mapping[str, str] = field(default_factory=dict[str, str])
-    """Utility (accuracy, balanced or costs) by model; that of "" applies to all others."""
+    """Utility (accuracy, balanced or costs) by pattern of model, as in the settings; "" stands for all other
+    models."""
     order: str = "resolution"
     """`join.order`."""
     conflicts: str = "first"

@@ -160,9 +160,10 @@ def believed_times(  # noqa: C901, PLR0912, PLR0913, PLR0917 - compiled: scalars
 ) -> int:
     """Compute the timestamp of each row and the time of its partition; return the number of rows dated.
 
-    Stops at the first row whose time needs the full check of `core.merge.timestamps`: one that is far ahead
-    of earlier times while one of the `look_ahead` rows behind it is nearer to these, or that is beyond
-    `latest_ms`. A row without a time of its own comes a millisecond after the previous one; a row that is not
+    Stops at the first row whose time needs the full check of `core.merge.timestamps`: one that is the first,
+    or more than `max_future_ms` ahead of earlier times, and beyond `latest_ms`; or one that is so far ahead
+    while one of the `look_ahead` rows behind it is nearer to the earlier times; or a row before the first
+    `timed` one. A row without a time of its own comes a millisecond after the previous one; a row that is not
     `timed` (it could not be decoded) does not advance the time.
     """
     n = len(own_ms)

@@ -102,9 +102,9 @@ LONGER: Final = 5.0
 Shorter blocks cut the long runs of errors that raise alarms.
 """
 TOGETHER: Final = 1.5
-"""Mean length of blocks from which losses count as dependent."""
+"""Mean length of blocks above which losses count as dependent."""
 MOST_OUTCOMES: Final = 2_000_000_000
-"""Most outcomes that are simulated; it takes some minutes."""
+"""Limit of 30 times the promised outcomes per alarm, beyond which a simulation takes too long."""
 
 
 class CannotPromise(ValueError):  # noqa: N818  (it says why)

@@ -129,7 +129,8 @@ _MOA: Final[dict[str, Callable[[int], str]]] = {
     "STEPD": lambda k: f"o={_CONFIDENCES[k]!r}",
     "SEEDChangeDetector": lambda k: f"d={_CONFIDENCES[k]!r}",
 }
-"""Options of MOA's detectors by number of the strictness; EDDM and EWMAChartDM have no such parameter."""
+"""Options of MOA's detectors by number of the strictness; EDDM, EWMAChartDM and GeometricMovingAverageDM are
+left out."""
 
 
 def _rung(name: str, number: int) -> DetectorSpec:

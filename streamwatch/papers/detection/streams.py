@@ -73,8 +73,8 @@ def ramp(low: float, high: float, length: int) -> NDArray[np.float64]:
 def stale(kind: StreamKind) -> LossStream:
     """Build a stream of losses of a classifier that is optimal until its stream of the testbed drifts.
 
-    The stream is stationary for `CALM` instances, then passes one lap. The change is the beginning of the
-    drift, and may be found during the whole lap.
+    The stream is stationary for `CALM` instances, then passes one lap. The change is set at the
+    beginning of the lap, and may be found during the whole of it.
     """
     mixture, length = kind.mixture, CALM + kind.mixture.lap
     instants = np.maximum(np.arange(length) - CALM, 0)
