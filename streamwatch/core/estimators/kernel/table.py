@@ -369,7 +369,7 @@ class ModelTable:
         scores
             Class scores of outcomes, for Temporal Correction.
         event_ms
-            int64 (n,): event time of the outcomes; 0 by default. Used for the times of verdicts only.
+            int64 (n,): event time of the outcomes; 0 by default. Used for the times of verdicts and drifts.
 
         Raises
         ------
