@@ -12,8 +12,8 @@ from streamwatch.core.metrics.metric import counter, durations, gauge
 DAEMON: Final = (
     gauge("build_info", "Version of the running program, as a label. The value is always 1.", "version"),
     gauge("kafka_up", "1 while the brokers answer, else 0."),
-    gauge("ready", "1 when the state is open and partitions are assigned, else 0."),
-    gauge("caught_up", "1 when every partition has been read to its end, else 0."),
+    gauge("ready", "1 while the daemon is ready, else 0; /readyz gives the reasons."),
+    gauge("caught_up", "1 while the brokers answer and every partition has been read to its end, else 0."),
     gauge(
         "results_stale",
         "1 if the latest batch of the Spark job is older than ten times spark.interval and than five "

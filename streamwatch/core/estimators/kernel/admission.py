@@ -36,7 +36,7 @@ def first_invalid(spans, rows, true_class, predicted_class, offsets, score_class
     """Position of an invalid outcome, or -1 if all are valid.
 
     An outcome is invalid if its row has no model or one of its classes is out of range. The first one with an
-    invalid row, true class or predicted class is returned; without such, the first with an invalid score class.
+    invalid row, true class or predicted class is returned, or else the first with an invalid score class.
     """
     for i in range(rows.shape[0]):
         if not 0 <= rows[i] < spans.shape[0] or spans[rows[i]] < 0:
@@ -310,7 +310,8 @@ def checked(scores: Scores, outcomes: int) -> Scores:
     Raises
     ------
     ValueError
-        If the offsets are not `outcomes + 1` numbers that ascend from 0 to the number of classes and of values.
+        If the offsets are not `outcomes + 1` numbers that ascend from 0 to the number of classes, and of
+        values.
     """
     offsets = np.ascontiguousarray(scores.offsets, np.int64)
     classes = np.ascontiguousarray(scores.classes, np.int32)

@@ -37,7 +37,7 @@ class Losses:
     """Losses under one mechanism."""
 
     n_eff: float
-    """Effective sample size (Σw)²/Σw² of the outcomes whose scores were usable; 0 below their least weight."""
+    """Effective sample size (Σw)²/Σw² of the outcomes whose scores were usable; 0 below a weight of 0.05."""
     log_loss: float
     """Mean of −ln s_y."""
     brier: float
