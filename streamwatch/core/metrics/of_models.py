@@ -476,7 +476,7 @@ ALARMS: Final = (
     gauge("notifications_pending", "Notifications that wait to be delivered to a receiver.", "receiver"),
     counter(
         "notifications_dropped_total",
-        "Notifications given up, by receiver and reason. They are logged as errors; frequent ones are sampled.",
+        "Notifications given up, by receiver and reason. They are logged as errors, frequent ones sampled.",
         "reason",
         "receiver",
     ),
