@@ -153,7 +153,7 @@ def metrics_of(
             "gauge",
             "1 if the model is better than the opponent, -1 if worse, 0 if open. False within "
             "monitors.verdict_outcomes outcomes with probability monitors.confidence_delta at most, per "
-            "opponent and however often it is read, if losses do not depend on earlier ones",
+            "opponent, however often it is read, if losses do not depend on earlier ones",
             _PER_OPPONENT,
         ),
         Metric(

@@ -56,7 +56,8 @@ ENTRY = Entry(
             "threshold (λ)",
             0.0,
             open_low=True,
-            help="Sum above which it alarms; 40: about 13 false alarms in a million outcomes at an error of 0.2.",
+            help="Sum above which it alarms; 40 gives about 13 false alarms in a million outcomes at an "
+            "error of 0.2.",
         ),
         Parameter(
             "alpha",
