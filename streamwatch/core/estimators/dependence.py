@@ -45,7 +45,7 @@ DEPENDENCE = np.dtype(
         ("losses", "i4"),  # their sum
         ("dispersion", "f8"),  # φ; 0 for 1 before the first block ends
         ("ended", "i8"),  # number of blocks of 16
-        ("weight", "f8"),  # Σ and number of the losses, faded
+        ("weight", "f8"),  # number and Σ of the losses, faded
         ("total", "f8"),
         ("sums", "f8", (len(BLOCKS),)),  # sum of the block of each length that has not ended
         ("last", "f8", (len(BLOCKS),)),  # sum of the last block of each length

@@ -201,7 +201,7 @@ WARNING_CONFIDENCE = Parameter(
     1.0,
     open_low=True,
     open_high=True,
-    help="Confidence for warnings; must be larger than delta.",
+    help="Confidence for warnings; there are none unless it is larger than delta.",
 )
 ALARM_SIGNIFICANCE = Parameter(
     "significance",
@@ -219,5 +219,5 @@ WARNING_SIGNIFICANCE = Parameter(
     1.0,
     open_low=True,
     open_high=True,
-    help="Significance level for warnings; must be larger than significance.",
+    help="Significance level for warnings; there are none unless it is larger than significance.",
 )

@@ -80,7 +80,7 @@ class Batch:
     scores: Scores = NO_SCORES
 
     def only(self, chosen: NDArray[np.bool_]) -> Batch:
-        """Select outcomes by mask, keeping their order and dropping their scores."""
+        """Select outcomes by mask, keeping their order; scores are dropped unless all are selected."""
         if chosen.all():
             return self
         outcomes = self.outcomes

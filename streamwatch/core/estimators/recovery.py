@@ -294,7 +294,7 @@ def read_recoveries(records: NDArray[Any]) -> Recoveries:
 
 
 def read_histograms(records: NDArray[Any]) -> tuple[list[Histogram], list[Histogram]]:
-    """Histograms of the depths and of the lengths of drifts that ended, of each record (`RECOVERY`)."""
+    """Histograms of depths of drifts that ended and lengths of those recovered from, by `RECOVERY` record."""
     return tuple(
         [
             Histogram(tuple(counts), total)

@@ -280,8 +280,8 @@ class EstimatorSet:
         Raises
         ------
         ValueError
-            If the snapshot was taken under a larger `max_classes`, or under a smaller one that the model had
-            reached: then some class indices have another meaning.
+            If the bytes are not a snapshot of this version, and if it was taken under a larger `max_classes`,
+            or under a smaller one that the model had reached: then some class indices have another meaning.
         TableFull
             If no row is free.
         """

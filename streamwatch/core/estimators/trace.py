@@ -2,7 +2,8 @@
 
 A column has the name of its metric, followed by the values of the metric's labels without `model`, in
 alphabetical order of the label names: `accuracy_ratio:fading:0.999`,
-`baseline_accuracy_ratio:persistent:landmark`. There are no per-class columns. Undefined values are None.
+`baseline_accuracy_ratio:persistent:landmark`. Two further columns of a detector tell, as 1 or 0, whether it
+raised an alarm (`alarm:adwin`) or warned. There are no per-class columns. Undefined values are None.
 """
 
 from __future__ import annotations

@@ -152,8 +152,8 @@ def metrics_of(
             "verdict",
             "gauge",
             "1 if the model is better than the opponent, -1 if worse, 0 if open. False within "
-            "monitors.verdict_outcomes outcomes with probability monitors.confidence_delta, per opponent and "
-            "however often it is read, if losses do not depend on earlier ones",
+            "monitors.verdict_outcomes outcomes with probability monitors.confidence_delta at most, per "
+            "opponent, however often it is read, if losses do not depend on earlier ones",
             _PER_OPPONENT,
         ),
         Metric(
@@ -301,7 +301,7 @@ COMPARISONS: Final = (
     gauge(
         "comparison_verdict",
         "1 if the challenger is better than the champion, -1 if worse, 0 if open. "
-        "False within monitors.verdict_outcomes pairs with probability monitors.confidence_delta, "
+        "False within monitors.verdict_outcomes pairs with probability monitors.confidence_delta at most, "
         "however often it is read, if losses do not depend on earlier ones.",
         *_COMPARED,
     ),
@@ -349,8 +349,9 @@ COMPARISONS: Final = (
     ),
     gauge(
         "comparison_cohort_verdict",
-        "The same from when evidence is kept; labels that are late in a biased way do not bias it while "
-        "the distribution of delays stays the same.",
+        "Verdict by cohorts from when evidence is kept: 1 if the challenger is better, -1 if worse, 0 if "
+        "open; labels that are late in a biased way do not bias it while the distribution of delays stays "
+        "the same.",
         *_COMPARED,
     ),
     gauge(
@@ -475,7 +476,7 @@ ALARMS: Final = (
     gauge("notifications_pending", "Notifications that wait to be delivered to a receiver.", "receiver"),
     counter(
         "notifications_dropped_total",
-        "Notifications given up, by receiver and reason. Each is logged as an error.",
+        "Notifications given up, by receiver and reason. They are logged as errors, frequent ones sampled.",
         "reason",
         "receiver",
     ),

@@ -12,8 +12,8 @@ from streamwatch.core.metrics.metric import counter, durations, gauge
 DAEMON: Final = (
     gauge("build_info", "Version of the running program, as a label. The value is always 1.", "version"),
     gauge("kafka_up", "1 while the brokers answer, else 0."),
-    gauge("ready", "1 when the state is open and partitions are assigned, else 0."),
-    gauge("caught_up", "1 when every partition has been read to its end, else 0."),
+    gauge("ready", "1 while the daemon is ready, else 0; /readyz gives the reasons."),
+    gauge("caught_up", "1 while the brokers answer and every partition has been read to its end, else 0."),
     gauge(
         "results_stale",
         "1 if the latest batch of the Spark job is older than ten times spark.interval and than five "
@@ -90,7 +90,7 @@ DAEMON: Final = (
         "publishing_waiting_records",
         "Outcomes and events in the state that are not in their topics yet, and invalid records of replicas.",
     ),
-    gauge("publishing_waiting_bytes", "Bytes of these."),
+    gauge("publishing_waiting_bytes", "Bytes of the records that publishing_waiting_records counts."),
     counter(
         "publishing_delayed_commits_total",
         "Commits since the start that waited, and reading with them, because too many bytes waited.",
@@ -107,8 +107,8 @@ DAEMON: Final = (
     ),
     counter(
         "standby_notifications_in_doubt_total",
-        "Notifications since the start that were owed at such a time: the holder before may have delivered "
-        "them, and they are delivered (again) under the same id.",
+        "Notifications since the start that were owed when this replica became the holder: the holder before "
+        "may have delivered them, and they are delivered (again) under the same id.",
     ),
     gauge(
         "standby_diverged",
@@ -123,7 +123,7 @@ DAEMON: Final = (
         "last_backup_timestamp_seconds",
         "Time at which the newest backup in state.backups.directory was begun.",
     ),
-    gauge("last_backup_seconds", "How long copying the state took last."),
+    gauge("last_backup_seconds", "Time that copying the state took in the last backup."),
     gauge(
         "series_dropped",
         "Series left out of this response to stay within monitors.max_series, by part of a model's "

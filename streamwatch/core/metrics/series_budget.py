@@ -1,10 +1,11 @@
 """Budget of series in a scrape: a hard limit that leaves out the least needed series of each model.
 
-Series that rules and dashboards read (`core.metrics.table.NEEDED`) are always kept. The other series of a
-model are kept in this order: those without a forgetting or under the main one, then those under other
-forgettings, then values of segments and folds, the most frequent first, then classes, the most frequent
-first. Every model may keep the same number of them, its *quota*; models with fewer leave the rest to the
-others. So a model with 1,000 classes takes nothing from a model with two.
+Series that rules and dashboards read (`core.metrics.table.NEEDED`) are kept; only if even these exceed the
+limit, whole models are left out. The other series of a model are kept in this order: those without a
+forgetting or under the main one, then those under other forgettings, then values of segments and folds, the
+most frequent first, then classes, the most frequent first. Every model may keep the same number of them, its
+*quota*; models with fewer leave the rest to the others. So a model with 1,000 classes takes nothing from a
+model with two.
 
 The choice changes rarely, as a series that comes and goes is worse than one that is absent:
 
@@ -14,8 +15,8 @@ The choice changes rarely, as a series that comes and goes is worse than one tha
   outcomes; then one replaces another only if it is twice as frequent;
 - a series that was there once counts from then on, so that one that is sometimes undefined moves no other.
 
-Series are counted again at most once a minute if their numbers have changed, and at once if the limit is
-exceeded.
+Series are counted again at most once a minute if their numbers have changed, else once an hour, and at once
+if the limit is exceeded or all series fit.
 """
 
 from __future__ import annotations

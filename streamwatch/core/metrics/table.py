@@ -39,7 +39,7 @@ def single(name: str, value: float | None) -> Family:
     return family(name, [] if value is None else [((), value)])
 
 
-# Series that the shipped rules and dashboards read: no limit of `/metrics` ever leaves them out.
+# Series that the shipped rules and dashboards read: a limit of `/metrics` leaves them out last.
 #
 # `tests/deploy/test_needed_series.py` compares them with the queries in `deploy/`. Series per class and per
 # value of a segment are not among them, although dashboards show them: their number depends on the stream.

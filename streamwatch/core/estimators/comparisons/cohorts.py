@@ -9,7 +9,8 @@ By accuracy, the kind is the true class and which of the two models alone is rig
 classes may differ in cost: the kind is the true class, whether one of the two models is right, and the sign
 of the lead. Pairs without a lead are no evidence, and nothing is learned from their delays.
 
-The number of predictions of a cohort is that of the model which made fewer during the cohort.
+Of the predictions that each model made since the first pair, the smaller number is taken as the number made,
+and the predictions of a cohort are those by which it grew.
 """
 
 # pyright: reportMissingParameterType=false, reportUnknownParameterType=false

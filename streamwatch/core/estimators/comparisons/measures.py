@@ -121,7 +121,7 @@ MEASURES: tuple[ComparisonMeasure, ...] = (
     ),
     ComparisonMeasure(
         "comparison_mcnemar_calibrated",
-        "The same with the variance that fading leaves: χ²(1) at one time if the models are equal.",
+        "McNemar's statistic with the variance that fading leaves: χ²(1) at one time if models are equal.",
         "sign(D)D²/V, V ← α²V + 1[discordant]",
         "the square of a mean beside its variance",
         _PAIR,

@@ -112,7 +112,7 @@ def lay_out(records, pairs, codes, row_of, rows, bits, leads, event_ms):
     records
         Outcomes, `core.records.outcomes.OUTCOME`.
     pairs
-        `core.records.outcomes.Pairs`, (n, 3).
+        `core.records.outcomes.Pairs`, (n, 4).
     codes
         int64 (n,): twice the number of the comparison, plus 1 if the partner is the champion.
     row_of

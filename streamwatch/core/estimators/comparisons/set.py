@@ -44,13 +44,16 @@ class ComparisonVerdict:
     verdict: int
     """1 better, −1 worse, 0 open."""
     since_ms: int | None
-    """Event time since which the verdict holds, or prediction time for one by cohorts; None if open."""
+    """Event time since which the verdict holds, or prediction time for one by cohorts.
+
+    None for an open verdict by cohorts, and before the first verdict in the order of labels.
+    """
     last_ms: int
     """Event time of the latest pair."""
     basis: Literal["cohorts", "labels"] = "labels"
     """Whether the verdict is by cohorts of prediction time, or in the order of labels."""
     status: Literal["early", "confirmed", ""] = ""
-    """Whether all labels of a cohort verdict's predictions have arrived; empty for any other verdict."""
+    """Whether settled predictions have confirmed a verdict by cohorts; empty if open and for any other."""
     utility: UtilityKind = "accuracy"
     """Utility by which the champion is judged."""
 

@@ -53,7 +53,7 @@ ENTRY = Entry(
     "alarms when the distribution of the last losses differs from that of a sample of earlier ones",
     "alarm if D > √(-ln α/r), D of the last r losses and r of the older ones in the window",
     "Raab, Heusinger, Schleif 2020",
-    "O(r) per outcome; 8 numbers and 128 bytes per model",
+    "O(r) per outcome; 7 numbers and 128 bytes per model",
     (
         Parameter(
             "recent",

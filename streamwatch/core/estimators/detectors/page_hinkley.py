@@ -41,7 +41,7 @@ ENTRY = Entry(
     "alarms when the loss has stayed above its own mean for a long time",
     "PH ← max(0, α·PH + x - x̄ - δ), alarm if PH > λφ, φ the dispersion of losses",
     "Page 1954; Gama, Sebastião, Rodrigues 2009, §3.4.1 (φ = 1)",
-    "O(1) per outcome; 31 numbers per model",
+    "O(1) per outcome; 32 numbers per model",
     (
         Parameter(
             "tolerance",
@@ -56,7 +56,8 @@ ENTRY = Entry(
             "threshold (λ)",
             0.0,
             open_low=True,
-            help="Sum above which it alarms; 40 gives about 13 false alarms in a million outcomes.",
+            help="Sum above which it alarms; 40 gives about 13 false alarms in a million outcomes at an "
+            "error of 0.2.",
         ),
         Parameter(
             "alpha",

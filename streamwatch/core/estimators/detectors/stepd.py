@@ -56,7 +56,7 @@ ENTRY = Entry(
     "alarms when the error of the last outcomes differs from that of all before them",
     "alarm if 2(1 - Φ(T)) < α, T = (|e_r/r - e_o/o| - c/2)/√(p(1-p)c), c = 1/r + 1/o",
     "Nishida, Yamauchi 2007",
-    "O(1) per outcome; 8 numbers and 128 bytes per model",
+    "O(1) per outcome; 7 numbers and 128 bytes per model",
     (
         Parameter(
             "recent",

@@ -63,7 +63,7 @@ DRIFT_WEIGHTINGS: tuple[Entry, ...] = (
         "accuracy in which outcomes right after a drift weigh more, which rewards fast recovery",
         "Σwh/Σw, w(t) = max(1 + (w_avg-1)·ln(d/(t+1)), 1) for the t-th outcome after a drift, d = T/m",
         "Brzezinski, Stefanowski",
-        "O(1) per outcome, one logarithm; 7 numbers per model",
+        "O(1) per outcome, one logarithm; 9 numbers per model",
         (
             Parameter(
                 "w_avg",

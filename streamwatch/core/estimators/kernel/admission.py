@@ -1,7 +1,7 @@
 """Admission of a batch: validates all indices and reserves class rows for the classes it contains.
 
-Both need only `spans`, the number of class rows that each model owns (-1 for a row without a model). It is
-small enough to stay in the cache, unlike the records.
+Unless a model needs more room, both read only `spans`, the number of class rows that each model owns (-1 for
+a row without a model), and `shadow_spans`. These are small enough to stay in the cache, unlike the records.
 """
 
 # pyright: reportMissingParameterType=false, reportUnknownParameterType=false
@@ -33,7 +33,11 @@ full. Except in the first case, nothing has been folded.
 
 @hot
 def first_invalid(spans, rows, true_class, predicted_class, offsets, score_classes, max_classes):
-    """Position of the first outcome whose row has no model or whose class is out of range; -1 for none."""
+    """Position of an invalid outcome, or -1 if all are valid.
+
+    An outcome is invalid if its row has no model or one of its classes is out of range. The first one with an
+    invalid row, true class or predicted class is returned, or else the first with an invalid score class.
+    """
     for i in range(rows.shape[0]):
         if not 0 <= rows[i] < spans.shape[0] or spans[rows[i]] < 0:
             return i
@@ -231,7 +235,7 @@ def number(outcomes, start, rows_by_model, keys, indices, limit, columns, lists,
     lists
         Scores by the outcomes' numbers: `ends`, `classes` and `values` of `ScoreLists`.
     most
-        Largest number of scores of an outcome that are used.
+        Largest number of scores of an outcome; if an outcome has more, none of them is used.
     crowded
         bool: whether a model has too many classes for its scores to be used, by model number.
     scores
@@ -306,7 +310,8 @@ def checked(scores: Scores, outcomes: int) -> Scores:
     Raises
     ------
     ValueError
-        If the offsets do not ascend from 0 to the number of values, one more than there are outcomes.
+        If the offsets are not `outcomes + 1` numbers that ascend from 0 to the number of classes, and of
+        values.
     """
     offsets = np.ascontiguousarray(scores.offsets, np.int64)
     classes = np.ascontiguousarray(scores.classes, np.int32)

@@ -10,6 +10,7 @@ length of a part that has no fixed one stands in the part, or before it:
                    of a sliding window, its outcomes; of an ADWIN window, `_window_pieces` and its outcomes
     labels         record of the labels, then two counts of each class
     shadow         see `_shadow_pieces`; empty once they have stopped
+    verdict        `PACE` record, then `VERDICT` record
     any other      the record of the estimator
 
 Numpy encodes all chosen models at once, and Python only cuts out the bytes of each: a daemon of many models

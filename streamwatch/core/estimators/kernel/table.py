@@ -369,7 +369,7 @@ class ModelTable:
         scores
             Class scores of outcomes, for Temporal Correction.
         event_ms
-            int64 (n,): event time of the outcomes; 0 by default. Used for the times of verdicts only.
+            int64 (n,): event time of the outcomes; 0 by default. Used for the times of verdicts and drifts.
 
         Raises
         ------
@@ -504,7 +504,8 @@ class ModelTable:
         Raises
         ------
         ValueError
-            If the model has outcomes already, or has more classes than `max_classes` allows.
+            If the model has outcomes already, has more classes than `max_classes` allows, or a section is not
+            of the length it must have.
         """
         if self.outcomes(np.array([row], np.int64))[0]:
             raise ValueError(f"a snapshot must be restored into a new model, row {row} has outcomes")

@@ -1,8 +1,7 @@
 """Baseline classifiers without features: accuracy from labels alone, or from the previous label.
 
-Uninformed, both majorities, random and persistent are in `measures.measures`, since its gains need them. The
-baselines here are counted outcome by outcome; they are undefined (NaN) if the caller does not keep their
-sums.
+Uninformed, both majorities, random and persistent are in `measures.measures`. The baselines here are counted
+outcome by outcome; they are undefined (NaN) if the caller does not keep their sums.
 """
 
 from __future__ import annotations

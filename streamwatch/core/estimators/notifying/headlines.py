@@ -59,7 +59,7 @@ class Headlines:
         return bool(begun) and verdict.position < begun[0]
 
     def alarm_of(self, batch: Batch, change: HeadlineChange, found: Sequence[AlarmRow]) -> Alarm | None:
-        """Build the alarm of a change; None if the register's first headline equals the one by labels.
+        """Build the alarm of a change; None if it is the register's first headline, open like that by labels.
 
         Parameters
         ----------

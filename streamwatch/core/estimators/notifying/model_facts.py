@@ -102,7 +102,7 @@ def levels_of(
 
 
 def joined_levels(levels: Mapping[str, Level]) -> dict[str, Level]:
-    """Join levels by model: for a model with several folds, the mean over them."""
+    """Join levels by model: for several folds, means over them, the most outcomes of any fold, no errors."""
     if not any(SEPARATOR in name for name in levels):
         return dict(levels)
     by_model: dict[str, list[Level]] = {}

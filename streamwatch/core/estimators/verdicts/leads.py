@@ -126,8 +126,9 @@ def right_kinds(m, flags, true_class):
 def answer_of_stream(kind, previous, m):
     """Answer of an opponent to the current outcome of a fold that tests only some ids; −1 for none.
 
-    `previous` is the previous label of the model's whole stream. Opponents that learn from successive labels
-    have no answer, since the fold does not get every label.
+    `previous` is the previous label of the model's whole stream. It comes in place of the label known at the
+    prediction, so the opponent `persistent_at_prediction` has no answer. Nor have those that learn from
+    successive labels, since the fold does not get every label. The majority is that of the fold's labels.
     """
     answer = -1
     if kind == PERSISTENT:

@@ -144,7 +144,7 @@ def verdict_parameters(outcomes: int, delta: float) -> NDArray[np.void]:
 #     x = min((S_i − S_(i−1))²/2, 8·max(x̄, b·Var d))        (unbounded while m < 8)
 #
 # x̄, the mean of x, and m, their number, fade by α^b (α = .9999). At the end of every 64 steps, after its
-# block of 16 is counted, Var d is computed again (faded by α per step, at least 1e-6), and after the blocks
+# blocks of 16 are counted, Var d is computed again (faded by α per step, at least 1e-6), and after the blocks
 # of 64 and 256 are counted
 #
 #     v_b = x̄·m/(m − 3)/(b·Var d) where m ≥ 8,    φ* = max(1, max_b v_b)

@@ -126,12 +126,13 @@ class CohortsSpec:
     horizon_ms
         Longest time that a label may take, at least a second (`JoinSpec.horizon_ms`).
     delta
-        δ, twice the probability of a false worse than one of the opponents, or of a false better than both,
-        within N predictions.
+        δ, twice the largest probability of a false worse than one of the opponents, or of a false better than
+        both, within N predictions.
     outcomes
         Least N; it is the number of predictions of the last 30 days if that is larger.
     age_ms
-        Age at which cohorts are judged; 0 lets it adapt.
+        Age at which cohorts are judged, rounded up to one of 16 ages; they are judged at the horizon instead
+        while too few labels come by that age. 0 lets the age adapt.
     by_prediction
         Whether outcomes come in the order of predictions, as with `join.order: prediction_time`.
     max_classes

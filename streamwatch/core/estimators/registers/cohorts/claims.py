@@ -260,7 +260,7 @@ def logarithms_of_kinds(c, m, kinds, row, j, slot, side):
 
 @inner
 def predictions_of(m, p):
-    """N: the predictions of the last 30 days, at least as many as are set."""
+    """N: the predictions of the last 30 days (faded with that time constant), at least as many as are set."""
     return max(float(p.outcomes), m.recent)
 
 

@@ -27,7 +27,7 @@ from streamwatch.core.estimators.registers.cohorts.state import FAST_RULE, HITS,
 from streamwatch.core.records.events import Confirmation
 
 LEAST_COHORTS: Final = 40
-"""Number of judged cohorts from which alarms can be confirmed: dispersion is known then."""
+"""Alarms can be confirmed once more cohorts than this are judged: dispersion is known then."""
 CONFIRMS: Final = 3.0
 """Standard errors by which predictions must err more."""
 CONTRADICTS: Final = 2.0

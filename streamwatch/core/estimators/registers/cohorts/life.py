@@ -41,7 +41,7 @@ from streamwatch.core.jit import hot, inner
 LEAST_IN_COHORT = 32
 """Least number of predictions of a cohort."""
 MOST_AHEAD = 2**24
-"""Largest number of predictions that are waited for: differences of `made` above are steps back."""
+"""Largest number of predictions that are waited for; a fall of `made` by at most as many is a step back."""
 MONTH_MS = 30.0 * 86_400_000.0
 
 

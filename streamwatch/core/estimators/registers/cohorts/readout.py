@@ -151,7 +151,7 @@ STATUSES: Final[dict[int, Status]] = {OPEN: "", EARLY: "early", CONFIRMED: "conf
 
 
 def headline_document(found: Any) -> dict[str, object] | None:
-    """Build the document of one model's headline, a `HEADLINES` record; None until evidence is kept.
+    """Build the document of one model's headline, a `HEADLINES` record; None until the model has one.
 
     `opponent` is present for *worse* only; `status`, `since_timestamp_seconds` and its interval are absent
     for *open*.
@@ -224,7 +224,7 @@ def document_of(
     record, newest
         Its record, `MODEL`, and its newest cohort, `_NEWEST`.
     delta, least
-        As for `read_cohorts`.
+        δ and the least N: `delta` and `outcomes` of `CohortsSpec`.
     """
     document: dict[str, Any] = {
         "judged": int(verdicts.judged[index]),
@@ -277,8 +277,8 @@ def predictions_until_shown(squares: float, dispersion: float, threshold: float)
 def _shown_after_seconds(record: Any, opponent: Any, needed: float) -> float:
     """Seconds until a lead of `LEAD` would be a verdict: for the predictions it takes, and to judge them.
 
-    The rate is that of the cohorts closed last; NaN if there is none, or no cohort is judged. `needed` is the
-    evidence that a claim needs.
+    The rate is that of the cohorts closed last. NaN if there is none, if no cohort has been judged since the
+    verdict last changed, and where `predictions_until_shown` is. `needed` is the evidence that a claim needs.
     """
     cohorts = record["cohorts"]
     closed = (cohorts["predictions"] > 0) & (cohorts["ended_ms"] > cohorts["opened_ms"])

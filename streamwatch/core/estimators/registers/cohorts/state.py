@@ -32,7 +32,7 @@ AGES: Final = 16
 WHOLE: Final = AGES - 1
 """Index of the horizon among the ages."""
 WIDTHS: Final = 16
-"""A bucket is this part of the horizon, a cohort this part of its age."""
+"""A bucket is a 16th of the horizon wide, a cohort a 16th of its age."""
 LIVE: Final = WIDTHS + 1
 """Number of buckets whose predictions may still be labelled."""
 NOTES: Final = 33
@@ -77,8 +77,9 @@ class CohortGeometry:
 def geometry_of(horizon_ms: int) -> CohortGeometry:
     """Compute ages and widths of a horizon of at least a second.
 
-    The last 8 ages grow by √2 up to the horizon, where the choice matters most; the 8 below them grow evenly
-    from a minute, or from less if the horizon is short.
+    The last 8 ages grow by √2 up to the horizon, where the choice matters most. The 8 below them grow by one
+    factor each, from a 2¹⁵th of the horizon, but from no less than a second and no more than a minute; if the
+    horizon is below 16 s, from a 16th of it.
     """
     long = [horizon_ms * 2.0 ** (-i / 2) for i in reversed(range(_LONG))]
     first = min(horizon_ms / WIDTHS, max(1_000, min(_MINUTE_MS, horizon_ms / 2**WHOLE)))
@@ -324,7 +325,7 @@ CHANGE: Final = np.dtype(
         ("evidence", "f8"),
         ("threshold", "f8"),
         ("judged", "i8"),
-        # of the headline only
+        # of the headline only, except for `status`
         ("status", "i8"),  # afterwards
         ("is_first", "i8"),  # whether there was none before
         ("is_retracted", "i8"),  # whether it became open because a claim was retracted

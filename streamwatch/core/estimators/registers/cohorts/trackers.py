@@ -35,10 +35,10 @@ from streamwatch.core.jit import (
 # Shares of all predictions labelled by each age, counted from the predictions instead of the labels.
 #
 # Each age has a tracker of consecutive windows of prediction time. A window opens at an outcome and ends at
-# the first outcome that comes at least the age, and a second, later and finds 256 predictions in it. It is
-# read at the first outcome that comes the age later again: then every prediction of the window is at least
-# that old. Nothing is assumed about predictions without a label, so if at least 99 % are labelled by an age,
-# cohorts can be judged at that age from the first day on.
+# the first outcome that comes at least the age (and at least a second) later and finds 256 predictions in it.
+# It is read at the first outcome that comes the age later again: then every prediction of the window is at
+# least that old. Nothing is assumed about predictions without a label, so if at least 99 % are labelled by an
+# age, cohorts can be judged at that age from the first day on.
 
 
 NEVER = np.iinfo(np.int64).max

@@ -73,7 +73,7 @@ class LateAccuracy:
         Accuracy of predictions one to one and a half horizons old.
     corrected
         Accuracy of predictions of the last half horizon, corrected for labels not arrived yet. Undefined
-        until 30 outcomes are settled.
+        until 30 outcomes are settled, and while fewer than 30 outcomes of the half horizon can be used.
     naive
         Accuracy of the same predictions, unweighted: (m,), defined where `corrected` is.
     weights

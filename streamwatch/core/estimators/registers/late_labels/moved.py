@@ -10,9 +10,9 @@ With x the logarithm of the delay (the number of its bin, as bins are geometric)
     t = (x̄_after − x̄_before)/√(v_before + v_after)
 
 v is the variance of the mean, the largest of four estimates: from single outcomes, and from blocks of 1, 3
-and 7 buckets of prediction time, as for a ratio of block totals (Cochran 1977, §6.3). So batches of labels,
-weekends and other rhythms shorter than a week or so do not look like a change. Delays have moved if |t| ≥ 5
-and the typical delay, the geometric mean, has changed by a twentieth or more.
+and 7 buckets of prediction time, as for a ratio of block totals (Cochran 1977, §6.3). So batches of labels
+and rhythms up to the length of the longest block, a sixth of the horizon, do not look like a change. Delays
+have moved if |t| ≥ 5 and the typical delay, the geometric mean, has changed by a twentieth or more.
 """
 
 from __future__ import annotations

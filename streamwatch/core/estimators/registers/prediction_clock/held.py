@@ -19,9 +19,9 @@ AGREEING: Final = 3
 So a single label with a time of its own in the far future does not move the clock.
 """
 FEW = 256
-"""Most outcomes that wait unsorted, plus an eighth of the sorted ones.
+"""Number of outcomes that may wait unsorted, beside an eighth of the number of the sorted ones.
 
-The sorted array is then not moved for every new outcome.
+So the sorted array is not moved for every new outcome.
 """
 _Times = NDArray[np.int64]
 

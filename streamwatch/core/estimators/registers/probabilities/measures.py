@@ -37,7 +37,7 @@ class Losses:
     """Losses under one mechanism."""
 
     n_eff: float
-    """Effective sample size (Σw)²/Σw² of the outcomes whose scores were usable."""
+    """Effective sample size (Σw)²/Σw² of the outcomes whose scores were usable; 0 below a weight of 0.05."""
     log_loss: float
     """Mean of −ln s_y."""
     brier: float
@@ -69,7 +69,7 @@ def _losses(sums: Floats, squares: float) -> Losses:
 
 @dataclass(frozen=True, slots=True)
 class Reliability:
-    """Bins of the reliability diagram, each array (BINS,); faded by `state.ALPHA`."""
+    """Bins of the reliability diagram, each array (BINS,); faded by `observe.ALPHA`."""
 
     weight: Floats
     """Number of outcomes whose ŷ had a score in the bin."""
@@ -129,7 +129,7 @@ def mean_area(kept: ModelState) -> float:
 class ThresholdCurve:
     """Precision and recall of one class if it were predicted from a given score on.
 
-    Each array (THRESHOLDS,), for the thresholds j/100; faded by `state.ALPHA`.
+    Each array (THRESHOLDS,), for the thresholds j/100; faded by `observe.ALPHA`.
     """
 
     precision: Floats

@@ -123,7 +123,7 @@ METRICS: Final = (
     Metric(
         "scores_unnormalized_total",
         "counter",
-        "Outcomes whose scores did not sum to 1 within 0.001 and were normalised",
+        "Outcomes with valid scores that did not sum to 1 within 0.001; scores are divided by their sum",
         ("model",),
     ),
 )

@@ -51,7 +51,7 @@ class Comparison:
         (Σw)² / Σw².
     lower, upper
         Interval of 95 % for `gain` at one fixed time for independent outcomes, with half an outcome added to
-        each of hit and error of both (Agresti, Min 2005); undefined below an n_eff of 30.
+        each of the four combinations of hit and error (Agresti, Min 2005); undefined below an n_eff of 30.
     """
 
     weight: float

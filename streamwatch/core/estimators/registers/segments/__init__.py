@@ -3,8 +3,9 @@
 A segment value is evaluated like a model that made only these predictions, except that No Change uses the
 previous label of the model's whole stream, whatever value that outcome had. At most `max_values` values of a
 segment have estimates of their own. Each outcome of a model counts for exactly one of these, or for all other
-values together (`__other__`), so sums over values are those of the model, apart from outcomes whose
-prediction did not have the field.
+values together (`__other__`). So the outcomes of all values add up to those of the model, apart from outcomes
+whose prediction did not have the field, those left out at `max_total`, and those of values that were replaced
+by more frequent ones.
 """
 
 from __future__ import annotations

@@ -52,7 +52,7 @@ def remember(keys, meanings, new_keys, new_meanings):
     Parameters
     ----------
     keys, meanings
-        int64 and int32 (a power of two), changed; more than half of the slots must stay free.
+        int64 and int32 (a power of two), changed; at least half of the slots must stay free.
     new_keys, new_meanings
         int64 and int32 (n,).
     """
