@@ -82,12 +82,12 @@ def _reading(address: Address) -> MetricSamples:
 def configured(settings: Settings) -> Configured:
     """Extract the settings that rules read."""
     monitors = settings.monitors
-    utilities = {"": monitors.utility, **monitors.utility_by_model}
+    utilities = {**monitors.utility_by_model, "*": monitors.utility}
     return Configured(
         horizon_ms=settings.join.horizon,
         min_outcomes=settings.alerts.min_outcomes,
         utilities={
-            model: utility if isinstance(utility, str) else "costs" for model, utility in utilities.items()
+            models: utility if isinstance(utility, str) else "costs" for models, utility in utilities.items()
         },
         order=settings.join.order,
         conflicts=settings.join.conflicts,

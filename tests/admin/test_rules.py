@@ -363,8 +363,11 @@ def test_a_model_whose_predicted_classes_are_scores_is_reported() -> None:
 
 
 def test_a_rare_class_is_no_finding_where_the_utility_is_balanced_already() -> None:
-    balanced = Configured(3_600_000, 100, {"": "accuracy", "m": "balanced"})
-    assert shown(baselines(0.98, 0.99), configured=balanced) == []
+    for pattern in ("m", "m*"):
+        balanced = Configured(3_600_000, 100, {pattern: "balanced", "*": "accuracy"})
+        assert shown(baselines(0.98, 0.99), configured=balanced) == []
+    of_others = Configured(3_600_000, 100, {"n*": "balanced", "*": "accuracy"})
+    assert len(shown(baselines(0.98, 0.99), configured=of_others)) == 1
 
 
 def test_nothing_joins_because_there_are_no_labels_at_all() -> None:

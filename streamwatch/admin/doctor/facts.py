@@ -70,8 +70,7 @@ class Configured:
     min_outcomes: int
     """Outcomes that a model needs before its alarms are announced."""
     utilities: Mapping[str, str] = field(default_factory=dict[str, str])
-    """Utility (accuracy, balanced or costs) by pattern of model, as in the settings; "" stands for all other
-    models."""
+    """Utility (accuracy, balanced or costs) by pattern of models; the first that matches counts."""
     order: str = "resolution"
     """`join.order`."""
     conflicts: str = "first"

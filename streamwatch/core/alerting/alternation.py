@@ -76,6 +76,8 @@ class Sides(msgspec.Struct, frozen=True):
     before: int = 0
     """Number of changes of the alternation that are no longer in `recent`."""
     alternates: bool = False
+    first_ms: int | None = None
+    """`since_ms` of the alternation's first change; None while that is in `recent`."""
 
     def changed(self, changed_ms: int, since_ms: int, *, worse: bool) -> Sides:
         """Return the sides after a new verdict; unchanged if the verdict is on the same side."""
@@ -84,7 +86,8 @@ class Sides(msgspec.Struct, frozen=True):
         recent = (*self.recent, SideChange(changed_ms, since_ms, worse))
         if self.alternates:
             left_out = max(0, len(recent) - MOST_KEPT)
-            return Sides(recent[left_out:], self.before + left_out, alternates=True)
+            first_ms = recent[0].since_ms if left_out and self.first_ms is None else self.first_ms
+            return Sides(recent[left_out:], self.before + left_out, alternates=True, first_ms=first_ms)
         recent = tuple(each for each in recent if changed_ms - each.changed_ms < WINDOW_MS)
         return Sides(recent, 0, alternates=len(recent) >= LEAST_CHANGES)
 
@@ -105,7 +108,8 @@ class Sides(msgspec.Struct, frozen=True):
         ends = [each.since_ms for each in self.recent if not each.worse]
         lengths = [later - earlier for earlier, later in pairwise(begins)]
         period_ms = round(median(lengths)) if lengths else None
-        found = Alternation(self.before + len(self.recent), self.recent[0].since_ms, self.is_worse, period_ms)
+        first_ms = self.recent[0].since_ms if self.first_ms is None else self.first_ms
+        found = Alternation(self.before + len(self.recent), first_ms, self.is_worse, period_ms)
         if not found.is_daily:
             return found
         return msgspec.structs.replace(

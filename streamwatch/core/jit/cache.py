@@ -150,15 +150,15 @@ def kernel_hash() -> str:
 
 def sources_of_room(folder: Path) -> list[Path]:
     """Sources, beside those of `kernel_sources`, that compiled functions of a folder depend on."""
-    for room, named in (("join", "records/outcomes.py"), ("merge", "records/batch.py")):
+    for room, *named in (("join", "records/outcomes.py", "records/events.py"), ("merge", "records/batch.py")):
         if folder.is_relative_to(_CORE / room):
-            return [_CORE / named, *sorted((_CORE / room).rglob("*.py"))]
+            return [*(_CORE / each for each in named), *sorted((_CORE / room).rglob("*.py"))]
     if folder.is_relative_to(_CORE / "estimators" / "registers"):
         return sorted(folder.glob("*.py"))
     if folder.is_relative_to(_CORE / "predictions"):
         return [_CORE / "predictions" / "kind.py", *sorted(folder.glob("*.py"))]
     if any(folder.is_relative_to(_CORE / room) for room in ("buckets", "publishing")):
-        return [_CORE / "records/outcomes.py", *_compiled_in(folder)]
+        return [_CORE / "records/outcomes.py", _CORE / "buckets/contract.py", *_compiled_in(folder)]
     if folder.is_relative_to(_CORE):
         return []
     compiled = _compiled_in(folder)

@@ -218,8 +218,12 @@ class Checkpoint:
             If a part of the state is not what commits write; the message names it.
         """
         self.commits = saved.commits
+        self._sections.clear()
         if PIPELINE not in saved.sections:  # there is no state yet, or it was emptied on purpose
             return RestoreReport()
+        for name in (SETTINGS, ESTIMATORS):
+            if name not in saved.sections:
+                raise PackedError(f"expected the section {name!r} beside {PIPELINE!r}, got none")
         over = over or StartOver()
         if over.join:
             self.pipeline.begin_join_anew(saved.sections[PIPELINE])

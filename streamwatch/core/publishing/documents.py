@@ -75,7 +75,7 @@ class OutcomeDocument(msgspec.Struct, frozen=True):
     delay_ms: Annotated[int, Meta(ge=0, description="Time from prediction to label, at least 0.")]
     resolved_timestamp_ms: Annotated[
         int,
-        Meta(description="Clock of the merged sequence where label and prediction met; never decreasing."),
+        Meta(description="Clock of the merged sequence where label and prediction met."),
     ]
     waited_ms: Annotated[
         int, Meta(ge=0, description="How long the prediction waited on the clock of the merged sequence.")
@@ -153,7 +153,7 @@ class EventDocument(msgspec.Struct, frozen=True):
         int | None, Meta(description="By cohorts: end of that interval; null for an open verdict.")
     ] = None
     kind: Annotated[
-        str | None, Meta(description="Kind of notification: firing, updated, resolved or digest.")
+        str | None, Meta(description="Kind of notification: firing, updated, resolved, digest or retraining.")
     ] = None
     severity: Annotated[str | None, Meta(description="Severity of a notification.")] = None
     incident: Annotated[str | None, Meta(description="Incident that a notification is about.")] = None

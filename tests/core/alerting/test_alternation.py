@@ -140,6 +140,7 @@ def test_old_changes_are_counted_and_not_kept() -> None:
     found = sides.alternation()
     assert found is not None
     assert (found.changes, found.period_ms) == (3 * MOST_KEPT, 2 * HOUR_MS)
+    assert found.first_ms == MIDNIGHT_MS  # all changes are counted from the first
 
 
 def test_hours_lie_around_midnight_or_around_none() -> None:

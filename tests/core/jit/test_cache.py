@@ -113,6 +113,14 @@ def test_no_compiled_function_takes_anything_from_a_file_that_its_key_leaves_out
         assert not any(name in source.read_bytes() for name in names), source
 
 
+@pytest.mark.parametrize(
+    ("room", "read"),
+    [("join", "records/events.py"), ("buckets", "buckets/contract.py")],
+)
+def test_constants_that_compiled_functions_read_from_elsewhere_are_in_their_key(room: str, read: str) -> None:
+    assert PACKAGE / "core" / read in sources_of_room(PACKAGE / "core" / room)
+
+
 def test_rows_of_files_are_compiled_anew_when_the_scanner_that_they_call_changes() -> None:
     found = sources_of_room(PACKAGE / "history" / "outcome_rows")
     scanner = PACKAGE / "edge" / "decoders" / "scanner"

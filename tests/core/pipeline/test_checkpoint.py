@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 from streamwatch.core.estimators.comparisons.set import ComparisonSet
 from streamwatch.core.estimators.set import EstimatorSet
+from streamwatch.core.join.durable.columns import PackedError
 from streamwatch.core.pipeline.checkpoint import Checkpoint
 from streamwatch.core.pipeline.journal import read
 from streamwatch.core.pipeline.sections import DocumentError, document_of, spec_of
@@ -235,6 +236,17 @@ def test_a_section_is_written_when_it_changes_and_by_the_first_commit_of_a_start
     assert (saved.sections["alarms"], saved.sections["positions"]) == (b"", b"4")
     begun = life.restarted().checkpoint.changes({"alarms": b"", "positions": b"4"})
     assert begun.sections.items() > {"alarms": b"", "positions": b"4"}.items()
+
+
+@pytest.mark.parametrize("name", ["settings", "estimators"])
+def test_a_state_without_one_of_its_sections_is_refused_by_its_name(name):
+    life = Life()
+    evaluate(life, 3)
+    life.commit()
+    saved = life.model_store.saved()
+    damaged = replace(saved, sections={key: value for key, value in saved.sections.items() if key != name})
+    with pytest.raises(PackedError, match=f"expected the section '{name}' beside 'pipeline'"):
+        Checkpoint(Stream(JOIN, EstimatorSet(SPEC)).pipeline, EstimatorSet(SPEC), SPEC, 5).restore(damaged)
 
 
 def test_a_model_that_retired_stays_retired_and_starts_anew_when_it_returns():

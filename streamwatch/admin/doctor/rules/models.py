@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from fnmatch import fnmatchcase
 from typing import Final, cast
 
 from streamwatch.admin.doctor.facts import Facts, Finding, MetricSamples, Rule, Weight
@@ -113,8 +114,8 @@ def _utility(facts: Facts, model: str) -> str:
     """Return the utility by which a model is judged; accuracy if settings are not known."""
     if facts.configured is None:
         return "accuracy"
-    utilities = facts.configured.utilities
-    return utilities.get(model, utilities.get("", "accuracy"))
+    of_patterns = facts.configured.utilities.items()
+    return next((utility for models, utility in of_patterns if fnmatchcase(model, models)), "accuracy")
 
 
 PERSISTENT_WINS = Rule("persistent_wins", _persistent_wins)

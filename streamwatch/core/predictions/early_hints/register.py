@@ -125,6 +125,8 @@ class KeptModel(msgspec.Struct, frozen=True, array_like=True):
 
     def record(self) -> np.void:
         """Convert back to a record `EARLY`; raises ValueError if lengths do not fit."""
+        if len(self.classes) > CLASSES:
+            raise ValueError(f"expected at most {CLASSES} classes of a model, got {len(self.classes)}")
         record = np.zeros(1, EARLY)
         at = 0
         for name in _OTHERS:

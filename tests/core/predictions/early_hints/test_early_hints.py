@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from itertools import pairwise
 
+import msgspec
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -12,6 +13,8 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from streamwatch.core.predictions.early_hints import EarlyHints, EarlyHintsSpec
+from streamwatch.core.predictions.early_hints.observe import CLASSES
+from streamwatch.core.predictions.early_hints.register import decode
 from streamwatch.core.predictions.kind import PREDICTED, PredictionBatch, batch_of
 from streamwatch.core.records.events import Outcome, Prediction, fold_name
 from tests.core.predictions.early_hints.plain_early import Predicted, hints
@@ -255,6 +258,13 @@ def test_what_was_kept_under_another_reach_or_stretch_is_another_section() -> No
 def test_bytes_that_are_no_state_are_refused() -> None:
     with pytest.raises(ValueError, match=r".+"):
         EarlyHints(SPEC).restore(b"\xc1 no state")
+
+
+def test_a_state_with_more_classes_than_a_model_can_have_is_refused() -> None:
+    [kept] = decode(watched(changing(7, 100)).snapshot())
+    more = msgspec.structs.replace(kept, classes=[f"c{n}" for n in range(CLASSES + 1)])
+    with pytest.raises(ValueError, match=f"expected at most {CLASSES} classes"):
+        more.record()
 
 
 @pytest.mark.parametrize("wrong", [{"reach": 4_095}, {"predictions": 4_000}])
