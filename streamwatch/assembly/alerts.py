@@ -325,8 +325,8 @@ async def _try(receiver: Receiver, samples: Sequence[Notification], now_ms: int)
 
 def test_notification(now_ms: int) -> Notification:
     """Make a test notification of an alarm of severity info, of a model that does not exist."""
-    alarm = Alarm(_TEST_MODEL, "test", 1, 1_000, now_ms, 50.5, 50.0, 0.1, 0.3, 1_000.0)
-    return _firing("test", IncidentAlarm(alarm, "info", now_ms, alarm.before, now_ms), now_ms)
+    alarm = Alarm(_TEST_MODEL, "test", 1, 1_000, now_ms, now_ms, 50.5, 50.0, 0.1, 0.3, 1_000.0)
+    return _firing("test", IncidentAlarm(alarm, "info", now_ms, now_ms, alarm.before, now_ms), now_ms)
 
 
 def test_early_verdict(now_ms: int) -> Notification:
@@ -343,8 +343,10 @@ def test_early_verdict(now_ms: int) -> Notification:
         earliest_ms=since_ms - day_ms,
         latest_ms=since_ms + day_ms,
     )
-    alarm = Alarm(_TEST_MODEL, VERDICT, 1, 1_000, now_ms, 1.0, 1.0, 0.1, 0.3, 1_000.0, judgement=judgement)
-    part = IncidentAlarm(alarm, "info", since_ms, alarm.before, now_ms, delays_moved=("hits",))
+    alarm = Alarm(
+        _TEST_MODEL, VERDICT, 1, 1_000, now_ms, now_ms, 1.0, 1.0, 0.1, 0.3, 1_000.0, judgement=judgement
+    )
+    part = IncidentAlarm(alarm, "info", since_ms, now_ms, alarm.before, now_ms, delays_moved=("hits",))
     return _firing("test early verdict", part, now_ms)
 
 

@@ -40,7 +40,9 @@ SPEC = AlarmsSpec(otherwise=AlarmRule(cooldown_ms=0), resolve_timeout_ms=2 * HOU
 
 
 def alarm(model: str = "m", ordinal: int = 1, event_ms: int = NOW_MS) -> Alarm:
-    return Alarm(model, "page_hinkley", ordinal, 1_000 * ordinal, event_ms, 51.0, 50.0, 0.1, 0.4, 900.0)
+    return Alarm(
+        model, "page_hinkley", ordinal, 1_000 * ordinal, event_ms, event_ms, 51.0, 50.0, 0.1, 0.4, 900.0
+    )
 
 
 @dataclass

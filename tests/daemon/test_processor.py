@@ -72,7 +72,19 @@ def totals(accepted: int, name: str = "ids/0") -> tuple[str, str, bytes]:
 
 
 def alarm(number: int, model: str = "m") -> tuple[str, str, bytes]:
-    alarm = Alarm(model, "page_hinkley", number, 100 * number, NOW_MS + number, 51.0, 50.0, 0.1, 0.4, 900.0)
+    alarm = Alarm(
+        model,
+        "page_hinkley",
+        number,
+        100 * number,
+        NOW_MS + number,
+        NOW_MS + number,
+        51.0,
+        50.0,
+        0.1,
+        0.4,
+        900.0,
+    )
     return ALARM, f"models/0/{number:012d}", msgspec.msgpack.encode(alarm)
 
 

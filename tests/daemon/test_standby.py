@@ -170,7 +170,7 @@ class FakeAlerting(Alerting):
             assert name not in self._announced
             self._announced.append(name)
             self._entries[name] = b""
-            part = IncidentAlarm(alarm, "warning", alarm.event_ms, 0.0, alarm.event_ms)
+            part = IncidentAlarm(alarm, "warning", alarm.event_ms, alarm.resolved_ms, 0.0, alarm.event_ms)
             notifications.append(Notification(name, "firing", "warning", 0, name, (part,)))
         return AlertDecisions(notifications=notifications)
 
@@ -268,7 +268,7 @@ class Replica:
                 for offset in (2 * number, 2 * number + 1):
                     self.keeper.keep(invalid_record(offset), "invalid_json", clock_ms(number))
             found = numbers[numbers % ALARM_EVERY == 0].tolist()
-            alarms += [Alarm("m", "adwin", n // ALARM_EVERY, n, n, 1.0, 1.0, 0.0, 1.0, 1.0) for n in found]
+            alarms += [Alarm("m", "adwin", n // ALARM_EVERY, n, n, n, 1.0, 1.0, 0.0, 1.0, 1.0) for n in found]
         outgoing = self.state.decide(self.alerting, alarms, [], in_backlog=False, behind=False)
         self._commits += 1
         closed = self.state.close(self._commits, outgoing)

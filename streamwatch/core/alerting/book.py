@@ -2,7 +2,9 @@
 
 Times are of two kinds. `cooldown` is in event time: it is about alarms that follow each other in the stream.
 Age and `resolve_timeout` are in host time (`now_ms`): they are about people. In record time no alarm found in
-a backlog would be old, and an alarm of a stream that stopped would never end.
+a backlog would be old, and an alarm of a stream that stopped would never end. Cohorts of predictions end in
+the clock of the merged sequence, so an alarm is confirmed as of the clock at which its outcome was resolved:
+the time that a label states may be days from it.
 
 An alarm of a verdict opens when the model becomes worse than the opponent, and ends only when it no longer
 is: neither the level of the error nor time ends it. Other changes of the verdict while the alarm is open,
@@ -48,7 +50,7 @@ from streamwatch.core.metrics.series import Family
 from streamwatch.core.predictions.kind import ActiveHint
 from streamwatch.core.records.events import Alarm, Confirmation, DelayKind, Judgement, Name
 
-VERSION = 4
+VERSION = 5
 SUPPRESSED: tuple[str, ...] = ("already_open", "alternates", "cooldown", "min_outcomes")
 """Reasons why an alarm is counted and not announced."""
 
@@ -106,11 +108,14 @@ class WatchedModels(Protocol):
         ...
 
     def confirmation_expected_ms(self, model: str, at_ms: int) -> int | None:
-        """Return the event time from which an alarm of a rise may be confirmed; None if it cannot be."""
+        """Return the clock from which an alarm of a rise, raised at clock `at_ms`, may be confirmed.
+
+        None if it cannot be. Clocks are those of the merged sequence.
+        """
         ...
 
     def confirmation(self, model: str, at_ms: int, rise: float) -> Confirmation | None:
-        """Judge an alarm, begun at event time `at_ms`, by whether predictions since err more by `rise`.
+        """Judge an alarm, begun at clock `at_ms`, by whether predictions since err more by `rise`.
 
         None while undecided.
         """
@@ -315,13 +320,13 @@ class AlarmBook:
         """
         waits_ms = 0
         if part.is_unconfirmed and part.expected_ms is not None:
-            waits_ms = max(part.expected_ms - part.started_at_ms, 0)
+            waits_ms = max(part.expected_ms - part.resolved_ms, 0)
         return self._spec.resolve_timeout_ms + waits_ms
 
     def _confirm(self, key: tuple[str, str], part: IncidentAlarm, models: WatchedModels, now_ms: int) -> bool:
         """Confirm or end an alarm if cohorts of predictions have decided on it; return whether it ended."""
         rise = part.alarm.after - part.before
-        found = models.confirmation(key[0], part.started_at_ms, rise)
+        found = models.confirmation(key[0], part.resolved_ms, rise)
         if found is None:
             return False
         if found.is_confirmed:
@@ -341,7 +346,7 @@ class AlarmBook:
             models.class_shift(alarm.model, nan if alarm.judgement else alarm.before),
             None if alarm.judgement else models.segment_change(alarm.model),
             misleads,
-            models.confirmation_expected_ms(alarm.model, alarm.event_ms)
+            models.confirmation_expected_ms(alarm.model, alarm.resolved_ms)
             if alarm.judgement is None and alarm.predicted_ms is None and alarm.after > before
             else None,
             models.false_alarms_monthly(alarm),

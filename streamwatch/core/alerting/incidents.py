@@ -112,7 +112,7 @@ class Beginning(NamedTuple):
     misleads: bool = False
     """Whether the alarm is of a verdict by accuracy although accuracy misleads."""
     expected_ms: int | None = None
-    """Event time from which cohorts may confirm the alarm; None if they need not, or cannot."""
+    """Clock from which cohorts may confirm the alarm; None if they need not, or cannot."""
     false_monthly: float | None = None
     """False alarms that the detector is expected to raise in 30 days at this model; None where unknown."""
     delays_moved: tuple[DelayKind, ...] = ()
@@ -172,6 +172,7 @@ class Incidents:
             alarm,
             as_found.severity,
             started_ms,
+            alarm.resolved_ms,
             as_found.before,
             now_ms,
             accuracy_misleads=as_found.misleads,

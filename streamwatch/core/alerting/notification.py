@@ -76,6 +76,8 @@ class IncidentAlarm(msgspec.Struct, frozen=True):
     severity: Severity
     started_at_ms: int
     """Event time of the first alarm; of a verdict, the time since which it holds."""
+    resolved_ms: int
+    """Clock of the merged sequence at the outcome of the first alarm, or of the change of the verdict."""
     before: float
     """Mean loss before the first alarm; of a verdict, the previous verdict."""
     touched_ms: int
@@ -93,7 +95,7 @@ class IncidentAlarm(msgspec.Struct, frozen=True):
     alternation: Alternation | None = None
     """Pattern in which the verdict alternates between worse and not worse; None if it does not."""
     expected_ms: int | None = None
-    """Event time from which cohorts may confirm an alarm at a rise of the error.
+    """Clock of the merged sequence from which cohorts may confirm an alarm at a rise of the error.
 
     None if it needs no confirmation, or cannot get one.
     """

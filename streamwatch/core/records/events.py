@@ -304,6 +304,9 @@ class Alarm(msgspec.Struct, frozen=True, gc=False):
     outcome: int
     """1-based index of the model's outcome that raised it."""
     event_ms: int
+    """Event time of that outcome."""
+    resolved_ms: int
+    """Clock of the merged sequence at which that outcome was resolved, as `Outcome.resolved_ms`."""
     statistic: float
     threshold: float
     before: float

@@ -197,9 +197,9 @@ def test_a_digest_is_as_severe_as_the_worst_in_it() -> None:
 def test_state_of_another_version_is_refused(watched: WatchedBook) -> None:
     state = msgspec.msgpack.decode(watched.book.state())
     with pytest.raises(
-        PackedError, match="section 'alarms' cannot be read: expected an alarm book of version 4, got 5"
+        PackedError, match="section 'alarms' cannot be read: expected an alarm book of version 5, got 6"
     ):
-        watched.book.restore(msgspec.msgpack.encode({**state, "version": 5}))
+        watched.book.restore(msgspec.msgpack.encode({**state, "version": 6}))
 
 
 def test_notifications_come_back_from_their_bytes_with_undefined_numbers() -> None:

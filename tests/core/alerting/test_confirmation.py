@@ -46,10 +46,13 @@ def test_it_is_resolved_as_a_change_of_labels_when_they_do_not(late: WatchedBook
     assert late.book.open_incidents() == []
 
 
-def test_what_is_asked_is_the_time_of_the_alarm_and_the_rise_from_the_level_before_it(
-    late: WatchedBook,
+@pytest.mark.parametrize("stated_later_ms", [0, -240 * HOUR_MS, 240 * HOUR_MS])
+def test_what_is_asked_is_the_clock_of_the_alarm_and_the_rise_from_the_level_before_it(
+    late: WatchedBook, stated_later_ms: int
 ) -> None:
-    late.hears(alarm(before=0.1, after=0.4, event_ms=NOW_MS))
+    first = alarm(before=0.1, after=0.4, event_ms=NOW_MS + stated_later_ms)
+    (firing,) = late.hears(msgspec.structs.replace(first, resolved_ms=NOW_MS))
+    assert firing.parts[0].expected_ms == NOW_MS + 72 * HOUR_MS
     late.hears(alarm(before=0.1, after=0.5, ordinal=2, outcome=1_500, event_ms=NOW_MS + HOUR_MS))
     late.reviews()
     ((model, at_ms, rise),) = late.rises

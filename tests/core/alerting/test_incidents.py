@@ -28,7 +28,7 @@ SPEC = AlarmsSpec(
 
 
 def alarm(detector: str = "page_hinkley", outcome: int = 10_000, model: str = "m") -> Alarm:
-    return Alarm(model, detector, 1, outcome, NOW_MS + outcome, 51.0, 50.0, 0.1, 0.4, 900.0)
+    return Alarm(model, detector, 1, outcome, NOW_MS + outcome, NOW_MS + outcome, 51.0, 50.0, 0.1, 0.4, 900.0)
 
 
 def verdict(since: int, outcome: int, judged: int = -1) -> Alarm:

@@ -28,7 +28,7 @@ def alarm(
     before: float = 0.1,
     after: float = 0.4,
 ) -> Alarm:
-    return Alarm(model, detector, ordinal, outcome, event_ms, 51.0, 50.0, before, after, 900.0)
+    return Alarm(model, detector, ordinal, outcome, event_ms, event_ms, 51.0, 50.0, before, after, 900.0)
 
 
 @dataclass

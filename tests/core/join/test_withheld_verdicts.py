@@ -8,7 +8,7 @@ from streamwatch.core.records.events import VERDICT, Alarm
 
 
 def alarm(model: str, detector: str) -> Alarm:
-    return Alarm(model, detector, 1, 7, 0, 0.0, 0.0, 0.0, -1.0, 7.0)
+    return Alarm(model, detector, 1, 7, 0, 0, 0.0, 0.0, 0.0, -1.0, 7.0)
 
 
 DISJOINT = [Mismatch("m", disjoint=(("1",), ("fraud",))), Mismatch("n", predictions=5)]

@@ -28,12 +28,34 @@ from streamwatch.core.records.outcomes import OUTCOME, OutcomeBatch
 from tests.core.publishing.test_outcome_lines import digests
 from tests.daemon.fake_transactions import publication, records_of
 
-DRIFT = Alarm("fraud", "adwin", 1, 400, 5_000, 0.3, 0.2, 0.1, float("nan"), 200.0)
+DRIFT = Alarm("fraud", "adwin", 1, 400, 5_000, 5_000, 0.3, 0.2, 0.1, float("nan"), 200.0)
 VERDICT = Alarm(
-    "fraud", "verdict", 2, 500, 6_000, 21.0, 20.0, 0.0, -1.0, 500.0, Judgement("no_change", -1, 300, 4_000)
+    "fraud",
+    "verdict",
+    2,
+    500,
+    6_000,
+    6_000,
+    21.0,
+    20.0,
+    0.0,
+    -1.0,
+    500.0,
+    Judgement("no_change", -1, 300, 4_000),
 )
 OPEN = Alarm(
-    "fraud", "verdict", 3, 600, 7_000, 0.0, 20.0, -1.0, 0.0, 600.0, Judgement("no_change", 0, 550, 6_500)
+    "fraud",
+    "verdict",
+    3,
+    600,
+    7_000,
+    7_000,
+    0.0,
+    20.0,
+    -1.0,
+    0.0,
+    600.0,
+    Judgement("no_change", 0, 550, 6_500),
 )
 FIRING = Notification(
     "firing_1",
@@ -41,7 +63,7 @@ FIRING = Notification(
     "warning",
     8_000,
     "incident_1",
-    (IncidentAlarm(DRIFT, "warning", 5_000, 0.1, 8_000),),
+    (IncidentAlarm(DRIFT, "warning", 5_000, 5_000, 0.1, 8_000),),
     ("adwin",),
 )
 

@@ -24,7 +24,7 @@ NOW_MS = 1_700_000_000_000
 
 
 def alarm(model: str = "fraud-v3", detector: str = "page_hinkley", **changes: object) -> Alarm:
-    made = Alarm(model, detector, 2, 4_321, NOW_MS - 5_000, 50.25, 50.0, 0.1, 0.3125, 1_998.5)
+    made = Alarm(model, detector, 2, 4_321, NOW_MS - 5_000, NOW_MS - 5_000, 50.25, 50.0, 0.1, 0.3125, 1_998.5)
     return msgspec.structs.replace(made, **changes)
 
 
@@ -36,7 +36,7 @@ def firing(name: str = "firing_1", model: str = "fraud-v3", **changes: object) -
 
 
 def part(about: Alarm, **changes: object) -> IncidentAlarm:
-    made = IncidentAlarm(about, "warning", about.event_ms, about.before, NOW_MS)
+    made = IncidentAlarm(about, "warning", about.event_ms, about.resolved_ms, about.before, NOW_MS)
     return msgspec.structs.replace(made, **changes)
 
 

@@ -79,7 +79,7 @@ class Model:
 
 
 def alarm(model: str, ordinal: int = 1, detector: str = "adwin", **changed: object) -> Alarm:
-    made = Alarm(model, detector, ordinal, 100 * ordinal, BEGAN_MS, 0.3, 0.1, 0.02, 0.31, 150.0)
+    made = Alarm(model, detector, ordinal, 100 * ordinal, BEGAN_MS, BEGAN_MS, 0.3, 0.1, 0.02, 0.31, 150.0)
     return msgspec.structs.replace(made, **changed)
 
 

@@ -65,7 +65,7 @@ class Recorder:
     def _alarm(self, outcome, detector, ordinal, before):
         count = len(self.outcomes[outcome.model])
         after, every = outcome.delay_ms / 1000, float(self.detectors[detector])
-        where = outcome.model, detector, ordinal, count, outcome.event_ms
+        where = outcome.model, detector, ordinal, count, outcome.event_ms, outcome.resolved_ms
         return Alarm(*where, float(count), every, before, after, float(count))
 
     def outcomes_of(self, model):

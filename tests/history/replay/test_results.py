@@ -146,7 +146,7 @@ def test_a_trace_that_cannot_be_written_is_refused(tmp_path):
 
 def test_a_table_of_some_alarms_says_how_many_came_before_them(played, capsys):
     result, _ = played("id,model,prediction,label\n1,m,a,a\n", "one.csv")
-    alarms = [Alarm("m", "adwin", n, n, n, 1.0, 1.0, 0.1, 0.2, 9.0) for n in range(1, 1_246)]
+    alarms = [Alarm("m", "adwin", n, n, n, n, 1.0, 1.0, 0.1, 0.2, 9.0) for n in range(1, 1_246)]
     print_result(replace(result, alarms=alarms), Console(width=160))
     stated = "1,245 drift alarms, 0 verdict changes; the last 20, and 1,225 more before them"
     assert stated in " ".join(capsys.readouterr().out.split())

@@ -93,6 +93,7 @@ class Headlines:
             ordinal=change.number + self._table.verdict_changes(change.row, HEADLINE) - len(later),
             outcome=outcome,
             event_ms=cause.event_ms,
+            resolved_ms=cause.resolved_ms,
             statistic=change.evidence,
             threshold=change.threshold,
             before=float(before),

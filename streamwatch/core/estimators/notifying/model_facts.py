@@ -184,7 +184,7 @@ class ModelFacts:
         return found | {model: int(verdict) for model, verdict in by_labels.items() if not isnan(verdict)}
 
     def confirmation_expected_ms(self, model: str, at_ms: int) -> int | None:
-        """Find the event time from which cohorts may confirm an alarm at `at_ms` that found a rise.
+        """Find the clock from which cohorts may confirm an alarm, raised at clock `at_ms`, that found a rise.
 
         None if alarms of this model are not confirmed: it is not judged by cohorts, too few cohorts have been
         judged, or its labels come within a minute.
@@ -193,7 +193,7 @@ class ModelFacts:
         return None if row is None else row[1].confirmation_expected_ms(row[0], at_ms)
 
     def confirmation(self, model: str, at_ms: int, rise: float) -> Confirmation | None:
-        """Judge an alarm at an event time that found a `rise` of the error; None while undecided."""
+        """Judge an alarm at a clock that found a `rise` of the error; None while undecided."""
         row = self._judged_row(model)
         return None if row is None else row[1].confirmation(row[0], at_ms, rise)
 

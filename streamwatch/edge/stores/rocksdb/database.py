@@ -404,7 +404,7 @@ def key_number(key: bytes) -> int:
 # Manifest of a state, in the family `meta`.
 
 
-SCHEMA = 11
+SCHEMA = 12
 """Version of everything on disk, raised by any change of meaning. Until the first release, a state of an
 older schema is refused."""
 

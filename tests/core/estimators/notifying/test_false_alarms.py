@@ -125,7 +125,9 @@ def outcomes_of(model: str, number: int, step_ms: int, repeat: float) -> list[Ou
 
 def alarm_of(outcomes: list[Outcome], detector: str = "page_hinkley", before: float = 0.2) -> Alarm:
     last = outcomes[-1]
-    return Alarm(last.model, detector, 1, len(outcomes), last.event_ms, 51.0, 50.0, before, 0.4, 900.0)
+    return Alarm(
+        last.model, detector, 1, len(outcomes), last.event_ms, last.event_ms, 51.0, 50.0, before, 0.4, 900.0
+    )
 
 
 def test_a_model_has_its_own_rate_and_correlation() -> None:

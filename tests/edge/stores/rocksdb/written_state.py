@@ -31,7 +31,7 @@ JOIN = JoinSpec(
 )
 PREDICTIONS, LABELS = Partition("predictions", 0), Partition("labels", 0)
 ESTIMATORS = MonitorsSpec()
-ALARM = Alarm("m", "page_hinkley", 1, 4_000, 5_000, 51.0, 50.0, 0.1, 0.4, 100.0)
+ALARM = Alarm("m", "page_hinkley", 1, 4_000, 5_000, 5_000, 51.0, 50.0, 0.1, 0.4, 100.0)
 
 
 class Life:

@@ -7,6 +7,7 @@ from math import inf, sqrt
 
 import numpy as np
 import pytest
+from msgspec.structs import replace as replace_field
 
 from streamwatch.core.alerting.book import AlarmBook
 from streamwatch.core.alerting.notification import Notification
@@ -99,16 +100,22 @@ def test_labels_that_come_at_once_need_no_confirmation_and_late_ones_do() -> Non
             assert expected is None
 
 
-def notified(stream: Stream, seed: int) -> list[Notification]:
-    """Notifications of alarms of detectors, reviewed after every hundred outcomes."""
+def notified(stream: Stream, seed: int, stated_later_ms: int = 0) -> list[Notification]:
+    """Notifications of alarms of detectors, reviewed after every hundred outcomes.
+
+    Labels state a time that is `stated_later_ms` after the clock at which they came.
+    """
     spec = replace(MonitorsSpec(), max_models=1, registers=(CohortsSpec(stream.horizon_ms),))
     monitors, book = EstimatorSet(spec), AlarmBook(AlarmsSpec(), "state")
-    outcomes = outcomes_of(stream, seed).events()
+    outcomes = [
+        replace_field(each, event_ms=each.resolved_ms + stated_later_ms)
+        for each in outcomes_of(stream, seed).events()
+    ]
     issued: list[Notification] = []
     for start in range(0, len(outcomes), 100):
         some = outcomes[start : start + 100]
-        issued += book.announce(monitors.fold(some), some[-1].event_ms, monitors.facts, behind=False)
-        issued += book.review(monitors.facts, some[-1].event_ms, behind=False)
+        issued += book.announce(monitors.fold(some), some[-1].resolved_ms, monitors.facts, behind=False)
+        issued += book.review(monitors.facts, some[-1].resolved_ms, behind=False)
     return [each for each in issued if any(p.alarm.judgement is None for p in each.parts)]
 
 
@@ -137,6 +144,22 @@ def test_a_model_that_errs_more_is_confirmed() -> None:
     assert "labels_changed" not in {p.reason for each in issued for p in each.parts}
     last = confirmed[-1]
     assert (last.before, last.after) == pytest.approx((0.2, 0.4), abs=0.06)
+
+
+@pytest.mark.parametrize("days", [-10, 10])
+def test_the_times_that_labels_state_do_not_change_what_cohorts_confirm(days: int) -> None:
+    stream = replace(BASE, accuracy=(0.8, 0.6))
+
+    def decided(stated_later_ms: int) -> list[tuple[object, ...]]:
+        return [
+            (part.alarm.outcome, part.alarm.detector, part.expected_ms, part.confirmation)
+            for each in notified(stream, 1, stated_later_ms)
+            for part in each.parts
+        ]
+
+    found = decided(days * 86_400_000)
+    assert found == decided(0)
+    assert any(confirmation is not None for *_, confirmation in found)
 
 
 def test_the_beginning_is_found_within_a_few_cohorts() -> None:
