@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from streamwatch.core.metrics.series import Columns, Family, Histogram, Sample
+from streamwatch.core.metrics.series import Columns, Family, Histogram, HistogramColumn, ModelKeys, Sample
 from streamwatch.edge.web.routes.prometheus import PrometheusExporter
 from tests.edge.web.exposition import PLAIN, parsed, report
 
@@ -21,7 +21,7 @@ def made(parts: list[tuple[bool, list[float]]]) -> tuple[Columns, list[Sample]]:
     """Columns of some parts, and the samples that they are."""
     columns, samples = Columns(), list[Sample]()
     for number, (in_columns, values) in enumerate(parts):
-        keys = [(f"m{number}-{k}",) for k in range(len(values))]
+        keys = ModelKeys([f"m{number}-{k}" for k in range(len(values))])
         defined: list[Sample] = [each for each in zip(keys, values, strict=True) if not isnan(each[1])]
         if in_columns:
             columns.add(keys, np.array(values, np.float64))
@@ -53,23 +53,51 @@ def test_a_scrape_reads_back_as_that_of_a_list(parts: list[tuple[bool, list[floa
     assert parsed(texts[0], PLAIN) == parsed(texts[1], PLAIN)
 
 
-def test_the_text_of_a_column_is_made_once_and_kept_while_the_column_is_there() -> None:
-    exporter, keys = PrometheusExporter(), [("a",), ("b",)]
+NAMES = st.text(max_size=5)
 
-    def rendered(names: list[tuple[str, ...]], values: list[float]) -> list[str]:
-        columns = Columns()
-        columns.add(names, np.array(values))
-        columns.extend([(("h",), 7)])
-        family = Family("accuracy_ratio", "gauge", "h", ("model",), columns)
-        text = exporter.render(report([family]), (), PLAIN, {}).decode()
-        return [line.partition("model=")[2] for line in text.splitlines() if "model=" in line]
 
-    assert rendered(keys, [1.0, 0.25]) == ['"a"} 1', '"b"} 0.25', '"h"} 7']
-    first = exporter._prefixes["accuracy_ratio"].columns[id(keys)]
-    assert rendered(keys, [float("nan"), float("inf")]) == ['"b"} +Inf', '"h"} 7']
-    assert exporter._prefixes["accuracy_ratio"].columns[id(keys)] is first
-    assert rendered([("c",)], [0.5]) == ['"c"} 0.5', '"h"} 7']
-    assert len(exporter._prefixes["accuracy_ratio"].columns) == 1
+@given(st.lists(NAMES, max_size=4, unique=True), st.lists(NAMES, min_size=4, max_size=4), st.data())
+def test_labels_on_both_sides_of_the_model_read_back(
+    models: list[str], others: list[str], data: st.DataObject
+) -> None:
+    values = np.array(data.draw(st.lists(NUMBERS, min_size=len(models), max_size=len(models))), np.float64)
+    columns = Columns()
+    for a, b in (others[:2], others[2:]):
+        columns.add(ModelKeys(models, (a,), (b,)), values)
+    labels = ("detector", "model", "opponent")
+    texts = [
+        PrometheusExporter()
+        .render(report([Family("lead", "gauge", "h", labels, samples)]), (), PLAIN, {})
+        .decode()
+        for samples in (columns, list(columns))
+    ]
+    assert parsed(texts[0], PLAIN) == parsed(texts[1], PLAIN)
+
+
+@given(st.lists(NAMES, max_size=4, unique=True), st.sampled_from([(), ("x",)]), st.sampled_from([(), ("y",)]))
+def test_histograms_of_models_read_back(
+    models: list[str], before: tuple[str, ...], after: tuple[str, ...]
+) -> None:
+    columns = Columns()
+    counts = np.cumsum(np.arange(3 * len(models)).reshape(-1, 3), axis=1)
+    keys = ModelKeys(models, before, after)
+    columns.add_part(HistogramColumn(keys, counts, np.arange(len(models)) / 4))
+    labels = ("class",) * len(before) + ("model",) + ("side",) * len(after)
+    texts = [
+        PrometheusExporter()
+        .render(report([Family("delay", "histogram", "h", labels, samples, (1.0, 2.5))]), (), PLAIN, {})
+        .decode()
+        for samples in (columns, list(columns))
+    ]
+    assert parsed(texts[0], PLAIN) == parsed(texts[1], PLAIN)
+
+
+def test_columns_added_to_others_keep_their_order() -> None:
+    first, second = made([(True, [1.0, float("nan")]), (False, [2.0])])[0], made([(True, [3.0])])[0]
+    both = [*first, *second]
+    first.extend(second)
+    assert first == both
+    assert len(first) == 3
 
 
 def test_a_histogram_among_them_is_rendered() -> None:

@@ -13,6 +13,7 @@ from streamwatch.core.metrics.series import (
     Family,
     Histogram,
     HistogramColumn,
+    ModelKeys,
 )
 from streamwatch.core.metrics.table import NEEDED
 from tests.contracts.families import every_family
@@ -21,36 +22,27 @@ FORGETTINGS = ["landmark", "fading:0.999", "sliding:1000"]
 MAIN = "fading:0.999"
 
 
-def of_columns(name: str, keys: list[tuple[str, ...]], labels: tuple[str, ...]) -> Family:
+def by_forgetting(name: str, models: list[str]) -> Family:
+    """A column for each forgetting; values count up."""
     columns = Columns()
-    columns.add(keys, np.arange(len(keys), dtype=np.float64))
-    return Family(name, "gauge", "", labels, columns)
+    for number, forgetting in enumerate(FORGETTINGS):
+        values = np.arange(len(models), dtype=np.float64) + number * len(models)
+        columns.add(ModelKeys(models, (forgetting,)), values)
+    return Family(name, "gauge", "", ("forgetting", "model"), columns)
 
 
 def test_measures_are_shown_under_the_main_forgetting_as_far_as_rules_read_them() -> None:
-    keys = [(forgetting, model) for forgetting in FORGETTINGS for model in ("a", "b")]
-    (kappa,) = StandardSeries(FORGETTINGS).chosen([of_columns("kappa", keys, ("forgetting", "model"))])
+    (kappa,) = StandardSeries(FORGETTINGS).chosen([by_forgetting("kappa", ["a", "b"])])
     assert list(kappa.samples) == [((MAIN, "a"), 2.0), ((MAIN, "b"), 3.0)]
-    (accuracy,) = StandardSeries(FORGETTINGS).chosen(
-        [of_columns("accuracy_ratio", keys, ("forgetting", "model"))]
-    )
+    (accuracy,) = StandardSeries(FORGETTINGS).chosen([by_forgetting("accuracy_ratio", ["a", "b"])])
     assert len(accuracy.samples) == 6
 
 
-def test_what_is_chosen_follows_the_series_of_a_column_when_they_change() -> None:
+def test_what_is_chosen_follows_the_models_when_they_change() -> None:
     standard = StandardSeries(FORGETTINGS)
-    for models in (("a",), ("a", "b"), ("b",)):
-        keys = [(forgetting, model) for forgetting in FORGETTINGS for model in models]
-        (kappa,) = standard.chosen([of_columns("kappa", keys, ("forgetting", "model"))])
+    for models in (["a"], ["a", "b"], [], ["b"]):
+        (kappa,) = standard.chosen([by_forgetting("kappa", models)])
         assert [values for values, _ in kappa.samples] == [(MAIN, model) for model in models]
-
-
-def test_labels_of_the_same_column_are_the_same_object_in_report_after_report() -> None:
-    standard = StandardSeries(FORGETTINGS)
-    keys = [(forgetting, "a") for forgetting in FORGETTINGS]
-    shown = [standard.chosen([of_columns("kappa", keys, ("forgetting", "model"))])[0] for _ in range(2)]
-    first, second = (family.samples.parts[0].keys for family in shown)  # type: ignore[union-attr]
-    assert first is second
 
 
 def test_families_of_no_model_are_left_as_they_are() -> None:
@@ -100,14 +92,14 @@ def test_classes_are_shown_or_left_out_as_a_whole_in_either_form() -> None:
 def test_single_samples_and_histograms_of_columns_are_chosen_as_well() -> None:
     columns = Columns()
     columns.extend([((MAIN, "a"), 1.0), (("landmark", "a"), 2.0)])
-    columns.add([("landmark", "b")], np.array([3.0]))
+    columns.add(ModelKeys(["b"], ("landmark",)), np.array([3.0]))
     columns.extend([((MAIN, "c"), 4.0)])
     (kappa,) = StandardSeries(FORGETTINGS).chosen(
         [Family("kappa", "gauge", "", ("forgetting", "model"), columns)]
     )
     assert list(kappa.samples) == [((MAIN, "a"), 1.0), ((MAIN, "c"), 4.0)]
     delays = Columns()
-    delays.add_histograms(HistogramColumn([("a",), ("b",)], np.array([[1, 3], [2, 2]]), np.array([0.5, 7.0])))
+    delays.add_part(HistogramColumn(ModelKeys(["a", "b"]), np.array([[1, 3], [2, 2]]), np.array([0.5, 7.0])))
     (shown,) = StandardSeries(FORGETTINGS).chosen(
         [Family("label_delay_seconds", "histogram", "", ("model",), delays, (60.0,))]
     )

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from streamwatch.core.estimators.kernel.admission import NO_SCORES, Scores
 from streamwatch.core.estimators.kernel.shadow import FADING_FACTOR
-from streamwatch.core.metrics.series import ClassNames
+from streamwatch.core.metrics.series import ClassNames, ModelKeys
 from streamwatch.core.records.events import Outcome
 from streamwatch.core.records.outcomes import OutcomeBatch
 from streamwatch.core.specs import FadingSpec
@@ -171,24 +171,20 @@ class Slice:
 
 
 class SliceKeys:
-    """Label values of the series of some models; each list is built once for all reports."""
+    """Label values of the series of some models."""
 
     def __init__(self, models: Sequence[str]) -> None:
         self.models = models
         self.classes: tuple[tuple[bool, list[int], list[int]], list[ClassNames]] | None = None
         """What the class names depend on, and the names of each model's classes; None if not built yet."""
-        self._made: dict[tuple[tuple[str, ...], tuple[str, ...]], list[Key]] = {}
 
-    def of(self, *before: str, after: tuple[str, ...] = ()) -> list[Key]:
+    def of(self, *before: str, after: tuple[str, ...] = ()) -> ModelKeys:
         """Label values of one series per model; `before` are those that sort before `model`."""
-        keys = self._made.get((before, after))
-        if keys is None:
-            keys = self._made[before, after] = [(*before, model, *after) for model in self.models]
-        return keys
+        return ModelKeys(self.models, before, after)
 
 
 class ReportKeys:
-    """Label values of the last report, by the models of each slice."""
+    """Label values of the last report, by the models of each slice, so that class names are built once."""
 
     def __init__(self) -> None:
         self._last: dict[tuple[str, ...], SliceKeys] = {}

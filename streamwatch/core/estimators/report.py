@@ -18,13 +18,13 @@ from streamwatch.core.estimators.agreement import Totals
 from streamwatch.core.estimators.folds.report import join_folds, of_stream
 from streamwatch.core.estimators.index import utility_of
 from streamwatch.core.estimators.kernel.table import ModelTable
-from streamwatch.core.estimators.names import Key, ReportKeys, Slice, SliceKeys
+from streamwatch.core.estimators.names import ReportKeys, Slice, SliceKeys
 from streamwatch.core.estimators.notifying.model_facts import accuracy_misleads, recent_of
 from streamwatch.core.estimators.recovery import read_histograms, read_recoveries
 from streamwatch.core.estimators.registers.kind import Register
 from streamwatch.core.estimators.state import Alarms, EstimatorState, Integers, LabelDelays
 from streamwatch.core.estimators.verdicts.readout import Verdicts
-from streamwatch.core.metrics.series import ClassNames, ClassSamples, Columns, Family, Sample
+from streamwatch.core.metrics.series import ClassNames, ClassSamples, Columns, Family, ModelKeys, Sample
 from streamwatch.core.records.events import SEPARATOR
 from streamwatch.core.specs import AdwinSpec, MonitorsSpec
 
@@ -99,7 +99,7 @@ class SeriesReport:
         judged = self._keys.of([models.models[i] for i in unfolded])
         self._add_verdicts(judged, table.verdicts(rows[~folds]), table.layout.opponents)
         self._put("last_label_timestamp_seconds", plain, delays.latest_seconds(rows))
-        self._samples["label_delay_seconds"].add_histograms(delays.histograms(rows, plain))
+        self._samples["label_delay_seconds"].add_part(delays.histograms(rows, plain))
 
     def families(self) -> list[Family]:
         """Build the report."""
@@ -125,11 +125,11 @@ class SeriesReport:
             for m in catalogue.metrics()
         ]
 
-    def _put(self, name: str, keys: Sequence[Key], values: NDArray[np.generic]) -> None:
+    def _put(self, name: str, keys: ModelKeys, values: NDArray[np.generic]) -> None:
         """Add a sample for each key whose value is defined."""
         self._samples[name].add(keys, values)
 
-    def _add_measures(self, forgetting: str, models: SliceKeys, totals: Totals) -> list[Key]:
+    def _add_measures(self, forgetting: str, models: SliceKeys, totals: Totals) -> ModelKeys:
         """Add all measures and baselines under one mechanism, and return the keys of their series."""
         keys = models.of(forgetting)
         for measure in catalogue.MEASURES:
@@ -219,7 +219,7 @@ class SeriesReport:
         self._put("recovery_outcomes", keys, found.outcomes)
         drifted = np.flatnonzero(found.begun > 0)
         depths, lengths = read_histograms(records[drifted])
-        drifted_keys = [keys[i] for i in drifted.tolist()]
+        drifted_keys = [(models.models[i],) for i in drifted.tolist()]
         self._samples["drift_depth"].extend(list(zip(drifted_keys, depths, strict=True)))
         self._samples["drift_outcomes"].extend(list(zip(drifted_keys, lengths, strict=True)))
 

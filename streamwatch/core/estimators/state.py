@@ -16,7 +16,7 @@ from streamwatch.core.estimators.past import Pasts
 from streamwatch.core.estimators.registers import registers_of
 from streamwatch.core.estimators.registers.alarms import JudgesModels, RaisesAlarms
 from streamwatch.core.metrics import LABEL_DELAY_BOUNDS
-from streamwatch.core.metrics.series import HistogramColumn
+from streamwatch.core.metrics.series import HistogramColumn, ModelKeys
 from streamwatch.core.records.events import VERDICT, Alarm
 from streamwatch.core.specs import MonitorsSpec
 
@@ -57,7 +57,7 @@ class LabelDelays:
         np.add.at(self._sum_ms, rows, delay_ms)
         np.maximum.at(self._latest_ms, rows, event_ms)
 
-    def histograms(self, rows: Integers, keys: Sequence[tuple[str, ...]]) -> HistogramColumn:
+    def histograms(self, rows: Integers, keys: ModelKeys) -> HistogramColumn:
         """Histogram of each row: cumulative bucket counts, and the sum of delays in seconds."""
         return HistogramColumn(keys, np.cumsum(self._counts[rows], axis=1), self._sum_ms[rows] / 1000.0)
 

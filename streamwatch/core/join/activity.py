@@ -64,7 +64,7 @@ class ActivityReader:
         Models of the join, whose objects are updated.
     """
 
-    __slots__ = ("_first_ms", "_join_models", "_models", "_names", "_numbers", "_seen", "_versions", "keys")
+    __slots__ = ("_first_ms", "_join_models", "_models", "_names", "_numbers", "_seen", "_versions")
 
     def __init__(self, names: JoinNames, join_models: JoinModels) -> None:
         self._names = names
@@ -74,8 +74,6 @@ class ActivityReader:
         self._numbers = np.zeros(0, np.int64)
         self._first_ms = np.zeros(0, np.int64)
         self._seen: NDArray[np.int64] | None = None
-        self.keys: list[tuple[str, ...]] = []
-        """Label values of each model, in order of admission; a new list once models change."""
 
     def _records(self, arrays: Arrays, held: NDArray[np.int64]) -> NDArray[np.int64]:
         """Return the records `ACTIVITY` of the models, in order of admission, and their outcomes held."""
@@ -93,7 +91,6 @@ class ActivityReader:
             self._numbers = np.array(numbers, np.int64)
             self._first_ms = np.array([model.first_ms for model in self._models], np.int64)
             self._seen = None
-            self.keys = [(model.name,) for model in self._models]
         found = np.empty((len(self._models), len(_FIELDS) + 1), np.int64)
         found[:, :-1] = arrays.activity.view((np.int64, len(_FIELDS)))[self._numbers]
         found[:, -1] = held[self._numbers]

@@ -580,7 +580,6 @@ class CompiledJoin:
                 "disk": 0 if self._overflow is None else self._overflow.entries(self),
             },
             oldest_ms=None if oldest < 0 else int(self.arrays.entries["record_ms"][oldest]),
-            keys=self._activity.keys,
         )
 
     @property

@@ -13,7 +13,7 @@ from streamwatch.core.join.caveats import Mismatch
 from streamwatch.core.join.counters import JoinCounters, LabelCounters
 from streamwatch.core.join.models import ModelActivity, joined_folds
 from streamwatch.core.metrics import family, single
-from streamwatch.core.metrics.series import Columns, Family
+from streamwatch.core.metrics.series import Columns, Family, ModelKeys
 
 # `Holdings`: what a join holds.
 
@@ -39,10 +39,6 @@ class Holdings:
     """Record time of the pending prediction that would expire first."""
     tiers: Mapping[str, int] = field(default_factory=dict[str, int])
     """Number of entries by storage tier (`memory`, `disk`); empty if unknown."""
-    keys: Sequence[tuple[str, ...]] = ()
-    """Label values of each model, in the order of `models`; the same object while these are the same.
-
-    Empty if they have to be made."""
 
 
 _COUNTERS = (
@@ -167,15 +163,13 @@ def gauge_families(join: Joining) -> list[Family]:
     ]
 
 
-def _models_of(holdings: Holdings) -> tuple[Collection[ModelActivity], Sequence[tuple[str, ...]]]:
+def _models_of(holdings: Holdings) -> tuple[Collection[ModelActivity], ModelKeys]:
     """Return the activity of models, without their folds, and their label values, in the same order."""
     models = joined_folds(holdings.models)
-    if models is holdings.models and len(holdings.keys) == len(models):
-        return models.values(), holdings.keys
-    return models.values(), [(name,) for name in models]
+    return models.values(), ModelKeys(tuple(models))
 
 
-def _by_model(name: str, keys: Sequence[tuple[str, ...]], values: ArrayLike) -> Family:
+def _by_model(name: str, keys: ModelKeys, values: ArrayLike) -> Family:
     """Build a family with a sample for each model; NaN for none."""
     samples = Columns()
     samples.add(keys, np.asarray(values, np.float64))

@@ -10,12 +10,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
-from typing import Final, NamedTuple
+from itertools import islice
+from typing import Final
 
-import numpy as np
-from numpy.typing import NDArray
-
-from streamwatch.core.metrics.series import ClassSamples, Column, Columns, Family, HistogramColumn
+from streamwatch.core.metrics.series import ClassSamples, Columns, Family
 from streamwatch.core.metrics.table import JUDGED, Label, is_needed, main_forgetting
 
 MAIN: Final[Mapping[str, Label]] = {"forgetting": lambda value, main: value == main}
@@ -49,8 +47,6 @@ STANDARD: Final[Mapping[str, Mapping[str, Label]]] = {
 _WHOLE: Final = ("segment_", "sampled_", "comparison_", "prediction_clock_")
 """Prefixes of metrics of which all series are shown, as they exist only where settings ask for them."""
 
-Mask = NDArray[np.bool_]
-
 
 def is_standard(name: str, labels: Mapping[str, str], main: str) -> bool:
     """Tell whether a series of a model is shown unless all are asked for; `main` is the main forgetting."""
@@ -62,21 +58,8 @@ def is_standard(name: str, labels: Mapping[str, str], main: str) -> bool:
     )
 
 
-class _Known(NamedTuple):
-    """Decision which series of a column are shown."""
-
-    keys: Sequence[tuple[str, ...]]
-    """Label values of all series; the reference keeps their `id()` from being reused."""
-    chosen: Sequence[tuple[str, ...]]
-    """Label values of the series that are shown."""
-    mask: Mask
-
-
 class StandardSeries:
     """Chooses the standard series of reports.
-
-    The decision for a column is reused in later reports as long as its list of label values is the same
-    object.
 
     Parameters
     ----------
@@ -86,11 +69,9 @@ class StandardSeries:
 
     def __init__(self, forgettings: Sequence[str]) -> None:
         self._main = main_forgetting(forgettings) or ""
-        self._known: dict[tuple[str, int], _Known] = {}
 
     def chosen(self, families: Sequence[Family]) -> list[Family]:
         """Return the families with their standard series; families without models are left as they are."""
-        known, self._known = self._known, {}
         shown: list[Family] = []
         for family in families:
             if not {"model", "challenger"} & set(family.labels):
@@ -99,7 +80,7 @@ class StandardSeries:
                 if is_standard(family.name, {}, self._main):
                     shown.append(family)
             elif isinstance(family.samples, Columns):
-                shown.append(replace(family, samples=self._of_columns(family, family.samples, known)))
+                shown.append(replace(family, samples=self._of_columns(family, family.samples)))
             else:
                 wanted = self._wanted(family)
                 samples = [sample for sample in family.samples if wanted(sample[0])]
@@ -125,27 +106,12 @@ class StandardSeries:
 
         return wanted
 
-    def _of_columns(
-        self, family: Family, columns: Columns, known: Mapping[tuple[str, int], _Known]
-    ) -> Columns:
+    def _of_columns(self, family: Family, columns: Columns) -> Columns:
+        """Choose among columns as wholes, since the series of one differ by the model only."""
         wanted, shown = self._wanted(family), Columns()
         for part in columns.parts:
             if isinstance(part, list):
                 shown.extend([sample for sample in part if wanted(sample[0])])
-                continue
-            column = family.name, id(part.keys)
-            found = known.get(column)
-            if found is None:
-                mask = np.fromiter(map(wanted, part.keys), np.bool_, len(part.keys))
-                whole = bool(mask.all())
-                keys = part.keys if whole else [key for key in part.keys if wanted(key)]
-                found = _Known(part.keys, keys, mask)
-            self._known[column] = found
-            if not found.chosen:
-                continue
-            at = slice(None) if found.chosen is part.keys else found.mask
-            if isinstance(part, Column):
-                shown.add(found.chosen, part.values[at])
-            else:
-                shown.add_histograms(HistogramColumn(found.chosen, part.counts[at], part.totals[at]))
+            elif any(map(wanted, islice(part.keys, 1))):
+                shown.add_part(part)
         return shown

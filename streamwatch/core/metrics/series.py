@@ -5,7 +5,7 @@ from __future__ import annotations
 from abc import abstractmethod
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from itertools import compress, islice
+from itertools import compress, islice, repeat
 from math import isnan
 from statistics import fmean
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeAlias, TypeVar, cast, overload
@@ -41,11 +41,27 @@ Sample: TypeAlias = tuple[tuple[str, ...], float | Histogram]
 Made = TypeVar("Made")
 
 
+@dataclass(frozen=True, slots=True)
+class ModelKeys:
+    """Label values of one series for each of some models, which differ by the model only."""
+
+    models: Sequence[str]
+    before: tuple[str, ...] = ()
+    """Values of the labels that sort before that of the model."""
+    after: tuple[str, ...] = ()
+    """Values of the labels that sort after it."""
+
+    def __len__(self) -> int:
+        return len(self.models)
+
+    def __iter__(self) -> Iterator[tuple[str, ...]]:
+        return zip(*map(repeat, self.before), self.models, *map(repeat, self.after), strict=False)
+
+
 class Column(NamedTuple):
     """Values of some series of a metric."""
 
-    keys: Sequence[tuple[str, ...]]
-    """Label values of each series; the same object in all reports with the same series."""
+    keys: ModelKeys
     values: NDArray[np.float64]
     """Value of each series, shape (m,); NaN where undefined."""
 
@@ -53,8 +69,7 @@ class Column(NamedTuple):
 class HistogramColumn(NamedTuple):
     """Histograms of some series of a metric."""
 
-    keys: Sequence[tuple[str, ...]]
-    """Label values, as in `Column`."""
+    keys: ModelKeys
     counts: NDArray[np.int64]
     """Cumulative counts of each series, shape (m, buckets)."""
     totals: NDArray[np.float64]
@@ -111,20 +126,22 @@ class Columns(MadeSamples[Sample]):
         """Columns, and lists of single samples; never modified once added."""
         self._count = 0
 
-    def add(self, keys: Sequence[tuple[str, ...]], values: NDArray[Any]) -> None:
+    def add(self, keys: ModelKeys, values: NDArray[Any]) -> None:
         """Add a column: one value for each key."""
-        numbers = np.asarray(values, np.float64)
-        self.parts.append(Column(keys, numbers))
-        self._count += len(numbers) - int(np.count_nonzero(np.isnan(numbers)))
+        self.add_part(Column(keys, np.asarray(values, np.float64)))
 
-    def add_histograms(self, histograms: HistogramColumn) -> None:
-        """Add a column of histograms."""
-        self.parts.append(histograms)
-        self._count += len(histograms.keys)
+    def add_part(self, part: Column | HistogramColumn) -> None:
+        """Add a column that exists."""
+        self.parts.append(part)
+        undefined = int(np.count_nonzero(np.isnan(part.values))) if isinstance(part, Column) else 0
+        self._count += len(part.keys) - undefined
 
     def extend(self, samples: Sequence[Sample]) -> None:
-        """Add single samples."""
-        if samples:
+        """Add single samples, or all parts of other columns."""
+        if isinstance(samples, Columns):
+            self.parts += samples.parts
+            self._count += len(samples)
+        elif samples:
             self.parts.append(list(samples))
             self._count += len(samples)
 

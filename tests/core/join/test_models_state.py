@@ -11,6 +11,7 @@ import pytest
 from streamwatch.core.join.durable.columns import PackedError, pack_table, unpack_columns
 from streamwatch.core.join.durable.model_columns import NAMES, NUMBERS, JoinModelsState, state_of_models
 from streamwatch.core.join.models import JoinModels
+from streamwatch.core.join.series import gauge_families
 from streamwatch.core.pipeline.pipeline import decoded, encoded
 from streamwatch.core.specs import JoinSpec
 from tests.core.join.join_stream import Stream, label, predict
@@ -96,16 +97,12 @@ def test_a_commit_calls_no_function_of_python_for_a_model_that_is_as_before():
     assert calls(400) <= calls(40) + 10
 
 
-def test_label_values_of_models_are_made_once_until_models_change():
+def test_series_of_models_have_their_names_and_values():
     stream = many(6)
-    join = stream.pipeline.join
-    keys = join.holdings().keys
-    assert keys == [(f"m{n}",) for n in range(6)]
     stream.feed(predict("more", model="m3"))
-    assert join.holdings().keys is keys
+    names = {family.name: family for family in gauge_families(stream.pipeline.join)}
+    assert [key for key, _ in names["pending_predictions"].samples] == [(f"m{n}",) for n in range(6)]
     assert stream.value("pending_predictions", "m3") == 1
     assert stream.value("last_prediction_timestamp_seconds", "m3") == stream.value(
         "last_prediction_timestamp_seconds", "m2"
     )
-    stream.feed(predict("more", model="m3b"))
-    assert join.holdings().keys is keys  # there is no room for a seventh

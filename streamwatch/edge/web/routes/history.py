@@ -22,15 +22,25 @@ from __future__ import annotations
 
 import math
 from collections import deque
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import chain
 from typing import TypeAlias, cast
 
 import numpy as np
 from numpy.typing import NDArray
 
 from streamwatch.core.estimators.past import HOUR_S, Stretches, merged, tiers
-from streamwatch.core.metrics.series import ClassSamples, Family, Histogram, Report, Sample
+from streamwatch.core.metrics.series import (
+    ClassSamples,
+    Column,
+    Columns,
+    Family,
+    Histogram,
+    HistogramColumn,
+    Report,
+    Sample,
+)
 from streamwatch.core.specs import HEADLINE
 from streamwatch.edge.web.documents import ComparedPoints, ComparisonHistory, History, Line, Lines, Past
 from streamwatch.edge.web.json_text import encode
@@ -39,7 +49,7 @@ from streamwatch.edge.web.routes.comparisons import comparisons_of, shown_forget
 from streamwatch.edge.web.routes.json_api import names_of
 from streamwatch.edge.web.routes.overview import LOWER, UPPER, main_forgetting
 
-Column: TypeAlias = tuple[str, ...]
+Chart: TypeAlias = tuple[str, ...]
 """A metric and the values of its labels other than the model."""
 
 TIER_SECONDS = (0.9, 15.0, 180.0)
@@ -99,7 +109,7 @@ class HistoryExporter:
 
     def __init__(self, max_values: int = MAX_VALUES, tier_points: int = TIER_POINTS) -> None:
         self._tiers = tuple(Tier(s, max_values // len(TIER_SECONDS), tier_points) for s in TIER_SECONDS)
-        self._columns: dict[Column, int] = {}
+        self._columns: dict[Chart, int] = {}
         self._forgetting: str | None = None
         self._classes: dict[str, None] = {}
 
@@ -186,23 +196,56 @@ class HistoryExporter:
         families = {family.name: family for family in report.families}
         self._forgetting = main_forgetting(families.get("accuracy_ratio"))
         # Every model of the report, also one without an outcome or with invalid records only.
-        of_models = (family for family in report.families if family.labels == ("model",))
-        names = dict.fromkeys(values[0] for family in of_models for values, _ in family.samples)
+        of_models = (family.samples for family in report.families if family.labels == ("model",))
+        names = dict.fromkeys(chain.from_iterable(map(_models_of, of_models)))
         rows = {name: row for row, name in enumerate(names)}
-        found: list[tuple[int, int, float]] = []
+        single: list[tuple[int, int, float]] = []
+        columns: list[tuple[NDArray[np.int64], int, NDArray[np.float64]]] = []
+        rows_of: dict[int, NDArray[np.int64]] = {}
         for family in families.values():
             if family.name in _PER_CLASS:
-                found += self._of_classes(family, rows)
+                single += self._of_classes(family, rows)
                 continue
-            for model, column, value in _wanted(family, self._forgetting):
-                row = rows.get(model)
-                if row is not None:
-                    found.append((row, self._columns.setdefault(column, len(self._columns)), value))
+            chart_of = _charts(family, self._forgetting)
+            if chart_of is None:
+                continue
+            samples = family.samples
+            for part in samples.parts if isinstance(samples, Columns) else [samples]:
+                if isinstance(part, Column):
+                    chart = chart_of(next(iter(part.keys), ()))
+                    if chart is None or np.isnan(part.values).all():
+                        continue
+                    models = part.keys.models
+                    if (at := rows_of.get(id(models))) is None:
+                        at = rows_of[id(models)] = np.array([rows.get(name, -1) for name in models], np.int64)
+                    columns.append((at, self._number_of(chart), part.values))
+                elif not isinstance(part, HistogramColumn):
+                    single += self._of_samples(family, part, chart_of, rows)
         values = np.full((len(rows), len(self._columns)), np.nan, np.float32)
-        if found:
-            at_rows, at_columns, numbers = zip(*found, strict=True)
+        for at, column, numbers in columns:
+            values[at[at >= 0], column] = numbers[at >= 0]
+        if single:
+            at_rows, at_columns, numbers = zip(*single, strict=True)
             values[list(at_rows), list(at_columns)] = numbers
         return Frame(report.published_ms, rows, values)
+
+    def _number_of(self, chart: Chart) -> int:
+        """Return the column of a chart in frames, a new one if there is none."""
+        return self._columns.setdefault(chart, len(self._columns))
+
+    def _of_samples(
+        self,
+        family: Family,
+        samples: Sequence[Sample],
+        chart_of: Callable[[tuple[str, ...]], Chart | None],
+        rows: Mapping[str, int],
+    ) -> Iterable[tuple[int, int, float]]:
+        """Yield (row, column, value) of the samples that charts show."""
+        at = family.labels.index("model")
+        for key, value in samples:
+            row, chart = rows.get(key[at]), chart_of(key)
+            if row is not None and chart is not None and not isinstance(value, Histogram):
+                yield row, self._number_of(chart), value
 
     def _of_classes(self, family: Family, rows: Mapping[str, int]) -> Iterable[tuple[int, int, float]]:
         """Yield (row, column, value) of the classes whose shares are kept."""
@@ -256,27 +299,41 @@ class Tier:
             self.kept_values -= self.frames.popleft().values.size
 
 
-def _wanted(family: Family, forgetting: str | None) -> Iterable[tuple[str, Column, float]]:
-    """Yield (model, column, value) of a family's samples that the charts show."""
+def _models_of(samples: Sequence[Sample]) -> Iterable[str]:
+    """Names of the models of samples whose only label is the model."""
+    if not isinstance(samples, Columns):
+        return (model for (model,), _ in samples)
+    return chain.from_iterable(
+        (model for (model,), _ in part) if isinstance(part, list) else part.keys.models
+        for part in samples.parts
+    )
+
+
+def _charts(family: Family, forgetting: str | None) -> Callable[[tuple[str, ...]], Chart | None] | None:
+    """Return a function from label values to the chart that shows a series, None where none does.
+
+    None if charts show no series of the family.
+    """
     name = family.name
     label, among = _NAMED.get(name, ("", set[str]()))
     is_exported = name in _EVERY_FORGETTING | _MAIN_FORGETTING | _PER_DETECTOR | _PLAIN or label
     if not is_exported or "model" not in family.labels:
-        return
+        return None
     of_model = family.labels.index("model")
     of_forgetting = family.labels.index("forgetting") if "forgetting" in family.labels else None
     of_name = family.labels.index(label) if label else None
     one_only = of_forgetting is not None and name not in _EVERY_FORGETTING
-    for values, value in family.samples:
-        if one_only and of_forgetting is not None and values[of_forgetting] != forgetting:
-            continue
-        if (of_name is not None and values[of_name] not in among) or isinstance(value, Histogram):
-            continue
-        if one_only and of_forgetting is not None:
-            rest = (v for at, v in enumerate(values) if at not in {of_model, of_forgetting})
-        else:
-            rest = (v for at, v in enumerate(values) if at != of_model)
-        yield values[of_model], (name, *rest), value
+
+    def chart_of(values: tuple[str, ...]) -> Chart | None:
+        if not values or (of_name is not None and values[of_name] not in among):
+            return None
+        if not one_only or of_forgetting is None:
+            return (name, *(v for at, v in enumerate(values) if at != of_model))
+        if values[of_forgetting] != forgetting:
+            return None
+        return (name, *(v for at, v in enumerate(values) if at not in {of_model, of_forgetting}))
+
+    return chart_of
 
 
 def _short(value: float) -> float | None:

@@ -1,15 +1,16 @@
 """Route of metrics, as Prometheus text 0.0.4 or OpenMetrics 1.0, as the scraper requests.
 
-The text before a value (name and labels) is made once per series and kept while the series exists, and a
-report is rendered once for all scrapers and both formats. prometheus-client chooses the format, and is the
-oracle of the tests; its own renderer makes every line anew.
+Series of a column differ by the model only: its lines are joined from the text before the name of the model,
+that name, the text after it, and the value. The text before the value of any other series is made once and
+kept while the series exists. A report is rendered once for all scrapers and both formats. prometheus-client
+chooses the format, and is the oracle of the tests; its own renderer makes every line anew.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from itertools import chain, compress, repeat
+from itertools import chain, compress, cycle, repeat
 from typing import Final
 
 import msgspec
@@ -28,6 +29,7 @@ from streamwatch.core.metrics.series import (
     Family,
     Histogram,
     HistogramColumn,
+    ModelKeys,
     Report,
     Sample,
     exposed,
@@ -52,10 +54,11 @@ class _Prefixes:
     histograms: dict[tuple[str, ...], tuple[str, ...]] = field(
         default_factory=dict[tuple[str, ...], tuple[str, ...]]
     )
-    columns: dict[object, tuple[object, Sequence[str]]] = field(
-        default_factory=dict[object, "tuple[object, Sequence[str]]"]
+    classes: dict[tuple[str, int], tuple[object, Sequence[str]]] = field(
+        default_factory=dict[tuple[str, int], "tuple[object, Sequence[str]]"]
     )
-    """`id` of the object that names a column → (that object, kept so that its id stays unique, texts)."""
+    """Model and `id` of the object that names its classes → (that object, kept so that its id stays unique,
+    texts)."""
 
     def forget_vanished(self, family: Family) -> None:
         """Drop the texts of series that are not in the family."""
@@ -103,6 +106,9 @@ class PrometheusExporter:
         self._prefixes: dict[str, _Prefixes] = {}
         self._cut: tuple[Report, frozenset[str], Cut] | None = None
         self._rendered: tuple[Cut, list[tuple[Family, str]]] | None = None
+        self._escaped: dict[int, tuple[object, list[str]]] = {}
+        """`id` of a sequence of models → (that sequence, kept so that its id stays unique, escaped names);
+        while a report is rendered."""
         self._reported: Mapping[Part, int] = {}
 
     def media_type(self, accept: str, asked: Mapping[str, str]) -> str:
@@ -130,6 +136,7 @@ class PrometheusExporter:
         counted = family(DROPPED, [((part,), dropped.get(part, 0)) for part in PARTS])
         blocks = [(each, self._lines(each)) for each in of_daemon]
         blocks += [*self._of(cut), (counted, self._lines(counted))]
+        self._escaped.clear()
         parts = [part for each, lines in blocks for part in (_head(each, openmetrics=openmetrics), lines)]
         if openmetrics:
             parts.append("# EOF\n")
@@ -171,12 +178,78 @@ class PrometheusExporter:
         if prefixes is None or prefixes.labels != family.labels or prefixes.bounds != family.bounds:
             prefixes = self._prefixes[family.name] = _Prefixes(family.labels, family.bounds)
         if isinstance(family.samples, Columns):
-            return _column_lines(family, prefixes, family.samples)
+            return self._column_lines(family, prefixes, family.samples)
         if isinstance(family.samples, ClassSamples):
             return _class_lines(family, prefixes, family.samples)
         lines = "".join(_sample_lines(family, prefixes, family.samples))
         prefixes.forget_vanished(family)
         return lines
+
+    def _column_lines(self, family: Family, prefixes: _Prefixes, columns: Columns) -> str:
+        """Render the samples in columns, and other samples between them."""
+        lines: list[str] = []
+        for part in columns.parts:
+            if isinstance(part, Column):
+                before, after = _around(family, part.keys)
+                names, values = self._names(part.keys.models), part.values
+                defined = ~np.isnan(values)
+                if not defined.all():
+                    names, values = list(compress(names, defined.tolist())), values[defined]
+                lines += _lines_around(repeat(before), names, repeat(after), values)
+            elif isinstance(part, HistogramColumn):
+                around = _histogram_around(family, part.keys)
+                names = [name for name in self._names(part.keys.models) for _ in around]
+                numbers = np.column_stack([part.counts, part.counts[:, -1], part.totals])
+                befores, afters = zip(*around, strict=True)
+                values = numbers.reshape(-1).astype(np.float64)
+                lines += _lines_around(cycle(befores), names, cycle(afters), values)
+            else:
+                lines += _sample_lines(family, prefixes, part)
+        others = [sample for part in columns.parts if isinstance(part, list) for sample in part]
+        prefixes.forget_vanished(replace(family, samples=others))
+        return "".join(lines)
+
+    def _names(self, models: Sequence[str]) -> list[str]:
+        """Return the names of models as they stand in label values."""
+        found = self._escaped.get(id(models))
+        if found is None:
+            found = self._escaped[id(models)] = models, list(map(_escaped, models))
+        return found[1]
+
+
+def _around(family: Family, keys: ModelKeys) -> tuple[str, str]:
+    """Texts before and after the name of the model in the lines of a column, without the values."""
+    start, end = _labels_around(family, keys)
+    return f"{exposed(family.name)}{{{start}", f"{end}}} "
+
+
+def _histogram_around(family: Family, keys: ModelKeys) -> list[tuple[str, str]]:
+    """As `_around`, for each bucket, for the count and for the sum."""
+    start, end = _labels_around(family, keys)
+    name = exposed(family.name)
+    bounds = (*family.bounds, float("inf"))
+    return [
+        *((f"{name}_bucket{{{start}", f'{end},le="{floatToGoString(bound)}"}} ') for bound in bounds),
+        (f"{name}_count{{{start}", f"{end}}} "),
+        (f"{name}_sum{{{start}", f"{end}}} "),
+    ]
+
+
+def _labels_around(family: Family, keys: ModelKeys) -> tuple[str, str]:
+    """Labels before and after the name of the model, with its quotes."""
+    at = len(keys.before)
+    before = _pairs(zip(family.labels[:at], keys.before, strict=True))
+    after = _pairs(zip(family.labels[at + 1 :], keys.after, strict=True))
+    start = f'{before},{family.labels[at]}="' if before else f'{family.labels[at]}="'
+    return start, f'",{after}' if after else '"'
+
+
+def _lines_around(
+    befores: Iterable[str], names: Sequence[str], afters: Iterable[str], values: NDArray[np.float64]
+) -> list[str]:
+    """List the pieces of lines, one for each name; no value may be NaN."""
+    pieces = zip(befores, names, afters, _numbers(values), repeat("\n"), strict=False)
+    return list(chain.from_iterable(pieces))
 
 
 def _differ(before: Mapping[Part, int], now: Mapping[Part, int]) -> bool:
@@ -186,44 +259,18 @@ def _differ(before: Mapping[Part, int], now: Mapping[Part, int]) -> bool:
     return any(abs(now[part] - count) > 0.1 * count for part, count in before.items())
 
 
-def _column_lines(family: Family, prefixes: _Prefixes, columns: Columns) -> str:
-    """Render the samples in columns, and other samples between them."""
-    lines: list[str] = []
-    known, prefixes.columns = prefixes.columns, {}
-    others = [part for part in columns.parts if isinstance(part, list)]
-    for part in columns.parts:
-        if isinstance(part, Column):
-            texts = known.get(id(part.keys))
-            if texts is None:
-                texts = part.keys, [_scalar_prefix(family, values) for values in part.keys]
-            prefixes.columns[id(part.keys)] = texts
-            lines.append(_joined(texts[1], part.values))
-        elif isinstance(part, HistogramColumn):
-            texts = known.get(id(part.keys))
-            if texts is None:
-                made = (_histogram_prefixes(family, values) for values in part.keys)
-                texts = part.keys, list(chain.from_iterable(made))
-            prefixes.columns[id(part.keys)] = texts
-            numbers = np.column_stack([part.counts, part.counts[:, -1], part.totals])
-            lines.append(_joined(texts[1], numbers.reshape(-1).astype(np.float64)))
-        else:
-            lines += _sample_lines(family, prefixes, part)
-    prefixes.forget_vanished(replace(family, samples=[sample for part in others for sample in part]))
-    return "".join(lines)
-
-
 def _class_lines(family: Family, prefixes: _Prefixes, samples: ClassSamples) -> str:
     """Render the samples of classes of all models."""
     texts: list[str] = []
     parts: list[NDArray[np.float64]] = []
-    known, prefixes.columns = prefixes.columns, {}
+    known, prefixes.classes = prefixes.classes, {}
     for model, names, values in samples.columns():
         key = model, id(names)
         found = known.get(key)
         if found is None:
             label = (_scalar_prefix(family, (name, samples.forgetting, model)) for name in names)
             found = names, list(label)
-        prefixes.columns[key] = found
+        prefixes.classes[key] = found
         number = min(len(names), len(values))
         texts += found[1] if number == len(names) else found[1][:number]
         parts.append(values[:number])

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from functools import lru_cache
 from hashlib import blake2b
-from itertools import compress
 from math import isfinite
 from typing import Any, Final
 
@@ -16,7 +15,7 @@ from numpy.typing import NDArray
 from streamwatch.core.estimators.fingerprints import fingerprint
 from streamwatch.core.estimators.names import Batch, Details, Slice
 from streamwatch.core.estimators.registers.alarms import HeadlineChange
-from streamwatch.core.estimators.registers.cohorts import CohortsSpec
+from streamwatch.core.estimators.registers.cohorts import METRICS, CohortsSpec
 from streamwatch.core.estimators.registers.cohorts.confirmation import confirmation_of, expected_ms
 from streamwatch.core.estimators.registers.cohorts.observe import observe, take_all
 from streamwatch.core.estimators.registers.cohorts.readout import (
@@ -47,7 +46,7 @@ from streamwatch.core.estimators.registers.cohorts.state import (
 )
 from streamwatch.core.estimators.registers.fleet import WorseList, WorsePair, worse_pairs
 from streamwatch.core.estimators.verdicts.costs import cost_table_of, stacked
-from streamwatch.core.metrics.series import Sample
+from streamwatch.core.metrics.series import Columns, ModelKeys
 from streamwatch.core.records.events import Confirmation
 from streamwatch.core.specs import UtilitySpec
 
@@ -337,30 +336,30 @@ class Cohorts:
         models = self.taken_in(rows).models
         return read_cohorts(models, np.array(rows, np.int64), self.parameters)
 
-    def series(self, chosen: Sequence[Slice]) -> Mapping[str, Sequence[Sample]]:
+    def series(self, chosen: Sequence[Slice]) -> Mapping[str, Columns]:
         """Verdicts, leads and evidence of some models; undefined values give no sample."""
         current = self.read([one.row for one in chosen])
-        models = [(one.model,) for one in chosen]
-        pairs = [(one.model, opponent) for one in chosen for opponent in OPPONENTS]
-        own = np.array([self._headlined(one.model) for one in chosen], np.bool_)
+        models = tuple(one.model for one in chosen)
+        own = np.array([self._headlined(model) for model in models], np.bool_)
         headlines = np.where(own & (current.headlines["is_there"] > 0), current.headlines["verdict"], np.nan)
-        found = {
-            "cohort_headline": _samples(models, headlines),
-            "cohort_verdict": _samples(pairs, current.verdict),
-            "cohort_verdict_since_timestamp_seconds": _samples(pairs, current.since_seconds),
-            "cohort_verdict_confirmed": _samples(pairs, current.confirmed),
-            "cohort_verdict_retracted_total": _samples(pairs, current.retracted.astype(np.float64)),
-            "cohort_verdict_evidence": [],
-            "cohort_lead": _samples(pairs, current.lead),
-            "cohort_lead_lower": _samples(pairs, current.lower),
-            "cohort_lead_upper": _samples(pairs, current.upper),
-            "cohort_lead_dispersion": _samples(pairs, current.dispersion),
-            "cohort_age_seconds": _samples(models, current.age_seconds),
-            "cohorts_judged_total": _samples(models, current.judged.astype(np.float64)),
-        }
-        for side, values in (("better", current.better), ("worse", current.worse)):
-            of_side = [(*pair, side) for pair in pairs]
-            found["cohort_verdict_evidence"] += _samples(of_side, values)
+        found = {metric.name: Columns() for metric in METRICS}
+        plain = ModelKeys(models)
+        _put(found["cohort_headline"], plain, headlines)
+        _put(found["cohort_age_seconds"], plain, current.age_seconds)
+        _put(found["cohorts_judged_total"], plain, current.judged)
+        for k, opponent in enumerate(OPPONENTS):
+            keys = ModelKeys(models, after=(opponent,))
+            _put(found["cohort_verdict"], keys, current.verdict[:, k])
+            _put(found["cohort_verdict_since_timestamp_seconds"], keys, current.since_seconds[:, k])
+            _put(found["cohort_verdict_confirmed"], keys, current.confirmed[:, k])
+            _put(found["cohort_verdict_retracted_total"], keys, current.retracted[:, k])
+            _put(found["cohort_lead"], keys, current.lead[:, k])
+            _put(found["cohort_lead_lower"], keys, current.lower[:, k])
+            _put(found["cohort_lead_upper"], keys, current.upper[:, k])
+            _put(found["cohort_lead_dispersion"], keys, current.dispersion[:, k])
+            for side, values in (("better", current.better), ("worse", current.worse)):
+                of_side = ModelKeys(models, after=(opponent, side))
+                _put(found["cohort_verdict_evidence"], of_side, values[:, k])
         return found
 
     def details(self, chosen: Sequence[Slice]) -> Details:
@@ -383,10 +382,9 @@ class Cohorts:
         return document
 
 
-def _samples(keys: Sequence[tuple[str, ...]], values: NDArray[np.float64]) -> list[Sample]:
-    """Pair label values with finite values, in the order of both."""
-    flat = values.reshape(-1)
-    return list(compress(zip(keys, flat.tolist(), strict=True), np.isfinite(flat).tolist()))
+def _put(columns: Columns, keys: ModelKeys, values: NDArray[Any]) -> None:
+    """Add a column of the finite values."""
+    columns.add(keys, np.where(np.isfinite(values), values, np.nan))
 
 
 def _fingerprint_of(utility: UtilitySpec) -> int:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from itertools import compress, repeat
+from itertools import repeat
 from math import isfinite
 from typing import Final, Literal, TypeAlias
 
@@ -33,7 +33,7 @@ from streamwatch.core.estimators.registers.late_labels.observe import (
 from streamwatch.core.estimators.registers.late_labels.ring import LabelRing, RingSnapshot
 from streamwatch.core.estimators.registers.segments.estimates import SegmentChange
 from streamwatch.core.metrics import Metric
-from streamwatch.core.metrics.series import Sample
+from streamwatch.core.metrics.series import Columns, ModelKeys
 from streamwatch.core.records.events import DelayKind, ErrorChange
 from streamwatch.core.specs import DAY_MS
 
@@ -250,17 +250,17 @@ class LateLabels:
         self._ring.restore(row, _DECODER.decode(state))
         self._known[row] = False
 
-    def series(self, chosen: Sequence[Slice]) -> Mapping[str, Sequence[Sample]]:
+    def series(self, chosen: Sequence[Slice]) -> Mapping[str, Columns]:
         """Corrected and settled accuracies of some models, with n_eff; undefined values give no sample."""
         rows = np.array([one.row for one in chosen], np.int64)
         self._estimate(rows)
-        keys = [(one.model,) for one in chosen]
+        keys = ModelKeys(tuple(one.model for one in chosen))
         values = self._values[rows]
-        defined = np.isfinite(values)
-        return {
-            metric.name: list(compress(zip(keys, own.tolist(), strict=True), there.tolist()))
-            for metric, own, there in zip(METRICS, values.T, defined.T, strict=True)
-        }
+        found: dict[str, Columns] = {}
+        for metric, own in zip(METRICS, np.where(np.isfinite(values), values, np.nan).T, strict=True):
+            found[metric.name] = Columns()
+            found[metric.name].add(keys, own)
+        return found
 
     def details(self, chosen: Sequence[Slice]) -> Details:
         """Accuracies with intervals, delays, and errors by prediction time.
