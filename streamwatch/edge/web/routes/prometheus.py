@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import chain, compress, cycle, repeat
+from operator import add
 from typing import Final
 
 import msgspec
@@ -195,14 +196,17 @@ class PrometheusExporter:
                 defined = ~np.isnan(values)
                 if not defined.all():
                     names, values = list(compress(names, defined.tolist())), values[defined]
-                lines += _lines_around(repeat(before), names, repeat(after), values)
+                if len(values):
+                    ends = map(after.join, zip(names, _numbers(values), strict=True))
+                    lines += before, f"\n{before}".join(ends), "\n"
             elif isinstance(part, HistogramColumn):
                 around = _histogram_around(family, part.keys)
                 names = [name for name in self._names(part.keys.models) for _ in around]
                 numbers = np.column_stack([part.counts, part.counts[:, -1], part.totals])
                 befores, afters = zip(*around, strict=True)
-                values = numbers.reshape(-1).astype(np.float64)
-                lines += _lines_around(cycle(befores), names, cycle(afters), values)
+                values = _numbers(numbers.reshape(-1).astype(np.float64))
+                pieces = zip(cycle(befores), names, cycle(afters), values, repeat("\n"), strict=False)
+                lines += chain.from_iterable(pieces)
             else:
                 lines += _sample_lines(family, prefixes, part)
         others = [sample for part in columns.parts if isinstance(part, list) for sample in part]
@@ -244,14 +248,6 @@ def _labels_around(family: Family, keys: ModelKeys) -> tuple[str, str]:
     return start, f'",{after}' if after else '"'
 
 
-def _lines_around(
-    befores: Iterable[str], names: Sequence[str], afters: Iterable[str], values: NDArray[np.float64]
-) -> list[str]:
-    """List the pieces of lines, one for each name; no value may be NaN."""
-    pieces = zip(befores, names, afters, _numbers(values), repeat("\n"), strict=False)
-    return list(chain.from_iterable(pieces))
-
-
 def _differ(before: Mapping[Part, int], now: Mapping[Part, int]) -> bool:
     """Tell whether other parts are dropped than before, or a tenth more or less of one."""
     if before.keys() != now.keys():
@@ -282,7 +278,8 @@ def _joined(texts: Sequence[str], values: NDArray[np.float64]) -> str:
     defined = ~np.isnan(values)
     if not defined.all():
         texts, values = list(compress(texts, defined.tolist())), values[defined]
-    return "".join(chain.from_iterable(zip(texts, _numbers(values), repeat("\n"), strict=False)))
+    lines = "\n".join(map(add, texts, _numbers(values)))
+    return f"{lines}\n" if lines else ""
 
 
 def _numbers(values: NDArray[np.float64]) -> Sequence[str]:
