@@ -7,36 +7,44 @@ document is requested: a report is built every second, and hardly anybody ever r
 from __future__ import annotations
 
 import math
-from collections.abc import Generator, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Generator, Iterator, Mapping, Sequence
+from functools import partial
 from itertools import repeat
-from typing import Final
+from typing import Final, TypeAlias
 
 import numpy as np
 
 from streamwatch.core.estimators.folds.report import joined_details
 from streamwatch.core.estimators.index import utility_of
 from streamwatch.core.estimators.measures.measures import accuracy
-from streamwatch.core.estimators.names import Details, Slice, confusion_document
+from streamwatch.core.estimators.names import Slice, confusion_document
+from streamwatch.core.estimators.registers import names_of
 from streamwatch.core.estimators.state import EstimatorState
+from streamwatch.core.metrics.layered import Details
 from streamwatch.core.records.events import SEPARATOR, fold_of
 
 _SLICE_MODELS: Final = 200
 """Number of models whose details are read in one turn of the event loop."""
 
 
-class ModelDetails(Mapping[str, Mapping[str, object]]):
+_Read: TypeAlias = Callable[[int, Collection[str] | None], Mapping[str, object]]
+"""Function from a model's index among some models, and the parts that are needed, to its details."""
+
+
+class ModelDetails(Details):
     """Details by model; each document is built when it is looked up."""
 
     def __init__(self) -> None:
-        self._read: dict[str, tuple[Details, int]] = {}
+        self._read: dict[str, tuple[_Read, int]] = {}
 
-    def add(self, models: Sequence[str], read: Details) -> None:
+    def add(self, models: Sequence[str], read: _Read) -> None:
         """Add details of some models, as `_read` returned them."""
         self._read.update(zip(models, zip(repeat(read), range(len(models))), strict=True))
 
-    def __getitem__(self, model: str) -> Mapping[str, object]:
+    def with_parts(self, model: str, parts: Collection[str] | None) -> Mapping[str, object]:
+        """Build the details of a model; those of a model that predicts in folds always have all parts."""
         read, index = self._read[model]
-        return read(index)
+        return read(index, parts)
 
     def __contains__(self, model: object) -> bool:
         return model in self._read  # without making a document
@@ -46,9 +54,6 @@ class ModelDetails(Mapping[str, Mapping[str, object]]):
 
     def __len__(self) -> int:
         return len(self._read)
-
-    def __repr__(self) -> str:
-        return repr(dict(self))
 
 
 def details_in_slices(state: EstimatorState) -> Generator[None, None, ModelDetails]:
@@ -72,37 +77,47 @@ def details_in_slices(state: EstimatorState) -> Generator[None, None, ModelDetai
         if slots:
             chosen = [Slice(fold, slot.row, slot.classes) for fold, slot in slots]
             of_folds = _read(state, chosen, headlines=False)
-            joined = joined_details([of_folds(number) for number in range(len(chosen))])
+            joined = joined_details([of_folds(number, None) for number in range(len(chosen))])
             document = {**joined, **details.get(name, {}), "folds": _fold_accuracies(state, name)}
             document |= _judged_by(state, name)
-            details.add([name], [document].__getitem__)
+            details.add([name], partial(_whole, document))
         yield
     return details
 
 
-def _read(state: EstimatorState, chosen: Sequence[Slice], *, headlines: bool) -> Details:
+def _whole(document: Mapping[str, object], index: int, parts: Collection[str] | None) -> Mapping[str, object]:
+    """Return a document that has been built."""
+    del index, parts
+    return document
+
+
+def _read(state: EstimatorState, chosen: Sequence[Slice], *, headlines: bool) -> _Read:
     """Read the state from which the documents of some models are made."""
     rows = np.array([one.row for one in chosen], np.int64)
     sizes = list(map(len, [one.classes for one in chosen]))
     first_ms = [state.index.models[one.model].first_ms for one in chosen]
     confusions = state.table.confusions(rows)
     recoveries = state.table.recovery_documents(rows)
-    of_registers = [register.details(chosen) for register in state.registers]
+    names = names_of(state.spec)
+    of_registers = [
+        (name, register.details(chosen)) for name, register in zip(names, state.registers, strict=True)
+    ]
     judging = state.judging if headlines else None
     headline_at = None if judging is None else judging.headlines(rows.tolist())
 
-    def document(index: int) -> dict[str, object]:
+    def document(index: int, parts: Collection[str] | None) -> dict[str, object]:
         one = chosen[index]
         found: dict[str, object] = {
             "classes": one.classes.names(folded=False)[: sizes[index]],
             "first_seen_timestamp_seconds": first_ms[index] / 1000.0,
         }
-        if (counts := confusions[index]) is not None:
+        if (parts is None or "confusion" in parts) and (counts := confusions[index]) is not None:
             found["confusion"] = confusion_document(counts, one.classes)
-        if recoveries is not None:
+        if recoveries is not None and (parts is None or "recovery" in parts):
             found["recovery"] = recoveries(index)
-        for details in of_registers:
-            found |= details(index)
+        for name, details in of_registers:
+            if parts is None or name in parts:
+                found |= details(index)
         if judging is not None and headline_at is not None and judging.gives_headline(one.model):
             # Models whose headline is always the verdict in the order of labels have no such document.
             found["headline"] = headline_at(index) or {"basis": "labels"}

@@ -229,7 +229,8 @@ def test_delays_that_moved_are_stated_of_an_early_verdict_only() -> None:
         found = details(
             "worse", judged("worse", -0.1), judged("open", 0.0), opponent="majority", status=status
         )
-        return headline_of({**found, **more}).get("verdict_delays_moved_of")
+        made = replace(report_of({"m": Model()}), details={"m": {**found, **more}})
+        return overview(made).rows["m"].get("verdict_delays_moved_of")
 
     assert stated("early", **moved) == "errors and hits"
     assert stated("confirmed", **moved) is None

@@ -19,7 +19,7 @@ from streamwatch.core.estimators.registers.revisions import REVISIONS
 from streamwatch.core.estimators.registers.segments import SEGMENTS
 from streamwatch.core.specs import MonitorsSpec
 
-__all__ = ["KINDS", "Register", "RegisterKind", "registers_of"]
+__all__ = ["KINDS", "Register", "RegisterKind", "names_of", "registers_of"]
 
 KINDS: tuple[RegisterKind, ...] = (
     LATE_LABELS,
@@ -29,6 +29,12 @@ KINDS: tuple[RegisterKind, ...] = (
     PREDICTION_CLOCK,
     COHORTS,
 )
+
+
+def names_of(spec: MonitorsSpec) -> Sequence[str]:
+    """Names of the kinds of the specifications in `spec.registers`, in their order."""
+    by_spec = {kind.spec: kind.name for kind in KINDS}
+    return [by_spec[type(wanted)] for wanted in spec.registers]
 
 
 def registers_of(spec: MonitorsSpec) -> Sequence[Register]:

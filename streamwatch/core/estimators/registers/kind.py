@@ -60,8 +60,8 @@ class Register(Protocol):
     def details(self, chosen: Sequence[Slice]) -> Details:
         """Read the details of some models for the API that are not single numbers.
 
-        Returns a function from a model's index among these to JSON values by key, possibly none. It is called
-        on request, from any thread, after later outcomes, which must not change what it returns.
+        Returns a function from a model's index among these to JSON values under the kind's name, or none. It
+        is called on request, from any thread, after later outcomes, which must not change what it returns.
         """
         ...
 

@@ -26,6 +26,7 @@ import math
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, cast
 
+from streamwatch.core.metrics.layered import with_parts
 from streamwatch.core.metrics.series import Family, Histogram, Report
 from streamwatch.edge.web.documents import Comparison, Comparisons, ComparisonVerdict, Folds
 from streamwatch.edge.web.json_text import encode, number
@@ -231,9 +232,9 @@ class FoldsExporter:
 
 def _folds(report: Report | None) -> dict[str, Mapping[str, Mapping[str, float]]]:
     """Return accuracies by model, mechanism and fold."""
-    details: Mapping[str, Mapping[str, Any]] = {} if report is None else report.details
+    details = {} if report is None else report.details
     return {
         model: cast("Mapping[str, Mapping[str, float]]", shown["folds"])
-        for model, shown in sorted(details.items())
-        if "folds" in shown
+        for model in sorted(details)
+        if "folds" in (shown := with_parts(details, model, ()))
     }

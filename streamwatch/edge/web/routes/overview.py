@@ -47,6 +47,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final, TypeAlias, cast
 
+from streamwatch.core.metrics.layered import with_parts
 from streamwatch.core.metrics.series import Family, Histogram, Report, detail_at
 from streamwatch.core.records.events import Alarm
 from streamwatch.core.specs import HEADLINE
@@ -110,11 +111,16 @@ def headline_of(details: Mapping[str, object]) -> Fields:
     row |= _named_numbers(headline, {name: f"verdict_{name}" for name in times})
     if isinstance(status := detail_at(headline, "status"), str):
         row["verdict_status"] = status
-        moved = detail_at(details, "late_labels", "delays_moved")
-        if status == "early" and isinstance(moved, Mapping) and moved:
-            row["verdict_delays_moved_of"] = " and ".join(sorted(cast("Mapping[str, object]", moved)))
     row |= _named_numbers(opponents[chosen], {"lead": "lead", "lower": "lead_lower", "upper": "lead_upper"})
     return row | _named_numbers(detail_at(details, "cohorts"), {"age_seconds": "verdict_age_seconds"})
+
+
+def delays_moved_of(details: Mapping[str, object]) -> Fields:
+    """Return the field with the kinds of labels whose delays have changed; empty without any."""
+    moved = detail_at(details, "late_labels", "delays_moved")
+    if not isinstance(moved, Mapping) or not moved:
+        return {}
+    return {"verdict_delays_moved_of": " and ".join(sorted(cast("Mapping[str, object]", moved)))}
 
 
 def sampled_headline_of(details: Mapping[str, object]) -> Fields:
@@ -430,6 +436,10 @@ def overview(report: Report | None) -> Overview:
     return Overview(report.published_ms, forgetting, dict(sorted(rows.items())))
 
 
+_PARTS: Final = ("cohorts", "confusion")
+"""Parts of the details of a model that its row needs, besides the delays of one whose verdict is early."""
+
+
 def _add_signs(rows: dict[str, Row], report: Report, families: Mapping[str, Family]) -> None:
     """Add warnings, caveats, incidents and changes of verdict to the rows."""
     stopped = labels_stopped(
@@ -437,8 +447,7 @@ def _add_signs(rows: dict[str, Row], report: Report, families: Mapping[str, Fami
     )
     changes = verdict_changes(report.alarms)
     for model in dict.fromkeys((*rows, *report.details)):
-        # Asking for the details of a model makes them anew, so each is asked for once.
-        details = report.details.get(model, {})
+        details = with_parts(report.details, model, _PARTS)
         silence = [(stopped[model], f"{RUNBOOKS}LabelsStopped.md")] if model in stopped else []
         if warnings := [*warnings_of(details), *silence]:
             row = rows.setdefault(model, {})
@@ -452,6 +461,8 @@ def _add_signs(rows: dict[str, Row], report: Report, families: Mapping[str, Fami
             row |= changes.get(model, {})
             if headline := headline_of(details):
                 _replace_headline(row, headline)
+            if row.get("verdict_status") == "early":
+                row |= delays_moved_of(with_parts(report.details, model, ("late_labels",)))
         if sampled := sampled_headline_of(details):
             row = rows.setdefault(model, {})
             for name in UNWEIGHTED:

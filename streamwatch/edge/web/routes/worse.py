@@ -18,6 +18,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Final, cast
 
 from streamwatch.core.estimators.registers.fleet import RULE, SHARE, Listed, worse_pairs
+from streamwatch.core.metrics.layered import with_parts
 from streamwatch.core.metrics.series import Family, Report
 from streamwatch.edge.web.documents import Worse, WorseModel
 from streamwatch.edge.web.json_text import encode
@@ -85,6 +86,7 @@ def opponents_of(details: Mapping[str, Mapping[str, object]]) -> Mapping[str, Co
     """Return model → opponent → verdict, of the models that are judged by cohorts."""
     return {
         model: cast("Cohorts", cohorts["opponents"])
-        for model, of_model in details.items()
-        if "headline" in of_model and isinstance(cohorts := of_model.get("cohorts"), Mapping)
+        for model in details
+        if "headline" in (of_model := with_parts(details, model, ("cohorts",)))
+        and isinstance(cohorts := of_model.get("cohorts"), Mapping)
     }

@@ -339,7 +339,7 @@ class Cohorts:
     def series(self, chosen: Sequence[Slice]) -> Mapping[str, Columns]:
         """Verdicts, leads and evidence of some models; undefined values give no sample."""
         current = self.read([one.row for one in chosen])
-        models = tuple(one.model for one in chosen)
+        models = tuple([one.model for one in chosen])
         own = np.array([self._headlined(model) for model in models], np.bool_)
         headlines = np.where(own & (current.headlines["is_there"] > 0), current.headlines["verdict"], np.nan)
         found = {metric.name: Columns() for metric in METRICS}

@@ -254,7 +254,7 @@ class LateLabels:
         """Corrected and settled accuracies of some models, with n_eff; undefined values give no sample."""
         rows = np.array([one.row for one in chosen], np.int64)
         self._estimate(rows)
-        keys = ModelKeys(tuple(one.model for one in chosen))
+        keys = ModelKeys(tuple([one.model for one in chosen]))
         values = self._values[rows]
         found: dict[str, Columns] = {}
         for metric, own in zip(METRICS, np.where(np.isfinite(values), values, np.nan).T, strict=True):
