@@ -77,6 +77,8 @@ def lost(directory: Path, reset: Reset) -> list[str]:
     ------
     StateRefused
         If there is no state, or it has no such model or section.
+    StateDamaged
+        If it cannot be decoded.
     """
     contents = _read(directory)
     state = contents.pipeline
@@ -128,6 +130,8 @@ def perform(directory: Path, reset: Reset) -> None:
     StateRefused
         If there is no state, it has no such model or section, a daemon has it open, or this version cannot
         read the settings under which it was made (then only all of it can begin anew).
+    StateDamaged
+        If it cannot be decoded.
     StateFailed
         If the disk fails.
     """

@@ -462,7 +462,10 @@ class Journal:
 def unfolded_pairs(
     journal: Sequence[tuple[int, bytes]], behind: JournalPosition
 ) -> Iterator[tuple[int, OutcomeBatch]]:
-    """Yield number and paired outcomes of every entry that the comparisons' snapshot does not cover."""
+    """Yield number and paired outcomes of every entry that the comparisons' snapshot does not cover.
+
+    Raises PackedError, which names the entry, for one that cannot be decoded; so does `unfolded`.
+    """
     common = CommonBatches()
     for number, value in journal:
         if number > behind.commit:

@@ -56,7 +56,7 @@ class _Neither(msgspec.Struct, frozen=True, array_like=True):
 
 
 _Kind = Name | _Neither
-"""Kind of a pair, without its sign: the true class where one of the two models is right."""
+"""Kind of a pair, without its sign: the true class, except where `_Neither` applies (by costs only)."""
 _DECODER: Final = msgspec.msgpack.Decoder(tuple[bytes, bytes, list[_Kind]])
 
 
@@ -238,7 +238,9 @@ class PairCohorts:
         ]
 
     def restore(self, row: int, state: bytes) -> None:
-        """Set an empty row to a snapshot; it stays empty if the snapshot was judged by another utility.
+        """Set an empty row to a snapshot.
+
+        It stays empty if it has no verdict by cohorts, or the snapshot was judged by another utility.
 
         Raises
         ------

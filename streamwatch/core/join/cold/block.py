@@ -171,7 +171,7 @@ def data_at(data, at):
 
 @hot
 def put_value(words, i, c, value):
-    """Set column c of entry i from its packed value; the inverse of `column_value`.
+    """Set column c of entry i from its packed value; the inverse of `column_value`, but for side columns.
 
     The entry's words must be 0 at first, and columns set in order.
     """

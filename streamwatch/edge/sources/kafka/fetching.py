@@ -201,12 +201,13 @@ TAKING_SECONDS: Final = 0.1
 TRIES: Final = 3
 """Number of a broker's errors at one offset after which the batch there is given up."""
 EMPTY_TRIES: Final = 10
-"""Number of empty answers, each after `WAIT_MS`, before the end of the log, after which a batch is given up:
-so a broker answers when it finds no batch. Proportionally more where answers come sooner."""
+"""Number of empty answers at an offset before the end of the log, each after `WAIT_MS`, after which the batch
+there is given up: a broker that does not find a batch answers so. Proportionally more where answers come
+sooner."""
 REPORT_AFTER: Final = 3
-"""Failures in a row before one is reported: after a change of leader, the next attempt succeeds."""
+"""Failure in a row from which on each is reported: after a change of leader, the next attempt succeeds."""
 REPORT_EVERY: Final = 10
-"""Unanswered requests to one node in a row before one is reported: nodes restart."""
+"""Of unanswered requests to one node in a row, each of this number is reported: nodes restart."""
 MOST_BYTES: Final = 52_428_800
 """Bytes of one answer at most, over all partitions."""
 HELD_BYTES: Final = 32 * 1_048_576

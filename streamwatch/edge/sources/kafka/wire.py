@@ -217,6 +217,8 @@ async def ask(
     ------
     KafkaError
         The node cannot be reached, or does not answer in time.
+    AssertionError
+        The client finds that the node does not follow the protocol.
     """
     topics: dict[str, list[tuple[int, int, int]]] = {}
     for (topic, partition), offset in offsets:
@@ -271,7 +273,8 @@ Listing: TypeAlias = Mapping[str, Listed]
 """Every topic that this user may see, by name."""
 
 Missing: TypeAlias = Literal["absent", "beyond", "hidden"]
-"""Reason for no record at an offset: none (any more), the log ends before it, or not yet readable."""
+"""Reason for no record at an offset: none (any more); the log ends before it or begins after it; or it cannot
+be read (yet)."""
 
 
 class _TopicId(AbstractType[str | None]):
@@ -391,12 +394,14 @@ def _number(partition: tuple[int, ...]) -> int:
 async def record_at(
     client: Any, leader: int, partition: Partition, offset: int, max_batch_bytes: int
 ) -> KafkaRecord | Missing:
-    """Fetch the record at exactly this offset, by one batch; or return why there is none.
+    """Fetch the record at exactly this offset, in an answer of one batch; or return why there is none.
 
     Raises
     ------
     KafkaError
         The partition has no leader, or the leader does not answer in time or refuses.
+    AssertionError
+        As from `ask`.
     """
     if leader < 0:
         raise LeaderNotAvailableError(partition)
