@@ -223,8 +223,9 @@ def bytes_of_each(partitions: int, limit: int) -> int:
 
 
 OUT_OF_RANGE, CORRUPT, DENIED, UNKNOWN = 1, 2, 29, -1
-MOVED: Final = frozenset({3, 5, 6, 9, 74, 75, 76, 78, 100})
-"""Error codes after which metadata is refreshed: no leader, another leader, no such topic."""
+MOVED: Final = frozenset({3, 5, 6, 9, 56, 74, 75, 78, 100})
+"""Error codes after which metadata is refreshed: no such topic (3, 100), no leader or another one (5, 6, 9, 74,
+75), a leader whose disk failed (56) or that does not know yet how far its log may be read (78)."""
 
 
 class Fetching:
@@ -456,12 +457,13 @@ class Taking:
             Records are compressed with a codec whose package is not installed.
         """
         deadline = time.monotonic() + timeout_seconds
+        failed: dict[Partition, tuple[str, float]] = {}
         while True:
             self._fetching.check()
             self._fetching.arrived.clear()
             slots = self._slots(wanted)
             await self._unpack(slots)
-            taken = self._turn(slots)
+            taken = self._turn(slots, failed)
             left = deadline - time.monotonic()
             if taken.records or taken.damages or taken.out_of_range or left <= 0:
                 return taken
@@ -493,8 +495,9 @@ class Taking:
         if heavy and large < LARGE_AT_ONCE:
             await asyncio.to_thread(heavy[0].unpack)
 
-    def _turn(self, slots: list[Slot]) -> TurnRecords:
-        taken = TurnRecords({}, {}, [], {}, {})
+    def _turn(self, slots: list[Slot], failed: dict[Partition, tuple[str, float]]) -> TurnRecords:
+        """Take what there is; `failed` are the failures of earlier turns without records, to be added to."""
+        taken = TurnRecords({}, {}, [], failed, {})
         room = self._max_records
         now = time.monotonic()
         for slot in sorted(slots, key=lambda slot: slot.since):  # the earliest answer first
