@@ -248,11 +248,11 @@ def join_spec(settings: Settings) -> JoinSpec:
         As from `prediction_registers`.
     """
     join = settings.join
-    dedup_entries = join.horizon if join.dedup_horizon is None else join.dedup_horizon
+    dedup_horizon = join.horizon if join.dedup_horizon is None else join.dedup_horizon
     return JoinSpec(
         horizon_ms=join.horizon,
         early_horizon_ms=join.early_horizon,
-        dedup_horizon_ms=dedup_entries,
+        dedup_horizon_ms=dedup_horizon,
         max_pending=join.max_pending,
         max_labels=join.max_labels,
         max_dedup_entries=join.max_dedup_entries,

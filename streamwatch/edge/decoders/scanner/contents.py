@@ -399,9 +399,9 @@ class ScoreRoom(NamedTuple):
 
 def no_score_room() -> ScoreRoom:
     """Make empty room, for topics without scores."""
-    spans, names = np.zeros((1, 2), np.int64), np.zeros((1, 4), np.int64)
-    none = np.zeros(0, np.int64)
-    return ScoreRoom(np.zeros(0, np.int32), np.zeros(0), np.zeros(6, np.int64), spans, names, none)
+    spans, before = np.zeros((1, 2), np.int64), np.zeros((1, 4), np.int64)
+    names = np.zeros(0, np.int64)
+    return ScoreRoom(np.zeros(0, np.int32), np.zeros(0), np.zeros(6, np.int64), spans, before, names)
 
 
 class ScoreRule(NamedTuple):

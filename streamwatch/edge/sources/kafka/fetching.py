@@ -24,7 +24,7 @@ from streamwatch.edge.sources.kafka.batches.record import KafkaRecords
 from streamwatch.edge.sources.kafka.batches.scanner import Scanner
 from streamwatch.edge.sources.kafka.refusals import error_name
 from streamwatch.edge.sources.kafka.spec import KafkaSpec
-from streamwatch.edge.sources.kafka.wire import CONNECTION_ERRORS, Answer, ask, worded
+from streamwatch.edge.sources.kafka.wire import CONNECTION_ERRORS, MOST_BYTES, Answer, ask, worded
 
 # Waiting times before the next attempt.
 
@@ -208,8 +208,6 @@ REPORT_AFTER: Final = 3
 """Failure in a row from which on each is reported: after a change of leader, the next attempt succeeds."""
 REPORT_EVERY: Final = 10
 """Of unanswered requests to one node in a row, each of this number is reported: nodes restart."""
-MOST_BYTES: Final = 52_428_800
-"""Bytes of one answer at most, over all partitions."""
 HELD_BYTES: Final = 32 * 1_048_576
 """Bytes at most of waiting answers, over all partitions, unless `LEAST_BYTES` for each are more."""
 LEAST_BYTES: Final = 131_072
@@ -224,8 +222,8 @@ def bytes_of_each(partitions: int, limit: int) -> int:
 
 OUT_OF_RANGE, CORRUPT, DENIED, UNKNOWN = 1, 2, 29, -1
 MOVED: Final = frozenset({3, 5, 6, 9, 56, 74, 75, 78, 100})
-"""Error codes after which metadata is refreshed: no such topic (3, 100), no leader or another one (5, 6, 9, 74,
-75), a leader whose disk failed (56) or that does not know yet how far its log may be read (78)."""
+"""Error codes after which metadata is refreshed: no such topic (3, 100), no leader or another one (5, 6, 9,
+74, 75), a leader whose disk failed (56) or that does not know yet how far its log may be read (78)."""
 
 
 class Fetching:
@@ -347,7 +345,7 @@ class Fetching:
         size = self._size_bytes
         wait = self._waits.setdefault(node, self._backoff())
         try:
-            answers = await ask(self._client, node, offsets, size, wait_ms=wait_ms, most_bytes=MOST_BYTES)
+            answers = await ask(self._client, node, offsets, size, wait_ms=wait_ms)
         except CONNECTION_ERRORS as error:
             self._not_before[node] = time.monotonic() + min(wait.next_seconds(), 1.0)
             if wait.attempts % REPORT_EVERY == 0:

@@ -182,6 +182,10 @@ CONNECTION_ERRORS = (KafkaError, OSError, TimeoutError, AssertionError)
 """Errors of the client after which a connection is replaced; it asserts that brokers follow the protocol."""
 
 
+MOST_BYTES: Final = 52_428_800
+"""Bytes of one answer at most, over all partitions."""
+
+
 class Answer(NamedTuple):
     """Answer of a broker for one partition."""
 
@@ -209,9 +213,11 @@ async def ask(
     partition_bytes: int,
     *,
     wait_ms: int = 0,
-    most_bytes: int = 52_428_800,
 ) -> list[Answer]:
     """Fetch from one node; brokers answer with at least one whole batch, even above the limits.
+
+    Limits are `partition_bytes` for each partition, and `MOST_BYTES`. If there are no records, the broker
+    waits `wait_ms` for some.
 
     Raises
     ------
@@ -223,7 +229,7 @@ async def ask(
     topics: dict[str, list[tuple[int, int, int]]] = {}
     for (topic, partition), offset in offsets:
         topics.setdefault(topic, []).append((partition, offset, partition_bytes))
-    request = FetchRequest(wait_ms, 1, most_bytes, READ_COMMITTED, list(topics.items()))
+    request = FetchRequest(wait_ms, 1, MOST_BYTES, READ_COMMITTED, list(topics.items()))
     if (connection := await client._get_conn(node)) is not None:  # noqa: SLF001
         receive_directly(connection)
     answer: Any = await client.send(node, request)
@@ -379,7 +385,7 @@ async def list_topics(client: Any) -> Listing:
     return {
         name: Listed(
             {
-                n: cluster.leader_for_partition(TopicPartition(name, n)) or 0
+                n: cluster.leader_for_partition(TopicPartition(name, n))
                 for n in sorted(cluster.partitions_for_topic(name) or ())
             }
         )

@@ -177,7 +177,7 @@ async def test_a_failure_is_reported_although_records_of_others_come_before_the_
         failing.error = "no leader"
         waiting = asyncio.create_task(take.take(None, PATIENCE_SECONDS))
         async with asyncio.timeout(PATIENCE_SECONDS):
-            while failing.error:
+            while failing.error:  # noqa: ASYNC110  # no event to wait for
                 await asyncio.sleep(0)
             client.logs[B] = log_of(of([b"b"] * 2))
             taken = await waiting
