@@ -162,16 +162,8 @@ class EntryWriter:
         return (steps + _WRAP // 2 & _WRAP - 1) - _WRAP // 2
 
 
-def written(batches: Sequence[OutcomeBatch]) -> bytes:
-    """Encode the outcomes of batches, at least one."""
-    writer = EntryWriter()
-    for batch in batches:
-        writer.add(batch)
-    return writer.close()
-
-
 def read(value: bytes) -> OutcomeBatch:
-    """Decode a result of `written`; the outcomes have no ids.
+    """Decode what `EntryWriter.close` returned; the outcomes have no ids.
 
     Raises
     ------
