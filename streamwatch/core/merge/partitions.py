@@ -299,7 +299,7 @@ def bounds_of(
     waiting: NDArray[np.bool_],
     *,
     settle_ms: int,
-    rested_ms: int | None,
+    rest_ms: int | None,
     waited_ms: int,
 ) -> Bounds:
     """Compute the bounds up to which no partition has to be waited for.
@@ -312,9 +312,10 @@ def bounds_of(
         bool, one for each partition: whether some of its records have no time yet.
     settle_ms
         Least time from a record's arrival to the sending of the fetch that found a partition at its end.
-    rested_ms, waited_ms
-        Newest time that is `settle_ms` ago by the host's clock (None while that clock is behind), and newest
-        arrival of records that have waited long enough for that.
+    rest_ms
+        Newest time that is `settle_ms` ago by the host's clock; None while that clock is behind.
+    waited_ms
+        Newest arrival of records that have waited so long that their times are `settle_ms` ago, too.
     """
     read_ms, read_index, least_ms, index, fetched_ms = find_bounds(
         partitions.running_ms, partitions.held, partitions.at_end_ms, partitions.left_behind, waiting
@@ -325,6 +326,6 @@ def bounds_of(
         (read_ms, read_index),
         (least_ms, index),
         fetched_ms - settle_ms,
-        EVER if rested_ms is None else rested_ms,
+        EVER if rest_ms is None else rest_ms,
         waited_ms,
     )
