@@ -28,8 +28,6 @@ _BLANK_LETTERS = "\u115f\u1160\u2800\u3164\uffa0"
 _NUMBER = re.compile(r"[+-]?\d{1,25}(\.\d{1,25})?([eE][+-]?\d{1,3})?", re.ASCII)
 _BEYOND_TIME = 1e30
 """Larger than any timestamp in any unit; floats below it stay finite when converted."""
-CLIPPED_FROM, CLIPPED_TO = -1e-6, 1.000001
-"""Numbers between these are taken for probabilities, and clipped to [0, 1]."""
 _LARGEST_NUMBER = 1e300
 """Limit of a number, at which sums over a record's numbers stay finite."""
 _BEYOND_TEXT = 10**MAX_TEXT_BYTES
@@ -136,7 +134,7 @@ def probability(raw: Any) -> float | None:
     """Convert content to a number in [0, 1]; one up to 1e-6 outside is clipped. None if invalid."""
     if isinstance(raw, bool) or not isinstance(raw, int | float):
         return None
-    return min(max(float(raw), 0.0), 1.0) if CLIPPED_FROM <= raw <= CLIPPED_TO else None
+    return min(max(float(raw), 0.0), 1.0) if -1e-6 <= raw <= 1.000001 else None
 
 
 # Folds: the number that a prediction carries, and whether that fold tests its id.

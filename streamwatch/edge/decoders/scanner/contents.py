@@ -9,8 +9,6 @@ from numpy.typing import NDArray
 
 from streamwatch.core.jit import entry, hot, inner, text_stops, trailing_zeros
 from streamwatch.core.records.batch import PADDING
-from streamwatch.edge.decoders.class_rules import MAX_SCORES
-from streamwatch.edge.decoders.fields import CLIPPED_FROM, CLIPPED_TO, MAX_TIMESTAMP_MS
 from streamwatch.edge.decoders.scanner.text import (
     ABSENT,
     ARRAY_CLOSES,
@@ -43,6 +41,10 @@ from streamwatch.edge.decoders.scanner.text import (
 )
 from streamwatch.edge.decoders.scanner.tokens import number_of
 
+# Constants of other files are repeated here, as a change there would not recompile these functions
+# (`core.jit.cache.sources_of_room`).
+MAX_TIMESTAMP_MS: Final = 253_402_300_799_999
+"""The end of the year 9999, as in `edge.decoders.fields`."""
 MAX_ID_BYTES: Final = 128
 MILLISECONDS, SECONDS, MICROSECONDS, NANOSECONDS, ISO_8601 = range(5)
 """Units of timestamps; ISO_8601 is text with date and time."""
@@ -361,8 +363,12 @@ def sampling_at(data: Any, plan: Any, trace: Any) -> int:  # noqa: PLR0911 - com
 # Scores of one record: an object of class → number, or an array of numbers; both are one content.
 
 
+MAX_SCORES: Final = 4_096
+"""Scores of a record at most, as in `edge.decoders.class_rules`."""
 SCORE_BYTES: Final = 2
 """Least bytes of a score in an array: a digit and a comma."""
+_LEAST, _MOST = -1e-6, 1.000001
+"""Bounds of a probability, as in `edge.decoders.fields`."""
 NAMED, BY_THRESHOLD, BY_LARGEST = range(3)
 """Rules that find a class: it is named, or decided by a threshold, or has the largest score."""
 NEW: Final = -3
@@ -515,7 +521,7 @@ def judged_scores(  # noqa: C901, PLR0911, PLR0912, PLR0913, PLR0915, PLR0917 - 
         if of[0] != NUMBER:
             return UNUSUAL
         at, score = number_at(data, of[1])
-        if at != of[2] or (rule.probability and not CLIPPED_FROM <= score <= CLIPPED_TO):
+        if at != of[2] or (rule.probability and not _LEAST <= score <= _MOST):
             return UNUSUAL
         threshold = rule.threshold
         if threshold != threshold:  # noqa: PLR0124 - NaN: the record has it
@@ -537,7 +543,7 @@ def judged_scores(  # noqa: C901, PLR0911, PLR0912, PLR0913, PLR0915, PLR0917 - 
         named = np.int64(classes[largest])
     if given:
         for i in range(first, end):
-            if not CLIPPED_FROM <= values[i] <= CLIPPED_TO:
+            if not _LEAST <= values[i] <= _MOST:
                 return UNUSUAL
             classes[kept], values[kept] = classes[i], min(max(values[i], 0.0), 1.0)
             kept += 1
