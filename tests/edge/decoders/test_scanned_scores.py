@@ -265,6 +265,6 @@ def test_a_class_that_is_no_plain_text_is_not_taken_for_the_one_before() -> None
 def test_limits_that_compiled_code_repeats_are_those_of_the_general_decoder():
     assert contents.MAX_TIMESTAMP_MS == fields.MAX_TIMESTAMP_MS
     assert contents.MAX_SCORES == class_rules.MAX_SCORES
-    for bound, beyond in ((contents._LEAST, -1.0), (contents._MOST, 2.0)):
+    for bound, beyond in ((contents._LEAST, -1.0), (contents._MOST, 2.0)):  # pyright: ignore[reportPrivateUsage]
         assert fields.probability(bound) is not None
         assert fields.probability(np.nextafter(bound, beyond)) is None

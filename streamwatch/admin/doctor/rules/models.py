@@ -1,4 +1,4 @@
-"""Rules about models: silent detectors, early hints, limits, and models beaten by the previous label."""
+"""Rules about models: silent detectors, early hints, limits, segments, rare predictions and rare classes."""
 
 from __future__ import annotations
 

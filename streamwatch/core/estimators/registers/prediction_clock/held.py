@@ -61,7 +61,7 @@ class ReleasedOutcomes(NamedTuple):
     predicted_ms: _Times
     miss: _Times
     cause: _Times
-    """Position, among the outcomes just taken in, of the one whose time caused the release."""
+    """Position, among the outcomes just taken in, of the one that caused the release."""
 
 
 class HeldOutcomes:
@@ -106,7 +106,7 @@ class HeldOutcomes:
     def take(self, predicted_ms: _Times, miss: _Times, event_ms: _Times) -> ReleasedOutcomes:
         """Take in n outcomes, int64 (n,) each, in the order of resolution.
 
-        Return those released by their times.
+        Return those released, by their times or for lack of room.
         """
         parts: list[ReleasedOutcomes] = []
         start, n = 0, len(predicted_ms)
