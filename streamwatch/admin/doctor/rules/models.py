@@ -61,7 +61,7 @@ def _changed(details: Mapping[str, object]) -> str:
         return "its predictions differ from earlier ones"
     if name is None:
         return f"scores of predicted classes are {'higher' if more else 'lower'} than before"
-    which = "classes beyond its first eight are" if name == "__other__" else f"{name!r} is"
+    which = "classes beyond its first eight are" if name == OTHER else f"{name!r} is"
     return f"{which} predicted {'more' if more else 'less'} often than before"
 
 

@@ -205,7 +205,8 @@ class LabelRing:
             If it does not have 64 slots, or its bytes are not cells.
         """
         if len(state.buckets) != BUCKETS or len(state.newest_ms) != BUCKETS:
-            raise ValueError(f"late labels must have {BUCKETS} buckets, got {len(state.buckets)}")
+            got = f"{len(state.buckets)} numbers and {len(state.newest_ms)} times"
+            raise ValueError(f"late labels must have {BUCKETS} buckets, got {got}")
         if len(state.cells) % _CELL.itemsize:
             raise ValueError(
                 f"counts of late labels must be of {_CELL.itemsize} bytes each, got {len(state.cells)} bytes"

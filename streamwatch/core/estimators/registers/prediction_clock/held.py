@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, Final, NamedTuple
+from typing import Annotated, Any, Final, NamedTuple
 
 import msgspec
 import numpy as np
@@ -52,7 +52,7 @@ class HeldState(msgspec.Struct, array_like=True, frozen=True):
     first_ms: int
     wide: bool
     held: bytes
-    recent_ms: tuple[int, ...]
+    recent_ms: Annotated[tuple[int, ...], msgspec.Meta(min_length=AGREEING - 1, max_length=AGREEING - 1)]
 
 
 class ReleasedOutcomes(NamedTuple):
