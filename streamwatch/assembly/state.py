@@ -173,7 +173,7 @@ def state_opening(  # noqa: PLR0913  # tests replace parts
     deliveries
         Deliveries of the process; None: built from the settings.
     clocks
-        Clocks of the host, replaced by tests.
+        Clocks of the host, replaced by a backfill and by tests.
     dead_letters
         Writer of the dead-letter topic; None without one, or with replicas.
     publisher
