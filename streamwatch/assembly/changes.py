@@ -98,6 +98,13 @@ def plan_of(settings: Settings, sections: Mapping[str, bytes], models: Sequence[
         Sections of the last commit; a state without any counts as unchanged.
     models
         Names of models that the state has estimators of.
+
+    Raises
+    ------
+    PackedError
+        If a section cannot be decoded.
+    SettingsError
+        As from `specs.monitors_spec`.
     """
     from streamwatch.core.pipeline.checkpoint import MADE_UNDER, PIPELINE, SETTINGS  # noqa: PLC0415 - loads Numba
 
@@ -233,6 +240,8 @@ def read_plan(settings: Settings) -> StartPlan | None:
     ------
     StateRefused, StateFailed
         If the state cannot be read.
+    SettingsError
+        As from `specs.monitors_spec`.
     """
     from streamwatch.assembly.results import require_source  # noqa: PLC0415 - loads the daemon
     from streamwatch.edge.stores.rocksdb.inspect import Inspection  # noqa: PLC0415 - loads RocksDB

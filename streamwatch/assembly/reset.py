@@ -16,7 +16,7 @@ from streamwatch.core.pipeline.pipeline import Pipeline, PipelineState, decoded
 from streamwatch.core.pipeline.sections import StartOver, settings_of_estimators
 from streamwatch.core.records.events import model_of, shown_name
 from streamwatch.edge.keys import bytes_of_keys
-from streamwatch.edge.stores.kind import StateRefused, damage_named
+from streamwatch.edge.stores.kind import StateDamaged, StateRefused, damage_named
 from streamwatch.edge.stores.rocksdb.inspect import Inspection
 from streamwatch.edge.stores.rocksdb.spec import RocksSpec
 from streamwatch.edge.stores.rocksdb.store import RocksStore, empty
@@ -77,8 +77,15 @@ def lost(directory: Path, reset: Reset) -> list[str]:
     ------
     StateRefused
         If there is no state, or it has no such model or section.
+    StateDamaged
+        If it cannot be decoded, unless all of it is to begin anew.
     """
-    contents = _read(directory)
+    try:
+        contents = _read(directory)
+    except StateDamaged as error:
+        if not reset.everything:
+            raise
+        return [f"all that the state holds, which cannot be listed: {error}"]
     state = contents.pipeline
     if state is None:
         return ["all that the state holds" if reset.everything else "nothing: the state holds no evaluation"]
@@ -128,13 +135,15 @@ def perform(directory: Path, reset: Reset) -> None:
     StateRefused
         If there is no state, it has no such model or section, a daemon has it open, or this version cannot
         read the settings under which it was made (then only all of it can begin anew).
+    StateDamaged
+        If it cannot be decoded; of all of it, only if its files cannot be opened.
     StateFailed
         If the disk fails.
     """
-    contents = _read(directory)
     if reset.everything:
         empty(RocksSpec(directory))
         return
+    contents = _read(directory)
     _require(contents, reset)
     if contents.pipeline is None:
         return

@@ -140,7 +140,13 @@ def shares_stream(settings: Settings) -> bool:
 
 
 def outcome_registers(settings: Settings) -> tuple[RegisterSpec, ...]:
-    """Return the specs of registers of outcomes, which every model has beside its estimators."""
+    """Return the specs of registers of outcomes, which every model has beside its estimators.
+
+    Raises
+    ------
+    SettingsError
+        As from `label_detectors`.
+    """
     monitors = settings.monitors
     assumes = isinstance(settings.join.on_expiry, OnExpiry)
     found: list[RegisterSpec] = [LateLabelsSpec(settings.join.horizon, assumes)]
@@ -242,11 +248,11 @@ def join_spec(settings: Settings) -> JoinSpec:
         As from `prediction_registers`.
     """
     join = settings.join
-    dedup_entries = join.horizon if join.dedup_horizon is None else join.dedup_horizon
+    dedup_horizon = join.horizon if join.dedup_horizon is None else join.dedup_horizon
     return JoinSpec(
         horizon_ms=join.horizon,
         early_horizon_ms=join.early_horizon,
-        dedup_horizon_ms=dedup_entries,
+        dedup_horizon_ms=dedup_horizon,
         max_pending=join.max_pending,
         max_labels=join.max_labels,
         max_dedup_entries=join.max_dedup_entries,
@@ -266,7 +272,13 @@ def join_spec(settings: Settings) -> JoinSpec:
 
 
 def overflow_spec(settings: Settings) -> OverflowSpec:
-    """Build the limit of the join's entries in memory, beyond which entries are moved to disk."""
+    """Build the limit of the join's entries in memory, beyond which entries are moved to disk.
+
+    Raises
+    ------
+    SettingsError
+        As from `join_spec`, whose settings decide the size of an entry.
+    """
     room = settings.state.join_memory_megabytes * 1_000_000
     return OverflowSpec(table_entries(room, join_spec(settings)))
 

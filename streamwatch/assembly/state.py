@@ -63,11 +63,15 @@ from streamwatch.settings.differences import document_of
 from streamwatch.telemetry import Telemetry
 
 
+def _now_ms() -> int:
+    return time.time_ns() // 1_000_000
+
+
 @dataclass(frozen=True, slots=True)
 class HostClocks:
     """Clocks of the host."""
 
-    wall_ms: Callable[[], int] = lambda: time.time_ns() // 1_000_000
+    wall_ms: Callable[[], int] = _now_ms
     """Milliseconds since the epoch, by a clock that may be set."""
     monotonic: Callable[[], float] = time.monotonic
     """Monotonic clock in seconds."""
@@ -169,7 +173,7 @@ def state_opening(  # noqa: PLR0913  # tests replace parts
     deliveries
         Deliveries of the process; None: built from the settings.
     clocks
-        Clocks of the host, replaced by tests.
+        Clocks of the host, replaced by a backfill and by tests.
     dead_letters
         Writer of the dead-letter topic; None without one, or with replicas.
     publisher
@@ -323,7 +327,3 @@ def build_maintenance(
 def open_store(settings: Settings) -> Store:
     """Open the store of the settings; raises as `specs.store_kind` and `StoreKind.open`."""
     return specs.store_kind(settings).open(specs.rocks_spec(settings))
-
-
-def _now_ms() -> int:
-    return time.time_ns() // 1_000_000

@@ -59,13 +59,13 @@ def send_test(
         streamwatch alerts test --hint
 
     Needs no Kafka. The output states for each receiver whether it accepted the
-    notification. Severity filters are ignored. An Alertmanager resolves the
-    test alert some minutes later. A sample of an early verdict follows, on labels
-    whose delays have changed, with its resolution. A receiver with `events: [digest]` is sent
-    a sample of a digest of worse models, too.
+    notifications. Severity filters are ignored. The early verdict is on labels
+    whose delays have changed. An Alertmanager is sent no resolutions: it resolves
+    the test alerts some minutes later. A receiver with `digest` in `events` is sent a
+    sample of a digest of worse models, too; with `events: [digest]`, only that.
 
-    Exit codes: 0 if every receiver accepted it, 2 if one did not or none is
-    configured.
+    Exit codes: 0 if every receiver accepted it, 2 if one did not, none is
+    configured or there is none of that name.
     """
     nowhere = {
         "kafka": {"bootstrap_servers": "unused:9092"},

@@ -387,18 +387,3 @@ class Store(Protocol):
     def close(self) -> None:
         """Close the store; what was not committed is lost."""
         ...
-
-
-__all__ = [
-    "DataLossCounters",
-    "DeadLetters",
-    "Decoder",
-    "NeededSchemas",
-    "PartitionState",
-    "Poll",
-    "Record",
-    "Schemas",
-    "Sink",
-    "Source",
-    "Store",
-]

@@ -384,7 +384,7 @@ class Deliveries:
         queue.reminded = True
         queue.remind = asyncio.get_running_loop().time() + wait
         open_incidents = [n for n in self._open_incidents if queue.receiver.wants(n)]
-        repeated = [n for n in open_incidents if not self.outbox.owes(name, n.series)]
+        repeated = [n for n in open_incidents if not self.outbox.has_pending(name, n.series)]
         for start in range(0, len(repeated), MOST_REMINDED):
             some = repeated[start : start + MOST_REMINDED]
             answer = await self._unless_silenced(queue.receiver.remind(some, self._clock_ms()))
@@ -419,13 +419,13 @@ class Deliveries:
                 self._close(queue, answer)
             case Refused():
                 queue.failures = 0
-                if self.outbox.owed(name, notification):  # or it was given up meanwhile, and counted
+                if self.outbox.is_pending(name, notification):  # or it was given up meanwhile, and counted
                     self._accounts.drop(name, notification, answer.reason, attempts)
             case Failed():
                 self.outbox.fail(name, notification)
                 queue.pause(answer, self._spec, self._draw())
                 self._give_up(name, answer.reason)
-                if self.outbox.owed(name, notification):
+                if self.outbox.is_pending(name, notification):
                     wait = round(queue.resume - asyncio.get_running_loop().time(), 3)
                     self._emit(
                         NotificationFailed(

@@ -77,6 +77,7 @@ class DemoSummary:
     url: str
     alarms: int
     first_alarm_seconds: float | None
+    """Seconds from the start of the demo to its first alarm; None without one."""
 
 
 def settings_document(bootstrap_servers: str, spec: DemoSpec) -> dict[str, Any]:

@@ -64,7 +64,7 @@ class ScoreChoice:
 
 
 def confidence(best: float, second: float | None) -> float:
-    """Confidence in the better of two ranks by their distance: 0.5 if equal, at most 0.98."""
+    """Confidence in the better of two ranks by their distance: 0.5 if equal, 0.98 at most or if alone."""
     return 0.98 if second is None else min(0.98, 1 / (1 + exp(-4 * (best - second))))
 
 

@@ -5,9 +5,8 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from streamwatch.papers import learners as naive_bayes
 from streamwatch.papers.comparison import Recording, read_recording
-from streamwatch.papers.learners import at_alarms, chance_alarms
+from streamwatch.papers.learners import at_alarms, chance_alarms, restarted
 from streamwatch.papers.result import (
     Cell,
     Effort,
@@ -96,7 +95,7 @@ def _accuracies(rng: np.random.Generator, x: Floats, truth: NDArray[np.int64]) -
     found = [
         accuracy_of(
             truth,
-            naive_bayes.restarted(x, truth, 2, np.array(chance_alarms(rng, len(x), p), np.int64)),
+            restarted(x, truth, 2, np.array(chance_alarms(rng, len(x), p), np.int64)),
         )
         for p in PROBABILITIES
     ]

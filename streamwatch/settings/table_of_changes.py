@@ -15,7 +15,6 @@ from typing import Any, Final, Literal, TypeAlias
 
 from streamwatch.edge.sources.kafka.spec import At, parse_start
 from streamwatch.settings.keys_of_settings import SIDES
-from streamwatch.settings.values import parse_duration
 
 
 class Change(StrEnum):
@@ -68,11 +67,7 @@ class Case:
 
 
 def _larger(before: Any, after: Any) -> bool:
-    return _size(after) > _size(before)
-
-
-def _size(value: Any) -> float:
-    return float(parse_duration(value)) if isinstance(value, str) else float(value)
+    return after > before
 
 
 def _earlier(before: Any, after: Any) -> bool:

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from streamwatch.assembly.changes import read_plan
+from streamwatch.assembly.reset import Reset, lost, perform
 from streamwatch.assembly.state import state_opening
 from streamwatch.assembly.topics import build_topics
 from streamwatch.core.join.durable.packed import CLASS, parts_of
@@ -87,3 +88,17 @@ def test_an_empty_name_of_a_class_is_named_by_its_key(directory: Path) -> None:
         put(database, "columns", key, b"")
     with pytest.raises(StateDamaged, match=f"is damaged: the value under {key.hex()} cannot be read"):
         opening(directory)
+
+
+@pytest.mark.slow
+def test_all_of_a_state_begins_anew_although_a_section_cannot_be_read(directory: Path) -> None:
+    with altering(directory) as database:
+        put(database, "meta", SECTION_PREFIX + b"pipeline", NO_MSGPACK)
+    for call in (lost, perform):
+        with pytest.raises(StateDamaged, match="the section 'pipeline' cannot be read"):
+            call(directory, Reset(section="join"))
+    (line,) = lost(directory, Reset(everything=True))
+    assert line.startswith("all that the state holds, which cannot be listed: ")
+    perform(directory, Reset(everything=True))
+    assert lost(directory, Reset(everything=True)) == ["all that the state holds"]
+    opening(directory)

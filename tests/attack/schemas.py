@@ -94,7 +94,7 @@ def hostile(chance: random.Random) -> tuple[str, str, Compile]:
         case 3:
             return "JSON", json_schema(chance), compile_json
         case _:
-            return "AVRO", avro_schema(chance), avro.compile_avro
+            return "AVRO", avro_schema(chance), avro.AvroReader
 
 
 def answer(chance: random.Random, kind: str, text: str) -> tuple[int, bytes]:

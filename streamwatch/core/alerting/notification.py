@@ -34,8 +34,6 @@ HintReason: TypeAlias = Literal["no_longer_active", "model_retired"]
 ComparisonReason: TypeAlias = Literal["verdict_changed", "retracted", "no_longer_compared"]
 ComparisonStatus: TypeAlias = Literal["early", "confirmed", ""]
 
-KINDS: tuple[Kind, ...] = ("firing", "updated", "retraining", "resolved", "digest")
-"""Kinds, in the order in which the notifications of one incident are issued."""
 SEVERITIES: tuple[Severity, ...] = ("info", "warning", "error", "critical")
 """Severities, from the least to the most severe."""
 
@@ -294,11 +292,6 @@ class Notification(msgspec.Struct, frozen=True):
             return self.issued_ms
         ended = [part.ended_at_ms for part in self.parts if part.ended_at_ms is not None]
         return max(ended) if len(ended) == len(self.parts) else None
-
-    @property
-    def outcome(self) -> int:
-        """Number of the outcome of its newest alarm; 0 if it is about no alarm."""
-        return max((part.alarm.outcome for part in self.parts), default=0)
 
 
 def identify(kind: Kind | Literal["incident"], *parts: object) -> str:

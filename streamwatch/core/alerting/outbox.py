@@ -14,7 +14,7 @@ from typing import Protocol, TypeAlias
 
 import msgspec
 
-from streamwatch.core.alerting.notification import KINDS, Notification
+from streamwatch.core.alerting.notification import Notification
 from streamwatch.core.join.durable.packed import reading
 from streamwatch.core.records.events import Name
 
@@ -25,8 +25,8 @@ class Entry(msgspec.Struct):
     notification: Notification
     attempts: dict[Name, int]
     """Number of failed attempts so far, by receiver that the notification is pending for."""
-    number: int = 0
-    """Ordinal of the notification; gives the order even if the host's clock was set back."""
+    number: int
+    """Ordinal of the notification, in the order of decision even if the host's clock was set back."""
 
 
 _ENCODER = msgspec.msgpack.Encoder(order="deterministic")
@@ -44,14 +44,11 @@ def check_entries(kept: Mapping[str, bytes]) -> None:
         _entry(name, entry)
 
 
-def _age(entry: Entry) -> tuple[int, int, int, int, str]:
-    """Sort key in the order of decision; entries without a number sort by time, outcome and kind."""
-    notification = entry.notification
-    kind = KINDS.index(notification.kind)
-    return entry.number, notification.issued_ms, notification.outcome, kind, notification.id
+def _number(entry: Entry) -> int:
+    return entry.number
 
 
-def new_entry(notification: Notification, receivers: Sequence[str], number: int = 0) -> bytes:
+def new_entry(notification: Notification, receivers: Sequence[str], number: int) -> bytes:
     """Encode the outbox entry of a new notification."""
     return _ENCODER.encode(Entry(notification, dict.fromkeys(receivers, 0), number))
 
@@ -109,7 +106,7 @@ class Outbox:
         orphans: list[tuple[str, Notification]] = []
         entries = [_entry(name, entry) for name, entry in kept.items()]
         self._newest = max((entry.number for entry in entries), default=0)
-        for entry in sorted(entries, key=_age):
+        for entry in sorted(entries, key=_number):
             configured = {name: n for name, n in entry.attempts.items() if name in self._queues}
             orphans += [(name, entry.notification) for name in entry.attempts if name not in configured]
             if len(configured) < len(entry.attempts):
@@ -122,7 +119,7 @@ class Outbox:
         """Number of notifications pending for a receiver."""
         return sum(len(ids) for ids in self._queues[receiver].values())
 
-    def owes(self, receiver: str, series: str) -> bool:
+    def has_pending(self, receiver: str, series: str) -> bool:
         """Tell whether a notification of a series is pending for a receiver."""
         return series in self._queues[receiver]
 
@@ -134,9 +131,9 @@ class Outbox:
     def waiting(self, receiver: str) -> list[Notification]:
         """Return the notifications pending for a receiver, those that have waited longest first."""
         entries = (self._entries[name] for ids in self._queues[receiver].values() for name in ids)
-        return [entry.notification for entry in sorted(entries, key=_age)]
+        return [entry.notification for entry in sorted(entries, key=_number)]
 
-    def owed(self, receiver: str, notification: Notification) -> bool:
+    def is_pending(self, receiver: str, notification: Notification) -> bool:
         """Tell whether a notification is pending for a receiver."""
         entry = self._entries.get(notification.id)
         return entry is not None and receiver in entry.attempts

@@ -154,6 +154,7 @@ def gather(m, column, class_counts, sums, counts, t):
 
 
 MAX_CLASS = 0xFFFF
+"""Largest local index of a class."""
 NARROW_CLASSES = 1 << 11
 
 

@@ -12,12 +12,9 @@ from numpy.typing import NDArray
 from streamwatch.core.estimators.kernel.admission import NO_SCORES, Scores
 from streamwatch.core.estimators.kernel.shadow import FADING_FACTOR
 from streamwatch.core.metrics.series import ClassNames, ModelKeys
-from streamwatch.core.records.events import Outcome
+from streamwatch.core.records.events import OTHER, Outcome
 from streamwatch.core.records.outcomes import OutcomeBatch
 from streamwatch.core.specs import FadingSpec
-
-OTHER = "__other__"
-"""Name under which classes beyond `max_classes` are reported."""
 
 
 class Classes(dict[str, int]):

@@ -13,7 +13,6 @@ from streamwatch.core.estimators.comparisons.observe import lay_out, observe
 from streamwatch.core.estimators.comparisons.set import ComparisonSet
 from streamwatch.core.estimators.forgetting.adwin import SMALL_OUTCOMES
 from streamwatch.core.estimators.kernel import admission, fold
-from streamwatch.core.estimators.kernel import admission as numbering
 from streamwatch.core.estimators.kernel import readout as reading
 from streamwatch.core.estimators.kernel.layout import layout_of
 from streamwatch.core.estimators.names import Batch
@@ -42,8 +41,8 @@ ENTRIES: tuple[Any, ...] = (
     admission.claim_rows,
     admission.release,
     admission.claim_block,
-    numbering.number,
-    numbering.remember,
+    admission.number,
+    admission.remember,
     lay_out,
     lay_out_pairs,
     observe,

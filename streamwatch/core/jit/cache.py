@@ -1,12 +1,12 @@
 """Compiled functions on disk: where, under which key, and how they are written.
 
 The directory's name is a hash of the kernels' syntax trees: docstrings, comments and line breaks change
-nothing. Join, merge, registers, buckets and publishing have a hash of their own in the names of their files,
-and so has each folder outside the core: a change there does not recompile the estimators. A file is named by
-the function, and a hash of its module (compiled code names it, so that a module that was moved is compiled
-anew) and of what it was compiled for (types of arguments, processor). So processes that compile side by side
-never write other code into each other's files; numba's own cache numbers its files in an index, which two
-processes at once can leave pointing at each other's code.
+nothing. Join, merge, registers, predictions, buckets and publishing have a hash of their own in the names of
+their files, and so has each folder outside the core: a change there does not recompile the estimators. A file
+is named by the function, and a hash of its module (compiled code names it, so that a module that was moved is
+compiled anew) and of what it was compiled for (types of arguments, processor). So processes that compile side
+by side never write other code into each other's files; numba's own cache numbers its files in an index, which
+two processes at once can leave pointing at each other's code.
 A directory that cannot be written to, as in an image, is only read. A function that is not in the directory
 is loaded from those that came with the installation (`shipped`), and not copied.
 """

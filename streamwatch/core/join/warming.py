@@ -29,7 +29,7 @@ _SOON = JoinSpec(
 
 
 def warm_up_join() -> None:
-    """Join many predictions and a label, so that every compiled function is called."""
+    """Join many predictions and a label, which calls the compiled functions of a join without an overflow."""
     join = _joined(_ENOUGH)
     list(join.take_outcomes(0))
     join.record_rows(no_records())

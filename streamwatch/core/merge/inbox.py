@@ -67,7 +67,7 @@ class Inbox:
 
     @property
     def waiting(self) -> NDArray[np.bool_]:
-        """Return for each partition whether records without a time wait: bool, shape (partitions,)."""
+        """Return for each partition whether `judge` left records without a time, bool (partitions,)."""
         waiting = np.zeros(len(self._partitions.names), np.bool_)
         if self._doubtful:
             waiting[list(self._doubtful)] = True
@@ -110,7 +110,7 @@ class Inbox:
             self._appended[index] &= stamped
 
     def crowded(self, most: int) -> NDArray[np.bool_]:
-        """Return for each partition whether more than `most` records wait, and more than judge a jump."""
+        """Return for each partition whether more than `most` records wait, and enough to judge a jump."""
         crowded = np.zeros(len(self._partitions.names), np.bool_)
         for index, ids in self._doubtful.items():
             crowded[index] = len(ids) > max(most, LOOK_AHEAD + 1)

@@ -186,7 +186,7 @@ class Merge:
             return self.host.behind_since(self._partitions.names[index], arrived_ms, host_ms, self._unread())
 
         self._judge(host_ms, (), host_is_behind)
-        rested_ms = None if self.host.is_behind else host_ms - self._spec.settle_ms
+        rest_ms = None if self.host.is_behind else host_ms - self._spec.settle_ms
         waited_ms = now_ms - self._spec.settle_ms - self._spec.max_future_ms
         parts: list[Released] = []
         room = most = self._spec.records_per_turn
@@ -196,7 +196,7 @@ class Merge:
                 self._partitions,
                 self._inbox.waiting,
                 settle_ms=self._spec.settle_ms,
-                rested_ms=rested_ms,
+                rest_ms=rest_ms,
                 waited_ms=waited_ms,
             )
             if bounds != tried and len(part := self._take(bounds, room)):

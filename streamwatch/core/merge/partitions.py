@@ -39,7 +39,8 @@ def find_bounds(running, held, at_end, left_behind, waiting):
         Least time, and the first index that has it, of the partitions that may hold others back; `EVER`
         twice if there is none.
     rested_ms, rested_index
-        The same of the partitions that were found at their end and have no record held.
+        The same of the partitions that were found at their end and have no record held, with or without a
+        time. Partitions left behind are in neither.
     fetched_ms
         When the earliest fetch was sent that found one of the latter at its end; `EVER` if there is none.
     """
@@ -141,8 +142,10 @@ class Partitions:
 
     Attributes
     ----------
+    names, order
+        Partitions in the order of their indices; index by partition.
     running_ms
-        int64: newest time of the records judged; -1 before the first record.
+        int64: newest time given to a record; -1 before the first record.
     held
         int64: number of records that have a time and are held.
     at_end_ms
@@ -281,9 +284,11 @@ class Bounds(NamedTuple):
     read: tuple[int, int] = (EVER, EVER)
     """Time and partition index up to which no record that is yet to be read can precede."""
     rested: tuple[int, int] = (EVER, EVER)
-    """Time and partition index beyond which a partition found at its end may deliver a record that precedes;
-    a record beyond it must have arrived by `fetched_ms`, and have a time up to `rest_ms` or have arrived by
-    `waited_ms`."""
+    """Time and partition index up to which no partition found at its end can deliver a record that precedes.
+
+    A record beyond it is released only if it arrived by `fetched_ms`, and has a time up to `rest_ms` or
+    arrived by `waited_ms`.
+    """
     fetched_ms: int = EVER
     rest_ms: int = EVER
     waited_ms: int = EVER
@@ -294,7 +299,7 @@ def bounds_of(
     waiting: NDArray[np.bool_],
     *,
     settle_ms: int,
-    rested_ms: int | None,
+    rest_ms: int | None,
     waited_ms: int,
 ) -> Bounds:
     """Compute the bounds up to which no partition has to be waited for.
@@ -307,9 +312,10 @@ def bounds_of(
         bool, one for each partition: whether some of its records have no time yet.
     settle_ms
         Least time from a record's arrival to the sending of the fetch that found a partition at its end.
-    rested_ms, waited_ms
-        Newest time that is `settle_ms` ago by the host's clock (None while that clock is behind), and newest
-        arrival of records that have waited long enough for that.
+    rest_ms
+        Newest time that is `settle_ms` ago by the host's clock; None while that clock is behind.
+    waited_ms
+        Newest arrival of records that have waited so long that their times are `settle_ms` ago, too.
     """
     read_ms, read_index, least_ms, index, fetched_ms = find_bounds(
         partitions.running_ms, partitions.held, partitions.at_end_ms, partitions.left_behind, waiting
@@ -320,6 +326,6 @@ def bounds_of(
         (read_ms, read_index),
         (least_ms, index),
         fetched_ms - settle_ms,
-        EVER if rested_ms is None else rested_ms,
+        EVER if rest_ms is None else rest_ms,
         waited_ms,
     )

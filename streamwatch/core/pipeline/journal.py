@@ -162,16 +162,8 @@ class EntryWriter:
         return (steps + _WRAP // 2 & _WRAP - 1) - _WRAP // 2
 
 
-def written(batches: Sequence[OutcomeBatch]) -> bytes:
-    """Encode the outcomes of batches, at least one."""
-    writer = EntryWriter()
-    for batch in batches:
-        writer.add(batch)
-    return writer.close()
-
-
 def read(value: bytes) -> OutcomeBatch:
-    """Decode a result of `written`; the outcomes have no ids.
+    """Decode what `EntryWriter.close` returned; the outcomes have no ids.
 
     Raises
     ------
@@ -462,7 +454,10 @@ class Journal:
 def unfolded_pairs(
     journal: Sequence[tuple[int, bytes]], behind: JournalPosition
 ) -> Iterator[tuple[int, OutcomeBatch]]:
-    """Yield number and paired outcomes of every entry that the comparisons' snapshot does not cover."""
+    """Yield number and paired outcomes of every entry that the comparisons' snapshot does not cover.
+
+    Raises PackedError, which names the entry, for one that cannot be decoded; so does `unfolded`.
+    """
     common = CommonBatches()
     for number, value in journal:
         if number > behind.commit:

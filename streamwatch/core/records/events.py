@@ -491,7 +491,7 @@ def carried_values(carried: NDArray[np.int32]) -> list[Iterable[Any]]:
 
 
 OTHER: Final = "__other__"
-"""Value that stands for all values of a segment that are not distinguished."""
+"""Name that stands for all classes of a model, or values of a segment, that are not distinguished."""
 _REMEMBERED: Final = 16_384
 _ENCODER: Final = msgspec.json.Encoder()
 _DECODER: Final = msgspec.json.Decoder(list[tuple[Name, Name]])

@@ -1,7 +1,7 @@
 """Validation of a field's content, and its canonical form.
 
-The functions take content from JSON, a key or a header, and return the canonical value, or `None` where the
-content is invalid. None of them raises.
+Most functions take content from JSON, a key or a header, and return the canonical value, or `None` where the
+content is invalid; others tell whether a text is valid, or give the reason why a fold is not. None raises.
 """
 
 from __future__ import annotations

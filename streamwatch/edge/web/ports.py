@@ -11,10 +11,13 @@ from streamwatch.edge.web.json_text import JSON
 
 
 class Health(Protocol):
-    """Present state of the daemon; called on the event loop at each request."""
+    """Present state of the daemon; called at each request, on the event loop unless stated otherwise."""
 
     def unready(self) -> Sequence[str]:
-        """Reasons why the daemon is not ready; empty once state is open and partitions are assigned."""
+        """Reasons in words why the daemon is not ready; empty once it is.
+
+        Also called in the rendering thread.
+        """
         ...
 
     @property

@@ -11,7 +11,7 @@ from streamwatch.core.metrics.series import Histogram
 def quantile(share: float, histogram: Histogram, bounds: Sequence[float]) -> float | None:
     """Return the value below which `share` of the observations lie, interpolated linearly within buckets.
 
-    It is the highest finite bound if the quantile is beyond that; None without observations.
+    It is the highest finite bound if the quantile is beyond that; None without observations or bounds.
     """
     total = histogram.counts[-1]
     if total <= 0 or not bounds:

@@ -169,14 +169,14 @@ class ReplaySpec:
     closed
         Whether lines of kcat must be of one of `topics`.
     columns
-        Columns that the header of a CSV file must have.
+        Columns that the header of a CSV file is expected to have.
     trace, trace_comparisons
         CSV files to write, one of every outcome and one of every pair of outcomes; None: not written.
     seen
-        Function that is called with all outcomes, in the order of evaluation; or None.
+        Function that is called with the outcomes of every batch, in the order of evaluation; or None.
     look
-        Function that is called with the number of outcomes so far, and a function that returns all estimates;
-        or None.
+        Function that is called after every batch with the number of outcomes so far, and a function that
+        returns all estimates; or None.
     """
 
     sources: Sequence[str | Path]
@@ -340,7 +340,11 @@ class Player:
             start = stop
 
     def _resolved(self, outcome: RecordedOutcome, clock_ms: int) -> RecordedOutcome:
-        """Set the count, clock and waiting time of an outcome; its prediction is made at its own time."""
+        """Set the count, clock and waiting time of an outcome.
+
+        It has waited from the time of its prediction, `event_ms` − `delay_ms`, to the clock, or for 0 ms if
+        the clock is behind that time.
+        """
         waited_ms = max(0, clock_ms - outcome.event_ms + outcome.delay_ms)
         made = self._counts.next(outcome.model)
         return replace(outcome, made=made, resolved_ms=clock_ms, waited_ms=waited_ms)

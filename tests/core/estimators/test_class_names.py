@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from streamwatch.core.estimators.names import OTHER, Classes
+from streamwatch.core.estimators.names import Classes
+from streamwatch.core.records.events import OTHER
 
 
 def test_names_are_those_of_now_and_one_object_until_there_is_a_new_class():

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from streamwatch.core.pipeline.journal import EntryWriter
 from streamwatch.core.records.events import carried_by
 from streamwatch.core.records.outcomes import OUTCOME, OutcomeBatch
 from streamwatch.core.records.scores import lists_of
@@ -35,3 +36,11 @@ def batch_of(outcomes):
     paired = np.array(pairs, np.int64).reshape(-1, 4).astype(np.int32)
     lists = lists_of(scores, [-1] * len(scores))
     return OutcomeBatch(records, list(models), list(classes), lists, pairs=paired)
+
+
+def written(batches):
+    """An entry of the journal with the outcomes of batches."""
+    writer = EntryWriter()
+    for batch in batches:
+        writer.add(batch)
+    return writer.close()

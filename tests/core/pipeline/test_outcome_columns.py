@@ -12,10 +12,10 @@ from hypothesis import strategies as st
 from msgspec.structs import replace
 
 from streamwatch.core.pipeline import journal
-from streamwatch.core.pipeline.journal import models_of, read, written
+from streamwatch.core.pipeline.journal import models_of, read
 from streamwatch.core.records.events import LEAST_PROBABILITY, Outcome, PairedAnswer, as_float32
 from streamwatch.core.records.outcomes import OUTCOME, OutcomeBatch
-from tests.core.pipeline.outcome_batches import batch_of
+from tests.core.pipeline.outcome_batches import batch_of, written
 
 names = st.sampled_from(["a", "b", "ü", "a longer name"])
 outcomes = st.builds(

@@ -1,4 +1,4 @@
-"""Rules about models: silent detectors, early hints, limits, and models beaten by the previous label."""
+"""Rules about models: silent detectors, early hints, limits, segments, rare predictions and rare classes."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ def _changed(details: Mapping[str, object]) -> str:
         return "its predictions differ from earlier ones"
     if name is None:
         return f"scores of predicted classes are {'higher' if more else 'lower'} than before"
-    which = "classes beyond its first eight are" if name == "__other__" else f"{name!r} is"
+    which = "classes beyond its first eight are" if name == OTHER else f"{name!r} is"
     return f"{which} predicted {'more' if more else 'less'} often than before"
 
 

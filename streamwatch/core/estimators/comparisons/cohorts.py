@@ -18,7 +18,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import Any, Final
+from typing import Annotated, Any, Final
 
 import msgspec
 import numpy as np
@@ -56,8 +56,10 @@ class _Neither(msgspec.Struct, frozen=True, array_like=True):
 
 
 _Kind = Name | _Neither
-"""Kind of a pair, without its sign: the true class where one of the two models is right."""
-_DECODER: Final = msgspec.msgpack.Decoder(tuple[bytes, bytes, list[_Kind]])
+"""Kind of a pair, without its sign: the true class, except where `_Neither` applies (by costs only)."""
+_Counted = Annotated[bytes, msgspec.Meta(min_length=COUNTED.itemsize, max_length=COUNTED.itemsize)]
+_Kinds = Annotated[list[_Kind], msgspec.Meta(max_length=CLASSES - 1)]
+_DECODER: Final = msgspec.msgpack.Decoder(tuple[bytes, _Counted, _Kinds])
 
 
 @inner
@@ -238,7 +240,9 @@ class PairCohorts:
         ]
 
     def restore(self, row: int, state: bytes) -> None:
-        """Set an empty row to a snapshot; it stays empty if the snapshot was judged by another utility.
+        """Set an empty row to a snapshot.
+
+        It stays empty if it has no verdict by cohorts, or the snapshot was judged by another utility.
 
         Raises
         ------

@@ -444,8 +444,8 @@ class ComparisonSet:
 
         Raises
         ------
-        msgspec.DecodeError
-            If it is not a snapshot of this version.
+        ValueError
+            If it is not a snapshot of this version, or one of its sections is not.
         """
         state = _DECODER.decode(snapshot)
         self.over_limit = state.over_limit

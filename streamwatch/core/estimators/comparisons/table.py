@@ -29,7 +29,9 @@ Integers: TypeAlias = NDArray[np.int64]
 LANDMARK = f"pairs/{VERSION}"
 _LEAST = 8
 _encode = msgspec.msgpack.Encoder().encode
-_decode = msgspec.msgpack.Decoder().decode
+_decode_landmark = msgspec.msgpack.Decoder(tuple[int, bytes]).decode
+_decode_sliding = msgspec.msgpack.Decoder(tuple[bytes, bytes]).decode
+_decode_verdict = msgspec.msgpack.Decoder(tuple[bytes, bytes, bytes, bytes]).decode
 
 
 class ComparisonTable:
@@ -177,25 +179,35 @@ class ComparisonTable:
         return sections
 
     def restore(self, row: int, utility: UtilitySpec, sections: Mapping[str, bytes]) -> None:
-        """Restore the estimators of an empty row from the sections present."""
+        """Restore the estimators of an empty row from the sections present.
+
+        Raises
+        ------
+        ValueError
+            If a section is not of the length it must have.
+        """
         if LANDMARK in sections:
-            event_ms, landmark = _decode(sections[LANDMARK])
+            event_ms, landmark = _decode_landmark(sections[LANDMARK])
             self._latest[row]["event_ms"] = event_ms
-            self._landmark[row] = np.frombuffer(landmark, TALLY)[0]
+            self._landmark[row] = _record(landmark, TALLY)
         for j, spec in enumerate(self._fading):
             if (section := sections.get(_named("fading", spec))) is not None:
-                self._faded[row, j] = np.frombuffer(section, FADED)[0]
+                self._faded[row, j] = _record(section, FADED)
         for j, spec in enumerate(self._sliding):
             if (section := sections.get(_named("sliding", spec))) is not None:
-                window, recent = _decode(section)
-                self._windows[row, j] = np.frombuffer(window, TALLY)[0]
+                window, recent = _decode_sliding(section)
+                self._windows[row, j] = _record(window, TALLY)
+                if not int(self._windows[row, j]["pairs"]) == len(recent) <= spec.size:
+                    raise ValueError(f"expected the pairs of a sliding window, got {len(recent)}")
                 self._rings[row, self._rings.shape[1] - len(recent) :] = np.frombuffer(recent, np.uint8)
         if (section := sections.get(self.verdict_section(utility))) is not None:
-            pace, verdict, balanced, counts = _decode(section)
-            self._paces[row] = np.frombuffer(pace, PACE)[0]
-            self._verdicts[row] = np.frombuffer(verdict, VERDICT)[0]
-            self._balanced[row] = np.frombuffer(balanced, BALANCED)[0]
+            pace, verdict, balanced, counts = _decode_verdict(section)
+            self._paces[row] = _record(pace, PACE)
+            self._verdicts[row] = _record(verdict, VERDICT)
+            self._balanced[row] = _record(balanced, BALANCED)
             counted = np.frombuffer(counts, np.float64)
+            if len(counted) != int(self._balanced[row]["classes"]):
+                raise ValueError(f"expected a count of each class of a comparison, got {len(counted)}")
             self._make_room(len(counted))
             self._counts[: len(counted), row] = counted
 
@@ -232,6 +244,13 @@ def comparison_bytes(spec: MonitorsSpec) -> int:
     records = LATEST.itemsize + TALLY.itemsize + PACE.itemsize + VERDICT.itemsize + BALANCED.itemsize
     sums = fading * FADED.itemsize + len(sizes) * TALLY.itemsize + max(sizes, default=1)
     return records + sums + 8 * (1 << spec.max_classes.bit_length())
+
+
+def _record(body: bytes, kind: np.dtype[np.void]) -> np.void:
+    """Read one record; raises ValueError for another number of bytes."""
+    if len(body) != kind.itemsize:
+        raise ValueError(f"expected {kind.itemsize} bytes of a comparison, got {len(body)}")
+    return np.frombuffer(body, kind)[0]
 
 
 def _named(kind: str, spec: ForgettingSpec) -> str:

@@ -18,8 +18,9 @@ and the second lies below the one for 400.
 
 Z begins at 0, below any error rate. For a rise this is the paper's chart, which therefore detects early rises
 late. For a fall, which the paper does not treat, the expected value of Z less Z is compared with the limit:
-p·(1 − (1−λ)^n) − Z. Before and after are p and Z. MOA 24.07 (EWMAChartDM, `limits: paper`) can warn from its
-29th outcome on, one earlier, and otherwise agrees at every outcome.
+p·(1 − (1−λ)^n) − Z. The mean losses before and after that an alarm states are p and Z. MOA 24.07
+(EWMAChartDM) may warn at the 29th outcome after a reset; with `limits: paper`, λ = .2 and `min_outcomes: 30`
+this detector cannot, and otherwise agrees with it at every outcome.
 
 Source: Ross, Adams, Tasoulis, Hand, *Exponentially weighted moving average charts for detecting concept
 drift*, Pattern Recognition Letters 33(2), 2012.
@@ -191,7 +192,10 @@ def observe(m, parameters, miss, position, row, alarms, count):
 
 @inner
 def show(m, parameters, statistic, threshold, alarms, warned, t):
-    """Write the distance of Z from the error rate, and its limit; at an alarm, the values that raised it."""
+    """Write the distance of Z from the error rate, and its limit; at an alarm, the values that raised it.
+
+    Before the first outcome neither is written.
+    """
     for j in range(len(m.ewma)):
         d = m.ewma[j]
         p = parameters.ewma[j]

@@ -469,7 +469,7 @@ class ModelTable:
         Raises
         ------
         ValueError
-            If the weighting has another drift signal.
+            If the weighting has another drift signal, or the row has no model.
         """
         self.rows.live_one(row)
         if self._spec.drift_weighted[drift_weighted].drift_signal != "reference":

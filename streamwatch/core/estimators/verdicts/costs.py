@@ -18,7 +18,10 @@ class CostTable:
     classes: tuple[str, ...]
     """Named classes; their indices in `utilities` start at 1, index 0 stands for any other class."""
     utilities: NDArray[np.float64]
-    """Shape (K + 1, K + 1): utility by true class (row) and answer (column)."""
+    """Shape (K + 1, K + 1): utility by true class (row) and answer (column).
+
+    (highest cost − cost) / (highest − lowest), so from 0 to 1.
+    """
 
     def index(self, name: str) -> int:
         """Index of a class in `utilities`."""

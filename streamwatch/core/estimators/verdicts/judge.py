@@ -91,7 +91,10 @@ def judge_at_once(
     alarms,
     count,
 ):
-    """Take the steps of the current outcome without deferring them; return the number of alarms."""
+    """Take the steps of the current outcome without deferring them; return the number of alarms.
+
+    There is none against an opponent that has no answer to this outcome.
+    """
     m = models[row]
     outcome = m.outcomes + 1
     folded = next_fold[row] >= 0

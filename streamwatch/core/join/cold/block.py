@@ -15,7 +15,7 @@ In memory an entry is a row of words: those of `PACKED_ENTRY`, then one for each
 # pyright: reportMissingParameterType=false, reportUnknownParameterType=false
 from __future__ import annotations
 
-from typing import Any, Final
+from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -171,7 +171,7 @@ def data_at(data, at):
 
 @hot
 def put_value(words, i, c, value):
-    """Set column c of entry i from its packed value; the inverse of `column_value`.
+    """Set column c of entry i from its packed value; the inverse of `column_value`, but for side columns.
 
     The entry's words must be 0 at first, and columns set in order.
     """
@@ -188,7 +188,7 @@ def put_value(words, i, c, value):
         words[i, c] = value ^ _SIGN
     else:
         half = c - _LONG
-        bits = (value ^ _SIGN) & np.uint64(0xFFFFFFFF)
+        bits = (value ^ _SIGN) & _HALF
         words[i, _LONG + half // 2] |= bits << np.uint64(32 * (half % 2))
 
 
@@ -313,57 +313,11 @@ def set_bits(bits, positions, fresh):
     return count
 
 
-# Packing and unpacking of a single block, for inspection.
-
-
-@entry
-def _pack(words, data):
-    return pack_entries(words, 0, words.shape[0], data, 0)
-
-
-@entry
-def _measure(data, size):
-    return end_of_block(data, 0, size), count_at(data, 0)
-
-
-@entry
-def _unpack(data, words, into):
-    unpack_entries(data, 0, 0, words.shape[0], words, 0, into)
-
-
-def pack(entries: NDArray[np.void]) -> bytes:
-    """Pack entries, `PACKED_ENTRY` (n,) with n < 2³², in their order, as one block."""
-    data: Bytes = np.empty(most_bytes(len(entries)), np.uint8)
-    end: Any = _pack(words_of(np.ascontiguousarray(entries)), data)
-    return data[:end].tobytes()
-
-
-def unpack(block: bytes) -> NDArray[np.void]:
-    """Unpack the entries of a block, `PACKED_ENTRY` (n,), without side columns.
-
-    Raises
-    ------
-    ValueError
-        If it is not one whole block of this version.
-    """
-    data: Bytes = np.frombuffer(block + bytes(HEADER_BYTES), np.uint8)
-    end, count = _measure(data, len(block))
-    if end != len(block):
-        raise ValueError(
-            f"packed entries must be one whole block of version {VERSION}, got {len(block)} bytes that begin "
-            f"with {block[:8].hex(' ')}"
-        )
-    entries = np.zeros(count, PACKED_ENTRY)
-    _unpack(data, words_of(entries), np.full(MOST_SIDE_COLUMNS, SKIPPED, np.int64))
-    return entries
-
-
 # Test for dedup entries whose generation has been dropped.
 
 
 NEGATIVE_FROM: Final = 2**30
 """Difference of generation numbers, modulo 2³¹, from which on it counts as negative; live ones are close."""
-_LOWER: Final = np.uint64(0xFFFFFFFF)
 
 
 @hot
@@ -371,4 +325,4 @@ def is_dropped(words, i, floor):
     """Return whether entry i is a dedup entry of a generation before `floor`."""
     both = words[i, STATE_AND_GENERATION]
     generation = np.int64(both >> np.uint64(32))
-    return np.int64(both & _LOWER) >= RESOLVED and (generation - floor) & NUMBERS >= NEGATIVE_FROM
+    return np.int64(both & _HALF) >= RESOLVED and (generation - floor) & NUMBERS >= NEGATIVE_FROM

@@ -123,7 +123,7 @@ def required(store: RunStore, keys: Sequence[bytes]) -> list[bytes]:
     return values
 
 
-# Runs in memory, for a join without a disk and for tests.
+# Runs in memory, for warming up and for tests.
 
 
 class MemoryRuns:

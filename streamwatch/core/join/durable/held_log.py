@@ -177,7 +177,7 @@ class HeldLog:
             self._make_whole(order)
 
     def _make_whole(self, order: PredictionOrder) -> None:
-        """Make the next commit write the held outcomes of runs again of which some were released."""
+        """Make the next commit write again, of runs of which some outcomes were released, those held."""
         for number, run in self._runs.items():
             if run.held < run.written:
                 order.forget_run(number)

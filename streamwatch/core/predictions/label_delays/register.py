@@ -14,7 +14,7 @@ from streamwatch.core.metrics import family
 from streamwatch.core.metrics.series import Family
 from streamwatch.core.predictions.kind import ActiveHint, PredictionBatch, outcomes_in_columns
 from streamwatch.core.predictions.label_delays import LabelDelaysSpec
-from streamwatch.core.records.events import Name, Outcome
+from streamwatch.core.records.events import OTHER, Name, Outcome
 
 # Share labelled by age, from counts by prediction time and delay.
 #
@@ -72,7 +72,6 @@ def shares_labelled(
     return shares, by_kind
 
 
-OTHER: Final = "__other__"
 BUCKETS: Final = 64
 """Number of stretches of prediction time kept behind the newest record, in total 1.5 horizons.
 

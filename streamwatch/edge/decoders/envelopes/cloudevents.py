@@ -2,7 +2,7 @@
 
 Paths lead into one object of the attributes (`value.id`, `value.source`, `value.type`, `value.time`,
 extensions) and `value.data`. In binary mode attributes are headers named `ce_…`, and the record's value is
-the data; in structured mode the value is a JSON object of both.
+the data; in structured mode the value is a JSON object of both. Data in `data_base64` must be JSON.
 
 Source: CloudEvents specification 1.0.2, "Kafka Protocol Binding" §3 and "JSON Event Format" §3.
 """

@@ -1,8 +1,9 @@
 """KServe's v1 protocol: `instances` in the request, `predictions` in the response.
 
 Paths begin with `value.id`, `value.model` (both from the logger's CloudEvent, or from fields beside the
-arrays), `value.instances` or `value.predictions`. By default each element of `predictions` is a class, and
-its id is `<id>#<index>`. A request without its response is skipped.
+arrays), `value.event` (the attributes of that CloudEvent), `value.instances` or `value.predictions`. By
+default each element of `predictions` is a class, and its id is `<id>#<index>`. A request without its response
+is skipped.
 
 Source: KServe documentation, "V1 Inference Protocol" and "Inference Logger".
 """

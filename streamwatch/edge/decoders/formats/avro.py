@@ -13,7 +13,7 @@ from streamwatch.edge.decoders.formats.schema_decoder import (
     compile_header_scan,
     from_options,
 )
-from streamwatch.edge.decoders.schemas.avro import compile_avro
+from streamwatch.edge.decoders.schemas.avro import AvroReader
 from streamwatch.edge.decoders.transcoding.avro import compile_avro_transcoder
 from streamwatch.edge.extras import command_for
 
@@ -30,7 +30,7 @@ def build(spec: DecoderSpec, options: FormatOptions) -> SchemaDecoder:
     """
     if find_spec("fastavro") is None:
         raise FormatMisused(f"a package is missing: install it with {command_for('avro')}")
-    choice = from_options(SchemaChoice(compile_avro, INVALID), "AVRO", options)
+    choice = from_options(SchemaChoice(AvroReader, INVALID), "AVRO", options)
     return SchemaDecoder(choice, options.readers, json.build(spec, options), spec.wanted)
 
 

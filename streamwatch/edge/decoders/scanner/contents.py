@@ -41,6 +41,8 @@ from streamwatch.edge.decoders.scanner.text import (
 )
 from streamwatch.edge.decoders.scanner.tokens import number_of
 
+# Constants of other files are repeated here, as a change there would not recompile these functions
+# (`core.jit.cache.sources_of_room`).
 MAX_TIMESTAMP_MS: Final = 253_402_300_799_999
 """The end of the year 9999, as in `edge.decoders.fields`."""
 MAX_ID_BYTES: Final = 128
@@ -141,7 +143,7 @@ def _days_since_1970(year: int, month: int, day: int) -> int:
 def iso_8601_ms(  # noqa: PLR0911 - compiled: a way out for each part
     data: Any, at: int, stop: int
 ) -> int:
-    """Read `2026-11-26T10:40:28.125+01:00`, with any decimals, as milliseconds since the epoch.
+    """Read `2026-11-26T10:40:28.125+01:00`, with up to nine decimals, as milliseconds since the epoch.
 
     Date and time are joined by T or a space; the offset is Z, `+01:00`, `+0100`, `+01`, or absent for UTC.
     Fractions of a millisecond are cut off. UNUSUAL for every other form, and out of range.
@@ -315,7 +317,8 @@ def are_without_header(data: Any, starts: Any, counts: Any, name: Any, found: An
 
 
 REQUESTED: Final = 32
-"""Bits of the probability (a float32), below those of the request: 2 made, 1 not made, 0 unknown."""
+"""Number of the lowest bits, which hold the probability as a float32; above them is whether the label was
+requested: 2 yes, 1 no, 0 unknown."""
 _TRUE, _FALSE = (np.uint64(int.from_bytes(text, "little")) for text in (b"true", b"false"))
 _ONE_DIGIT, _ZERO_DIGIT = np.uint64(ord("1")), np.uint64(ZERO)
 
@@ -398,9 +401,9 @@ class ScoreRoom(NamedTuple):
 
 def no_score_room() -> ScoreRoom:
     """Make empty room, for topics without scores."""
-    spans, names = np.zeros((1, 2), np.int64), np.zeros((1, 4), np.int64)
-    none = np.zeros(0, np.int64)
-    return ScoreRoom(np.zeros(0, np.int32), np.zeros(0), np.zeros(6, np.int64), spans, names, none)
+    spans, before = np.zeros((1, 2), np.int64), np.zeros((1, 4), np.int64)
+    names = np.zeros(0, np.int64)
+    return ScoreRoom(np.zeros(0, np.int32), np.zeros(0), np.zeros(6, np.int64), spans, before, names)
 
 
 class ScoreRule(NamedTuple):
@@ -422,7 +425,8 @@ class ScoreRule(NamedTuple):
 def scores_after(data: Any, at: int, room: Any) -> int:  # noqa: PLR0911 - compiled
     """Read the scores whose brace or bracket is at `at`; return the position after them, or UNUSUAL.
 
-    `judged_scores` looks up the names of classes later. No scores, and more than `MAX_SCORES`, are UNUSUAL.
+    `judged_scores` looks up the names of classes later. No scores, more than `MAX_SCORES`, and more than
+    there is room for, are UNUSUAL.
     """
     is_object = data[at] == OBJECT_OPENS
     first: Any = room.state[1]

@@ -174,11 +174,6 @@ def _long(number: int) -> bytes:
     return bytes((*written, left))
 
 
-def compile_avro(schema: Schema) -> AvroReader:
-    """Make the reader of a schema; raises SchemaUnusable."""
-    return AvroReader(schema)
-
-
 class _Plain:
     """Copies a schema, reduced to what readers use: names, types and sizes, each checked for its type.
 

@@ -88,7 +88,8 @@ class ProtobufReader:
     Raises
     ------
     SchemaUnusable
-        There is no such message, or the names in all files are too long.
+        There is no such message, there are too many, the names in all files are too long, or descriptors do
+        not fit together.
     """
 
     def __init__(self, files: Any, main: str, message: str | None) -> None:

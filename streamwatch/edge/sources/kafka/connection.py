@@ -177,9 +177,9 @@ class Connection:
         """Return when the latest fetch was sent (monotonic ms), if its answer ends at `position`; else None.
 
         Answers with an error do not count, as they have no high watermark. Records appended before a fetch
-        was sent are below the high watermark of its answer. So at that
-        position, no record is unread that existed when the fetch was sent. The last stable offset would not
-        show this: records of an open transaction are beyond it.
+        was sent are below the high watermark of its answer. So at that position, no record is unread that
+        existed when the fetch was sent. The last stable offset would not show this: records of an open
+        transaction are beyond it.
         """
         slot = self._assigned.slots.get(partition)
         if slot is None or slot.high_watermark != position or slot.position != position:

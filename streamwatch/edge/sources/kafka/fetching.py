@@ -24,7 +24,7 @@ from streamwatch.edge.sources.kafka.batches.record import KafkaRecords
 from streamwatch.edge.sources.kafka.batches.scanner import Scanner
 from streamwatch.edge.sources.kafka.refusals import error_name
 from streamwatch.edge.sources.kafka.spec import KafkaSpec
-from streamwatch.edge.sources.kafka.wire import CONNECTION_ERRORS, Answer, ask, worded
+from streamwatch.edge.sources.kafka.wire import CONNECTION_ERRORS, MOST_BYTES, Answer, ask, worded
 
 # Waiting times before the next attempt.
 
@@ -201,14 +201,13 @@ TAKING_SECONDS: Final = 0.1
 TRIES: Final = 3
 """Number of a broker's errors at one offset after which the batch there is given up."""
 EMPTY_TRIES: Final = 10
-"""Number of empty answers, each after `WAIT_MS`, before the end of the log, after which a batch is given up:
-so a broker answers when it finds no batch. Proportionally more where answers come sooner."""
+"""Number of empty answers at an offset before the end of the log, each after `WAIT_MS`, after which the batch
+there is given up: a broker that does not find a batch answers so. Proportionally more where answers come
+sooner."""
 REPORT_AFTER: Final = 3
-"""Failures in a row before one is reported: after a change of leader, the next attempt succeeds."""
+"""Failure in a row from which on each is reported: after a change of leader, the next attempt succeeds."""
 REPORT_EVERY: Final = 10
-"""Unanswered requests to one node in a row before one is reported: nodes restart."""
-MOST_BYTES: Final = 52_428_800
-"""Bytes of one answer at most, over all partitions."""
+"""Of unanswered requests to one node in a row, each of this number is reported: nodes restart."""
 HELD_BYTES: Final = 32 * 1_048_576
 """Bytes at most of waiting answers, over all partitions, unless `LEAST_BYTES` for each are more."""
 LEAST_BYTES: Final = 131_072
@@ -222,8 +221,9 @@ def bytes_of_each(partitions: int, limit: int) -> int:
 
 
 OUT_OF_RANGE, CORRUPT, DENIED, UNKNOWN = 1, 2, 29, -1
-MOVED: Final = frozenset({3, 5, 6, 9, 74, 75, 76, 78, 100})
-"""Error codes after which metadata is refreshed: no leader, another leader, no such topic."""
+MOVED: Final = frozenset({3, 5, 6, 9, 56, 74, 75, 78, 100})
+"""Error codes after which metadata is refreshed: no such topic (3, 100), no leader or another one (5, 6, 9,
+74, 75), a leader whose disk failed (56) or that does not know yet how far its log may be read (78)."""
 
 
 class Fetching:
@@ -345,7 +345,7 @@ class Fetching:
         size = self._size_bytes
         wait = self._waits.setdefault(node, self._backoff())
         try:
-            answers = await ask(self._client, node, offsets, size, wait_ms=wait_ms, most_bytes=MOST_BYTES)
+            answers = await ask(self._client, node, offsets, size, wait_ms=wait_ms)
         except CONNECTION_ERRORS as error:
             self._not_before[node] = time.monotonic() + min(wait.next_seconds(), 1.0)
             if wait.attempts % REPORT_EVERY == 0:
@@ -455,12 +455,13 @@ class Taking:
             Records are compressed with a codec whose package is not installed.
         """
         deadline = time.monotonic() + timeout_seconds
+        failed: dict[Partition, tuple[str, float]] = {}
         while True:
             self._fetching.check()
             self._fetching.arrived.clear()
             slots = self._slots(wanted)
             await self._unpack(slots)
-            taken = self._turn(slots)
+            taken = self._turn(slots, failed)
             left = deadline - time.monotonic()
             if taken.records or taken.damages or taken.out_of_range or left <= 0:
                 return taken
@@ -492,8 +493,9 @@ class Taking:
         if heavy and large < LARGE_AT_ONCE:
             await asyncio.to_thread(heavy[0].unpack)
 
-    def _turn(self, slots: list[Slot]) -> TurnRecords:
-        taken = TurnRecords({}, {}, [], {}, {})
+    def _turn(self, slots: list[Slot], failed: dict[Partition, tuple[str, float]]) -> TurnRecords:
+        """Take what there is; `failed` are the failures of earlier turns without records, to be added to."""
+        taken = TurnRecords({}, {}, [], failed, {})
         room = self._max_records
         now = time.monotonic()
         for slot in sorted(slots, key=lambda slot: slot.since):  # the earliest answer first

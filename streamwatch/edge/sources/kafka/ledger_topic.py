@@ -69,6 +69,8 @@ class LedgerTail:
         ------
         PublicationError
             If a record is not of this version.
+        KafkaError
+            If brokers cannot be reached, or refuse.
         """
         await self._at_work()
         end = (await self._ends.end_offsets([self._partition]))[self._partition]
@@ -81,8 +83,8 @@ class LedgerTail:
 
         Raises
         ------
-        PublicationError
-            If a record is not of this version.
+        PublicationError, KafkaError
+            As from `read`.
         """
         await self._at_work()
         await self._take(int(1_000 * seconds))

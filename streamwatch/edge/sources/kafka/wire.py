@@ -182,6 +182,10 @@ CONNECTION_ERRORS = (KafkaError, OSError, TimeoutError, AssertionError)
 """Errors of the client after which a connection is replaced; it asserts that brokers follow the protocol."""
 
 
+MOST_BYTES: Final = 52_428_800
+"""Bytes of one answer at most, over all partitions."""
+
+
 class Answer(NamedTuple):
     """Answer of a broker for one partition."""
 
@@ -209,19 +213,23 @@ async def ask(
     partition_bytes: int,
     *,
     wait_ms: int = 0,
-    most_bytes: int = 52_428_800,
 ) -> list[Answer]:
     """Fetch from one node; brokers answer with at least one whole batch, even above the limits.
+
+    Limits are `partition_bytes` for each partition, and `MOST_BYTES`. If there are no records, the broker
+    waits `wait_ms` for some.
 
     Raises
     ------
     KafkaError
         The node cannot be reached, or does not answer in time.
+    AssertionError
+        The client finds that the node does not follow the protocol.
     """
     topics: dict[str, list[tuple[int, int, int]]] = {}
     for (topic, partition), offset in offsets:
         topics.setdefault(topic, []).append((partition, offset, partition_bytes))
-    request = FetchRequest(wait_ms, 1, most_bytes, READ_COMMITTED, list(topics.items()))
+    request = FetchRequest(wait_ms, 1, MOST_BYTES, READ_COMMITTED, list(topics.items()))
     if (connection := await client._get_conn(node)) is not None:  # noqa: SLF001
         receive_directly(connection)
     answer: Any = await client.send(node, request)
@@ -271,7 +279,8 @@ Listing: TypeAlias = Mapping[str, Listed]
 """Every topic that this user may see, by name."""
 
 Missing: TypeAlias = Literal["absent", "beyond", "hidden"]
-"""Reason for no record at an offset: none (any more), the log ends before it, or not yet readable."""
+"""Reason for no record at an offset: none (any more); the log ends before it or begins after it; or it cannot
+be read (yet)."""
 
 
 class _TopicId(AbstractType[str | None]):
@@ -376,7 +385,7 @@ async def list_topics(client: Any) -> Listing:
     return {
         name: Listed(
             {
-                n: cluster.leader_for_partition(TopicPartition(name, n)) or 0
+                n: cluster.leader_for_partition(TopicPartition(name, n))
                 for n in sorted(cluster.partitions_for_topic(name) or ())
             }
         )
@@ -391,12 +400,14 @@ def _number(partition: tuple[int, ...]) -> int:
 async def record_at(
     client: Any, leader: int, partition: Partition, offset: int, max_batch_bytes: int
 ) -> KafkaRecord | Missing:
-    """Fetch the record at exactly this offset, by one batch; or return why there is none.
+    """Fetch the record at exactly this offset, in an answer of one batch; or return why there is none.
 
     Raises
     ------
     KafkaError
         The partition has no leader, or the leader does not answer in time or refuses.
+    AssertionError
+        As from `ask`.
     """
     if leader < 0:
         raise LeaderNotAvailableError(partition)

@@ -18,8 +18,9 @@ absent; infinities are the strings `+Inf` and `-Inf`. Bucket counts are cumulati
 
 `GET /api/v1/models/{model}`: `published_timestamp_seconds`, `model`, and that model's `metrics` and
 `details`; 404 for an unknown model. Models named `.` and `..` are requested as `%252E` and `%252E%252E`. Only
-here `details` has the model's `confusion` matrix, if one is kept (for models with at most
-`monitors.shadow_max_classes` classes)::
+here `details` has what is large: `early_hints`, `label_delays`, `probabilities`, `revisions` and `segments`;
+the model's `confusion` matrix, if one is kept (for models with at most `monitors.shadow_max_classes`
+classes)::
 
     {"forgetting": "fading:0.999", "classes": ["down", "up"], "counts": [[310.2, 40.9], [25.0, 498.7]]}
 
@@ -214,9 +215,10 @@ class HealthExporter:
 # "since_timestamp_seconds": 1759999000.0, "quick_labels_only": false, "basis": "labels", "status": "",
 # "utility": "accuracy"}
 #
-# By cohorts of prediction time (`basis` is `cohorts`), `since_timestamp_seconds` is a prediction time,
-# `since_outcome` is approximate, and `status` is `early`, `confirmed`, `retracted` or empty. Such a verdict
-# is worse than `opponent`, better than both no change and the majority, or open.
+# By cohorts of prediction time (`basis` is `cohorts`), `since_timestamp_seconds` is a prediction time, which
+# may have an interval (`earliest_timestamp_seconds`, `latest_timestamp_seconds`), `since_outcome` is
+# approximate, and `status` is `early`, `confirmed`, `retracted` or empty. Such a verdict is worse than
+# `opponent`, better than both no change and the majority, or open.
 #
 # A detector's alarm may have the time since when *predictions* have another error, which precedes their
 # labels:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import replace
 
+import msgspec
 import numpy as np
 import pytest
 
@@ -263,3 +264,18 @@ def test_a_model_that_retires_takes_its_cohorts_along(utilities) -> None:
     used.fold(pairs[:100])
     fresh.fold(pairs[:100])
     assert used.snapshot() == fresh.snapshot()
+
+
+def test_a_snapshot_with_another_number_of_counts_or_kinds_is_refused() -> None:
+    horizon_ms, pairs = pairs_of(next(iter(STREAMS)))
+    kept, again = ComparisonSet(spec_of(horizon_ms)), ComparisonSet(spec_of(horizon_ms))
+    kept.fold(pairs[:500])
+    again.fold(pairs[:1])
+    cohorts, other = kept._cohorts, again._cohorts  # pyright: ignore[reportPrivateUsage]
+    assert cohorts is not None
+    assert other is not None
+    (snapshot,) = cohorts.snapshots([0])
+    body, counted, kinds = msgspec.msgpack.decode(snapshot[cohorts.section])
+    for damaged in ((body, b"", kinds), (body, counted * 2, kinds), (body, counted, [*"abcdefgh"])):
+        with pytest.raises(ValueError, match="length"):
+            other.restore(0, msgspec.msgpack.encode(damaged))

@@ -147,3 +147,27 @@ def test_verdicts_of_another_version_begin_anew_and_all_else_goes_on():
     resumed.fold(made)
     (kept,) = msgspec.msgpack.decode(resumed.snapshot())["comparisons"]
     assert named & kept["sections"].keys()
+
+
+@pytest.mark.parametrize("name", SPECS)
+def test_a_section_of_another_length_is_refused(name):
+    kept = ComparisonSet(SPECS[name])
+    kept.fold([pair("c", "a", right=n % 2 == 0) for n in range(8)])
+    snapshot = msgspec.msgpack.decode(kept.snapshot())
+    ComparisonSet(SPECS[name]).restore(msgspec.msgpack.encode(snapshot))
+    (comparison,) = snapshot["comparisons"]
+    refused = 0
+    for section, body in comparison["sections"].items():
+        damaged = [b"", body[:-1], b"\x07"]
+        if not section.startswith("fading"):
+            parts = msgspec.msgpack.decode(body)
+            shortened = ([*parts[:at], b"", *parts[at + 1 :]] for at, part in enumerate(parts) if part)
+            damaged += map(msgspec.msgpack.encode, shortened)
+        for each in damaged:
+            changed = {**comparison, "sections": {**comparison["sections"], section: each}}
+            with pytest.raises(ValueError, match=r"expected|Expected|truncated|Input data"):
+                ComparisonSet(SPECS[name]).restore(
+                    msgspec.msgpack.encode({**snapshot, "comparisons": [changed]})
+                )
+            refused += 1
+    assert refused > 15

@@ -7,7 +7,9 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from itertools import pairwise
 
+import msgspec
 import numpy as np
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -15,6 +17,7 @@ from streamwatch.core.estimators.registers.prediction_clock import held as held_
 from streamwatch.core.estimators.registers.prediction_clock.held import (
     SLACK_MS,
     HeldOutcomes,
+    HeldState,
     ReleasedOutcomes,
 )
 
@@ -133,3 +136,12 @@ def test_in_a_snapshot_an_outcome_takes_four_bytes() -> None:
     held = HeldOutcomes(HORIZON_MS, 1_000)
     _take(held, [(1_700_000_000_000 + 60_000 * i, i % 2, 0) for i in range(500)])
     assert len(held.state().held) == 4 * 500
+
+
+@pytest.mark.parametrize("recent_ms", [(), (1,), (1, 2, 3)])
+def test_a_state_with_another_number_of_recent_times_is_refused(recent_ms: tuple[int, ...]) -> None:
+    state = HeldOutcomes(HORIZON_MS, 1_000).state()
+    assert msgspec.msgpack.decode(msgspec.msgpack.encode(state), type=HeldState) == state
+    damaged = msgspec.msgpack.encode(msgspec.structs.replace(state, recent_ms=recent_ms))
+    with pytest.raises(ValueError, match="length"):
+        msgspec.msgpack.decode(damaged, type=HeldState)

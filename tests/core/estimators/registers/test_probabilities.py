@@ -7,12 +7,14 @@ from collections.abc import Sequence
 from dataclasses import replace
 from itertools import islice
 
+import msgspec
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from streamwatch.core.estimators.registers.probabilities import ProbabilitiesSpec, probabilities_under
+from streamwatch.core.estimators.registers.probabilities import snapshot as snapshots
 from streamwatch.core.estimators.registers.probabilities.observe import empty
 from streamwatch.core.estimators.set import EstimatorSet
 from streamwatch.core.records.events import Outcome
@@ -252,3 +254,22 @@ def test_classes_beyond_the_limit_have_no_area_but_count_as_others() -> None:
         ]
         # With a constant score of the rest, whose own area is a half.
         assert area == pytest.approx(2 * mean_auc(alone, 1_000) - 0.5, abs=1e-6)
+
+
+@pytest.mark.parametrize("buckets", [[100], [-1], [2**31 - 1], [1, 1], [1] * 99])
+def test_a_snapshot_with_more_buckets_than_a_window_has_is_refused(buckets: list[int]) -> None:
+    spec = probabilities_under(EVERYTHING.forgetting, AUC_OUTCOMES)
+    damaged = msgspec.msgpack.decode(snapshots.encode(empty(spec)))
+    window = damaged[4][0]
+    window[0][3], window[1] = 1, buckets  # one row is in use
+    with pytest.raises(ValueError, match="expected up to 5 buckets in up to"):
+        snapshots.decode(msgspec.msgpack.encode(damaged), spec)
+
+
+@pytest.mark.parametrize("field", ["classes", "held", "auc_held"])
+def test_a_snapshot_with_a_negative_number_of_entries_is_refused(field: str) -> None:
+    spec = probabilities_under(EVERYTHING.forgetting, AUC_OUTCOMES)
+    damaged = msgspec.msgpack.decode(snapshots.encode(empty(spec)))
+    damaged[0][snapshots._COUNTS.index(field)] = -1  # pyright: ignore[reportPrivateUsage]
+    with pytest.raises(ValueError, match="must fit their settings"):
+        snapshots.decode(msgspec.msgpack.encode(damaged), spec)

@@ -10,11 +10,12 @@ import msgspec
 import numpy as np
 import pytest
 
-from streamwatch.core.join.cold.block import PACKED_ENTRY, pack
+from streamwatch.core.join.cold.block import PACKED_ENTRY
 from streamwatch.core.join.cold.entries import ColdEntries
 from streamwatch.core.join.cold.run import sorted_by_low
 from streamwatch.core.join.cold.store import DEAD, ENTRIES, FILTER, ColdDamaged, ColdSpec, MemoryRuns, key_of
 from tests.core.join.cold.cold_model import IDS, SMALL, ColdSteps, CutRuns, array_of
+from tests.core.join.cold.one_block import pack
 from tests.tiers import by_tier
 
 SEEDS = by_tier(fast=6, default=30, everything=1_000)

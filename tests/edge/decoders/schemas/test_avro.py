@@ -8,14 +8,14 @@ from typing import Any
 
 import pytest
 
-from streamwatch.edge.decoders.schemas.avro import MAX_DECIMAL_BYTES, AvroReader, compile_avro
+from streamwatch.edge.decoders.schemas.avro import MAX_DECIMAL_BYTES, AvroReader
 from streamwatch.edge.decoders.schemas.schema import Schema, SchemaUnusable, Undecodable
 from tests.edge.decoders.schemas.avro_bytes import EVENT, event, number, text
 from tests.processor_time import own_garbage
 
 
 def reader(schema: Any, *references: tuple[str, Any]) -> AvroReader:
-    return compile_avro(
+    return AvroReader(
         Schema("AVRO", json.dumps(schema), tuple((name, json.dumps(each)) for name, each in references))
     )
 
@@ -208,12 +208,12 @@ def test_schemas_whose_values_cost_more_than_their_bytes_or_that_are_none_have_n
 def test_text_that_is_no_json_or_nested_without_end_is_no_schema() -> None:
     for text_ in ("{", "[" * 100_000, '{"type":' * 50_000, "1" * 5_000, '"' + "a" * 10):
         with pytest.raises(SchemaUnusable):
-            compile_avro(Schema("AVRO", text_))
+            AvroReader(Schema("AVRO", text_))
 
 
 def test_a_schema_of_another_format_has_no_reader() -> None:
     with pytest.raises(SchemaUnusable, match="expected an Avro schema, got one of type PROTOBUF"):
-        compile_avro(Schema("PROTOBUF", "syntax = 'proto3';"))
+        AvroReader(Schema("PROTOBUF", "syntax = 'proto3';"))
 
 
 @pytest.mark.parametrize(

@@ -14,7 +14,7 @@ from uuid import UUID
 
 import pytest
 
-from streamwatch.edge.decoders.schemas.avro import compile_avro
+from streamwatch.edge.decoders.schemas.avro import AvroReader
 from streamwatch.edge.decoders.schemas.cache import (
     BELIEVED_SECONDS,
     DOUBT_SECONDS,
@@ -57,7 +57,7 @@ MANY = [{**REFERENCE, "name": f"n{i}"} for i in range(201)]
 
 
 def wanted(*refs: SchemaRef) -> Collection[SchemaRequest]:
-    return [SchemaRequest(ref, compile_avro) for ref in refs]
+    return [SchemaRequest(ref, AvroReader) for ref in refs]
 
 
 def client(registry: FakeRegistry, **spec: Any) -> RegistryClient:
@@ -269,7 +269,7 @@ async def test_whatever_happens_to_one_schema_others_are_read(fault: Exception, 
     reported: list[InternalEvent] = []
     registry = Throwing(fault, of_registry=of_registry)
     cache = SchemaCache(registry, reported.append)
-    first = SchemaRequest(1, compile_avro if of_registry else registry.compile)
+    first = SchemaRequest(1, AvroReader if of_registry else registry.compile)
     while not await cache.fetch([first, *wanted(2)]):
         pass
     assert cache.reader(first) == UNUSABLE

@@ -155,6 +155,36 @@ async def test_a_node_that_cannot_be_reached_is_asked_again_until_it_can_be():
         assert await collected(take, lambda taken: bool(taken.records)) == [(0, 0)]
 
 
+@pytest.mark.parametrize("code", [3, 5, 6, 9, 56, 74, 75, 78, 100])
+async def test_metadata_is_refreshed_where_another_node_may_lead_the_partition(code: int):
+    client = FakeClient({A: code})
+    async with taking(client, {A: 0}) as (take, _):
+        await collected(take, lambda _: client.refreshed > 0)
+
+
+@pytest.mark.parametrize("code", [CORRUPT, 76])  # 76: the broker cannot send this compression
+async def test_metadata_is_not_refreshed_where_no_other_node_would_answer_otherwise(code: int):
+    client = FakeClient({A: code})
+    async with taking(client, {A: 0}) as (take, _):
+        await collected(take, lambda _: len(client.asked) >= 2)
+        assert client.refreshed == 0
+
+
+async def test_a_failure_is_reported_although_records_of_others_come_before_the_end_of_the_wait():
+    client = FakeClient({A: log_of(of([b"a"])), B: log_of(of([b"b"]))})
+    async with taking(client, {A: 1, B: 1}) as (take, fetching):
+        failing = fetching.slots[A]
+        failing.error = "no leader"
+        waiting = asyncio.create_task(take.take(None, PATIENCE_SECONDS))
+        async with asyncio.timeout(PATIENCE_SECONDS):
+            while failing.error:  # noqa: ASYNC110  # no event to wait for
+                await asyncio.sleep(0)
+            client.logs[B] = log_of(of([b"b"] * 2))
+            taken = await waiting
+        assert list(taken.records) == [B]
+        assert taken.failed[A][0] == "no leader"
+
+
 @pytest.mark.slow
 async def test_denials_are_reported_with_how_long_they_last_and_do_not_turn_the_loop_hot():
     client = FakeClient({A: DENIED})

@@ -71,7 +71,8 @@ class Life:
             ALARMS: self.book.state(),
         }
         outbox = {
-            notification.id: new_entry(notification, ["oncall", "chat"]) for notification in notifications
+            notification.id: new_entry(notification, ["oncall", "chat"], number)
+            for number, notification in enumerate(notifications, 1)
         }
         self.store.commit(self.checkpoint.changes(sections, outbox))
         self.store.flush()

@@ -41,11 +41,11 @@ def observe(
     Parameters
     ----------
     models, kinds, held, labels, by_costs, cost_classes, costs
-        As in `State`, changed.
+        Fields of a `State` (`kinds` are its `classes`); all but the last two are changed.
     parameters
         `PARAMETERS` (1,).
     rows, true_class, predicted_class, label_at_prediction, assumed, made, resolved_ms, waited_ms
-        int32 (three), int32, bool, uint32, int64 and int64 (n,): columns of a `Batch`.
+        Columns of a `Batch`, (n,): int32 (the first four), bool, uint32, int64 (the last two).
     start
         Position of the first outcome.
     changes

@@ -46,9 +46,13 @@ UNENDED = 2.0**62
 """End of a window that has not ended, and opening of a window that does not exist."""
 SHORTEST_MS = 1_000
 LEAST_IN_WINDOW = 256
+"""Least number of predictions in a window."""
 LEAST_PREDICTIONS = 1_000.0
+"""Predictions in the windows read from which an age may be chosen; that of `state` is for evidence."""
 LEAST_LABELLED = 0.99
+"""Share of predictions labelled by an age from which the labels count as complete at it."""
 ERRORS = 2.5
+"""Standard errors that `missing_at` adds."""
 LEAST_MISSING = 3.0
 """Upper limit of the expected number of predictions without a label if none was found."""
 MOST_PREDICTIONS = 20_000.0
@@ -107,7 +111,7 @@ def choose_fast_age(m):
 
 @inner
 def missing_at(m, k):
-    """Upper bound of the share of predictions without a label by age k."""
+    """Upper bound of the share of predictions without a label by age k, once a window of it was read."""
     total = m.tracker_total[k]
     missing = total - m.tracker_share[k]
     return (missing + ERRORS * sqrt(missing) + LEAST_MISSING) / total
@@ -285,7 +289,7 @@ def set_leads(leads, other, kept):
 
 @inner
 def take_leads(m, j, predictions, total, squares):
-    """Add the leads over opponent j of the cohort that is judged to its stretch."""
+    """Add the leads over opponent j of the cohort judged last (before `first_cohort`) to its stretch."""
     leads = m.leads[m.bounds - m.next_cohort + m.first_cohort - 1]
     if j == 0:
         leads.predictions += predictions
@@ -295,7 +299,10 @@ def take_leads(m, j, predictions, total, squares):
 
 @inner
 def take_errors(m, kinds, row, slot, stretch):
-    """Add the hits and misses of a cohort that is judged to its stretch, weighted by 1/G."""
+    """Add the hits and misses of a cohort that is judged to its stretch.
+
+    They are weighted by 1/G if its age is by the settled rule, by 1 otherwise.
+    """
     t = m.stretches[stretch]
     for k in range(classes_of(m)):
         u = kinds[k, row]
@@ -327,7 +334,8 @@ def stretch_of(bounds_ms, time_ms):
 def take_claimed(m, j, unit, since_ms, until_ms):
     """Begin the sums of the predictions that a claim is about, made from one time to another.
 
-    `unit` is what a lead of 1 counts in the sums of a stretch.
+    They are of whole stretches, and so may begin earlier and end later: `from_ms` and `to_ms`. `unit` is what
+    a lead of 1 counts in the sums of a stretch.
     """
     o = m.opponents[j]
     first = stretch_of(m.bounds_ms, since_ms)

@@ -60,7 +60,8 @@ class RingView:
     head
         (m,): number of the last bucket; -1 without outcomes.
     now_ms
-        (m,): time of the newest outcome.
+        (m,): newest event time in the last bucket, or the bucket's start if none lies in it; -1 without
+        outcomes.
     """
 
     counts: Counts
@@ -79,7 +80,7 @@ class Counted(NamedTuple):
     Attributes
     ----------
     newest_ages_ms
-        Age of the newest prediction of each bucket, (m, 64).
+        Least age that a prediction of each bucket can have, (m, 64); below 0 of a bucket that has not ended.
     outcomes
         Errors and hits by bucket, (m, 64, 2).
     early
@@ -204,7 +205,8 @@ class LabelRing:
             If it does not have 64 slots, or its bytes are not cells.
         """
         if len(state.buckets) != BUCKETS or len(state.newest_ms) != BUCKETS:
-            raise ValueError(f"late labels must have {BUCKETS} buckets, got {len(state.buckets)}")
+            got = f"{len(state.buckets)} numbers and {len(state.newest_ms)} times"
+            raise ValueError(f"late labels must have {BUCKETS} buckets, got {got}")
         if len(state.cells) % _CELL.itemsize:
             raise ValueError(
                 f"counts of late labels must be of {_CELL.itemsize} bytes each, got {len(state.cells)} bytes"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, Final, NamedTuple
+from typing import Annotated, Any, Final, NamedTuple
 
 import msgspec
 import numpy as np
@@ -52,7 +52,7 @@ class HeldState(msgspec.Struct, array_like=True, frozen=True):
     first_ms: int
     wide: bool
     held: bytes
-    recent_ms: tuple[int, ...]
+    recent_ms: Annotated[tuple[int, ...], msgspec.Meta(min_length=AGREEING - 1, max_length=AGREEING - 1)]
 
 
 class ReleasedOutcomes(NamedTuple):
@@ -61,7 +61,7 @@ class ReleasedOutcomes(NamedTuple):
     predicted_ms: _Times
     miss: _Times
     cause: _Times
-    """Position, among the outcomes just taken in, of the one whose time caused the release."""
+    """Position, among the outcomes just taken in, of the one that caused the release."""
 
 
 class HeldOutcomes:
@@ -106,7 +106,7 @@ class HeldOutcomes:
     def take(self, predicted_ms: _Times, miss: _Times, event_ms: _Times) -> ReleasedOutcomes:
         """Take in n outcomes, int64 (n,) each, in the order of resolution.
 
-        Return those released by their times.
+        Return those released, by their times or for lack of room.
         """
         parts: list[ReleasedOutcomes] = []
         start, n = 0, len(predicted_ms)

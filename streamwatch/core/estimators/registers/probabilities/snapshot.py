@@ -80,7 +80,8 @@ def decode(snapshot: bytes, spec: ProbabilitiesSpec) -> ModelState:
         state[name] = value
     classes = int(state["classes"][0])
     held, auc_held = int(state["held"][0]), int(state["auc_held"][0])
-    if classes > spec.max_auc_classes or held > len(kept.ring) or auc_held > len(kept.labels):
+    limits = (classes, spec.max_auc_classes), (held, len(kept.ring)), (auc_held, len(kept.labels))
+    if not all(0 <= number <= most for number, most in limits):
         raise ValueError("the state of probabilities must fit their settings")
     kept.make_room(classes, spec.max_auc_classes)
     kept.landmark[:] = np.frombuffer(read.landmark)
@@ -112,6 +113,11 @@ def _restore_window(
     window["dependence"][:] = np.frombuffer(dependence, DEPENDENCE)
     for name, value in zip(_WINDOW, numbers, strict=True):
         window[name] = value
+    most_rows, most = window["losses"].shape[0], window["losses"].shape[1] - 1  # one is free for a new bucket
+    if not len(buckets) == int(window["rows"]) <= most_rows or not all(0 <= n <= most for n in buckets):
+        raise ValueError(
+            f"expected up to {most} buckets in up to {most_rows} rows of a window, got {buckets}"
+        )
     window["buckets"][: len(buckets)] = buckets
     used = [(r, k) for r, number in enumerate(buckets) for k in range(number)]
     rows, columns = [r for r, _ in used], [k for _, k in used]

@@ -112,8 +112,8 @@ class RevisionMeasure:
     """Value of the measure; NaN where undefined."""
 
 
-def _measure(name: str, comparison: str, formula: str, of: Callable[[Comparison], float]) -> RevisionMeasure:
-    return RevisionMeasure(name, comparison, formula, _SOURCE, _COST, of)
+def _measure(name: str, text: str, formula: str, of: Callable[[Comparison], float]) -> RevisionMeasure:
+    return RevisionMeasure(name, text, formula, _SOURCE, _COST, of)
 
 
 MEASURES: Final[tuple[RevisionMeasure, ...]] = (

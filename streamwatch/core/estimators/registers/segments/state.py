@@ -79,7 +79,7 @@ class SegmentNumbers:
 
     @property
     def crowded(self) -> bool:
-        """Tell whether values should be released: there are over twice as many as needed last time."""
+        """Tell whether values should be released: over 65,536, and over twice as many as needed last time."""
         return len(self._texts) > self._crowd
 
     def keep_only(self, needed: NDArray[np.int64]) -> Numbers:

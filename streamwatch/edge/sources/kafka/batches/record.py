@@ -254,7 +254,7 @@ def _varint(view: memoryview, at: int) -> tuple[int, int]:
 # from 0, and the last of them has the offset of the outer message.
 
 
-BAD_MESSAGE = "record_structure"
+BAD_MESSAGE: Final = FAULTS[BAD_STRUCTURE]
 
 
 class Content(NamedTuple):
