@@ -10,6 +10,7 @@ import yaml
 
 from streamwatch.assembly import specs
 from streamwatch.core.estimators import catalogue
+from streamwatch.core.estimators.detectors.hddm_a import HddmASpec
 from streamwatch.core.estimators.entries import Entry, Parameter
 from streamwatch.core.estimators.registers.cohorts import CohortsSpec
 from streamwatch.core.estimators.registers.late_labels.register import LateLabelsSpec
@@ -17,6 +18,7 @@ from streamwatch.core.estimators.registers.probabilities import ProbabilitiesSpe
 from streamwatch.core.specs import (
     AdwinDriftSpec,
     AdwinSpec,
+    DetectorSpec,
     DriftWeightedSpec,
     FadingSpec,
     LandmarkSpec,
@@ -204,6 +206,26 @@ def test_detectors_of_some_models_differ_in_the_parameters_that_are_given(tmp_pa
     assert fraud.models == "fraud-*"
     assert fraud.detectors == (AdwinDriftSpec(), PageHinkleySpec("slow", threshold=200.0, alpha=1.0))
     assert others.detectors == (AdwinDriftSpec(delta=1e-6), PageHinkleySpec("slow", alpha=1.0))
+
+
+def test_a_warning_of_some_models_goes_with_the_alarm_that_all_models_have(tmp_path: Path) -> None:
+    detectors = [{"hddm_a": {"delta": 0.01, "warning_delta": 0.1}}]
+
+    def own(given: dict[str, float]) -> tuple[DetectorSpec, ...]:
+        asked = {"detectors": detectors, "detectors_by_model": {"m*": {"hddm_a": given}}}
+        return read_detectors_of_models(tmp_path, asked)
+
+    assert own({"delta": 0.05}) == (HddmASpec(delta=0.05, warning_delta=0.1),)
+    assert own({"warning_delta": 0.02}) == (HddmASpec(delta=0.01, warning_delta=0.02),)
+    expected = r"hddm_a: warning_delta: confidence of a warning must be larger than delta \({}\), got {}"
+    for given, found in (({"warning_delta": 0.01}, (0.01, 0.01)), ({"delta": 0.2}, (0.2, 0.1))):
+        with pytest.raises(SettingsError, match=expected.format(*found)):
+            own(given)
+
+
+def read_detectors_of_models(folder: Path, monitors: dict[str, Any]) -> tuple[DetectorSpec, ...]:
+    (found,) = specs.monitors_spec(read(folder, monitors)).detectors_by_model
+    return found.detectors
 
 
 @pytest.mark.parametrize(

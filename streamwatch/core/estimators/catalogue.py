@@ -87,9 +87,8 @@ def parameter(spec: type[ForgettingSpec | DetectorSpec | DriftWeightedSpec], nam
 
 
 def problems(spec: ForgettingSpec | DetectorSpec | DriftWeightedSpec) -> list[tuple[str, str]]:
-    """List (parameter name, problem) for every parameter of `spec` that is out of its range."""
-    found = ((p.name, p.problem(getattr(spec, p.name))) for p in entry(spec).parameters)
-    return [(name, problem) for name, problem in found if problem is not None]
+    """List (parameter name, problem) for every parameter of `spec` that is not allowed."""
+    return entry(spec).problems(spec)
 
 
 # The catalogue as it is printed and sent.

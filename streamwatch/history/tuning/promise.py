@@ -105,8 +105,9 @@ class Tuned:
         """Build the detector of this strictness."""
         base: Any = self.base
         changed = {self.parameter: float(f"{self.value(strictness):.4g}")}
-        if hasattr(base, f"warning_{self.parameter}"):  # a warning must precede the alarm
-            changed[f"warning_{self.parameter}"] = float(f"{self.value(strictness * 2 / 3):.4g}")
+        warning = f"warning_{self.parameter.removeprefix('alarm_')}"
+        if hasattr(base, warning):  # a warning must precede the alarm
+            changed[warning] = float(f"{self.value(strictness * 2 / 3):.4g}")
         return replace(base, name=name or base.name, **changed)
 
     def grid(self, low: float, high: float, number: int) -> NDArray[np.float64]:
