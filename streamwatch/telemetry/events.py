@@ -112,9 +112,10 @@ class Started(InternalEvent):
 
 @dataclass(frozen=True)
 class KernelCompiling(InternalEvent):
-    """The estimators are being loaded from the cache, or compiled at a first start, which may take minutes.
+    """The estimators are being loaded from the cache, or compiled at a first start.
 
-    Logged at the start, and every ten seconds until `KernelReady`.
+    Compiling takes about half a minute on two cores; longer with more detectors, or on one core. Logged at
+    the start, and every ten seconds until `KernelReady`.
     """
 
     seconds: float = 0.0
