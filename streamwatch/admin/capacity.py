@@ -10,7 +10,8 @@ from itertools import product
 from pathlib import Path
 from typing import Final
 
-from streamwatch.admin.kafka_check import CheckResult, size_text
+from streamwatch.admin.kafka_check import CheckResult
+from streamwatch.admin.sizes import size_text
 from streamwatch.core.alerting.model_labels import INFO
 from streamwatch.core.estimators import catalogue, registers
 from streamwatch.core.estimators.comparisons.cohorts import pair_cohort_bytes

@@ -12,7 +12,6 @@ from __future__ import annotations
 
 import asyncio
 import random
-import time
 from collections import Counter
 from collections.abc import Callable, Coroutine, Mapping, Sequence
 from contextlib import suppress
@@ -32,6 +31,7 @@ from streamwatch.core.alerting.outbox import (
 from streamwatch.core.metrics import family
 from streamwatch.core.metrics.durations import Durations
 from streamwatch.core.metrics.series import Family
+from streamwatch.daemon.status import host_ms
 from streamwatch.telemetry import (
     InternalEvent,
     NotificationDropped,
@@ -215,7 +215,7 @@ class Deliveries:
         receivers: Sequence[Receiver],
         spec: DeliverySpec,
         emit: Callable[[InternalEvent], None],
-        clock_ms: Callable[[], int] = lambda: time.time_ns() // 1_000_000,
+        clock_ms: Callable[[], int] = host_ms,
         draw: Callable[[], float] = random.random,
         speaks: Callable[[], bool] | None = None,
     ) -> None:
