@@ -23,7 +23,7 @@ from pydantic import (
 )
 from pydantic_core import CoreSchema, core_schema
 
-from streamwatch.core.estimators.catalogue import DETECTORS, DRIFT_WEIGHTINGS, MEASURES, MECHANISMS
+from streamwatch.core.estimators.catalogue import DETECTORS, DRIFT_WEIGHTED, MEASURES, MECHANISMS
 from streamwatch.core.estimators.entries import LEAST_ALPHA, Entry, Parameter
 from streamwatch.core.estimators.registers.prediction_clock.spec import PredictionClockSpec
 from streamwatch.core.estimators.registers.probabilities.spec import ProbabilitiesSpec
@@ -351,7 +351,7 @@ def _alpha_of(half_life: float) -> float:
 
 FORGETTING = OneOf(MECHANISMS, {"fading": HalfLife})
 DETECTOR = OneOf(DETECTORS)
-DRIFT_WEIGHTED = OneOrMore(DRIFT_WEIGHTINGS[0])
+DRIFT_WEIGHTED_SPECS = OneOrMore(DRIFT_WEIGHTED[0])
 
 
 _SEGMENTS = SegmentsSpec()
@@ -490,9 +490,9 @@ class MonitorsSection(Section):
     max_unsettled: Annotated[int, Bounded("max_unsettled", least=1, most=10_000_000)] = _CLOCK.max_unsettled
     """Maximum number of outcomes of a model that are held back for detectors in the order of predictions.
     Beyond it, the oldest are released early and counted."""
-    drift_weighted: Annotated[tuple[DriftWeightedSpec, ...], DRIFT_WEIGHTED] = Field(
+    drift_weighted: Annotated[tuple[DriftWeightedSpec, ...], DRIFT_WEIGHTED_SPECS] = Field(
         default=_DEFAULT.drift_weighted,
-        json_schema_extra={"default": DRIFT_WEIGHTED.shown(_DEFAULT.drift_weighted)},
+        json_schema_extra={"default": DRIFT_WEIGHTED_SPECS.shown(_DEFAULT.drift_weighted)},
     )
     """Drift-weighted accuracy: one mapping, or a list of several. Set to null to switch it off."""
     confidence_delta: Annotated[float, Bounded("confidence_delta", above=0, below=1)] = (

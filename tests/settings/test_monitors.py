@@ -27,6 +27,7 @@ from streamwatch.core.specs import (
     champion_of,
 )
 from streamwatch.settings import Settings, SettingsError, example, json_schema, load
+from streamwatch.settings.monitors import MonitorsSection
 
 HEAD: dict[str, Any] = {
     "kafka": {"bootstrap_servers": "a:1"},
@@ -82,6 +83,11 @@ def test_drift_weighting_has_the_catalogues_range_too(tmp_path: Path) -> None:
     with pytest.raises(SettingsError, match=r"average weight after a drift must be in \(1, 1000\], got 1"):
         read(tmp_path, {"drift_weighted": {"w_avg": 1}})
     assert catalogue.parameter(DriftWeightedSpec, "w_avg").high == 1_000
+
+
+def test_the_catalogue_lists_drift_weighted_accuracies_under_the_name_of_their_setting() -> None:
+    assert "drift_weighted" in MonitorsSection.model_fields
+    assert "drift_weighted" in catalogue.Listed.__struct_fields__
 
 
 def test_drift_weighting_is_one_mapping_or_a_list_or_nothing(tmp_path: Path) -> None:

@@ -1,4 +1,4 @@
-"""Types of the catalogue's entries: parameters, mechanisms, detectors, weightings, measures and bounds."""
+"""Types of entries of the catalogue: parameters, ways to forget, detectors, measures and bounds."""
 
 from __future__ import annotations
 
@@ -84,7 +84,7 @@ class Parameter:
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """Mechanism, detector or weighting: its name in settings, its spec, its formula and source."""
+    """Mechanism, detector or drift-weighted accuracy: name in settings, spec, formula and source."""
 
     name: str
     spec: type[ForgettingSpec | DetectorSpec | DriftWeightedSpec]

@@ -13,7 +13,7 @@ from streamwatch.core.estimators.catalogue import (
     BASELINES,
     BOUNDS,
     DETECTORS,
-    DRIFT_WEIGHTINGS,
+    DRIFT_WEIGHTED,
     MEASURES,
     MECHANISMS,
     METRICS,
@@ -34,14 +34,14 @@ from streamwatch.core.specs import (
 )
 from tests.core.estimators.measures import plain_measures, plain_uncertainty
 
-ENTRIES = (*MECHANISMS, *DETECTORS, *DRIFT_WEIGHTINGS)
+ENTRIES = (*MECHANISMS, *DETECTORS, *DRIFT_WEIGHTED)
 
 
 def test_every_kind_an_operator_can_configure_has_one_line():
     assert [e.spec for e in MECHANISMS] == list(get_args(ForgettingSpec))
     assert [e.spec for e in DETECTORS] == [kind.spec for kind in KINDS]
     assert {type(d) for d in MonitorsSpec().detectors} <= {e.spec for e in DETECTORS}
-    assert [e.spec for e in DRIFT_WEIGHTINGS] == [DriftWeightedSpec]
+    assert [e.spec for e in DRIFT_WEIGHTED] == [DriftWeightedSpec]
 
 
 def test_a_mechanism_and_a_detector_are_named_as_their_labels_are():
