@@ -332,7 +332,7 @@ def _unpack(data, words, into):
 
 
 def pack(entries: NDArray[np.void]) -> bytes:
-    """Pack entries, `PACKED_ENTRY` (n,) with n < 2³², in their order, as one block."""
+    """Pack entries, `PACKED_ENTRY` (n,) with n < 2³² and different `arrival`, in order, as a block."""
     data: Bytes = np.empty(most_bytes(len(entries)), np.uint8)
     end: Any = _pack(words_of(np.ascontiguousarray(entries)), data)
     return data[:end].tobytes()
@@ -344,7 +344,8 @@ def unpack(block: bytes) -> NDArray[np.void]:
     Raises
     ------
     ValueError
-        If it is not one whole block of this version.
+        If it is not one whole block of this version, or has more entries than its `arrival` has values. As
+        these differ, the number of entries is at most that of its bytes, however damaged they are.
     """
     data: Bytes = np.frombuffer(block + bytes(HEADER_BYTES), np.uint8)
     end, count = _measure(data, len(block))
@@ -352,6 +353,11 @@ def unpack(block: bytes) -> NDArray[np.void]:
         raise ValueError(
             f"packed entries must be one whole block of version {VERSION}, got {len(block)} bytes that begin "
             f"with {block[:8].hex(' ')}"
+        )
+    width = int(data[WIDTHS_AT + ARRIVAL])
+    if count > 1 << 8 * width:
+        raise ValueError(
+            f"packed entries must differ in arrival, got {count:,} in a block that has {width} bytes for each"
         )
     entries = np.zeros(count, PACKED_ENTRY)
     _unpack(data, words_of(entries), np.full(MOST_SIDE_COLUMNS, SKIPPED, np.int64))

@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
-from streamwatch.core.join.cold.block import HEADER_BYTES, PACKED_ENTRY, pack, unpack
+from streamwatch.core.join.cold.block import ARRIVAL, HEADER_BYTES, PACKED_ENTRY, pack, unpack
 from streamwatch.core.join.layout import NO_TIME
 from tests.tiers import examples
 
@@ -30,7 +30,7 @@ ANY_ENTRY = st.tuples(
 
 
 @settings(max_examples=examples(1), deadline=None)
-@given(st.lists(ANY_ENTRY, max_size=100))
+@given(st.lists(ANY_ENTRY, max_size=100, unique_by=lambda row: row[ARRIVAL]))
 def test_entries_come_back_as_they_were(rows):
     entries = np.array(rows, PACKED_ENTRY)
     assert unpack(pack(entries)).tolist() == rows
@@ -46,14 +46,16 @@ def test_words_of_any_bits_come_back_as_they_were(seeds):
 
 def test_what_is_alike_in_all_entries_takes_no_room():
     entries = np.zeros(1_000, PACKED_ENTRY)
+    entries["arrival"] = 2**40 + np.arange(1_000)
     entries["low"] = 2**63
     entries["timestamp_ms"] = NO_TIME
     entries["model"] = -1
-    assert len(pack(entries)) == HEADER_BYTES
+    assert len(pack(entries)) == HEADER_BYTES + 2 * len(entries), "two bytes of arrival"
 
 
 def test_what_is_no_whole_block_is_refused():
     entries = np.zeros(10, PACKED_ENTRY)
+    entries["arrival"] = np.arange(10)
     entries["low"] = np.arange(10) * 2**60
     block = pack(entries)
     another_version = b"\2" + block[1:]
@@ -62,3 +64,24 @@ def test_what_is_no_whole_block_is_refused():
     for spoilt in (block[:-1], block + b"\0", another_version, more_entries, too_wide, b"", block[:40]):
         with pytest.raises(ValueError, match="packed entries must be one whole block of version 1, got"):
             unpack(spoilt)
+
+
+@pytest.mark.parametrize("claimed", [2, 1_000, 2**32 - 1])
+def test_columns_without_bytes_do_not_make_entries_of_damage(claimed):
+    """One entry has columns of no bytes, so that a block of any number of them is as long as it."""
+    block = pack(np.zeros(1, PACKED_ENTRY))
+    damaged = block[:4] + claimed.to_bytes(4, "little") + block[8:]
+    with pytest.raises(
+        ValueError, match=f"must differ in arrival, got {claimed:,} in a block that has 0 bytes"
+    ):
+        unpack(damaged)
+
+
+def test_a_block_has_no_more_entries_than_bytes_whatever_is_damaged():
+    entries = np.zeros(256, PACKED_ENTRY)
+    entries["arrival"] = np.arange(256)
+    block = pack(entries)
+    assert unpack(block).tolist() == entries.tolist()
+    one_more = block[:4] + (257).to_bytes(4, "little") + block[8:] + b"\0"
+    with pytest.raises(ValueError, match="must differ in arrival, got 257"):
+        unpack(one_more)
