@@ -91,6 +91,16 @@ class NotificationDropped(InternalEvent):
 
 
 @dataclass(frozen=True)
+class NotificationsDropped(InternalEvent):
+    """Notifications that a digest would only have counted were dropped, as their receiver is gone."""
+
+    level: ClassVar[Level] = "error"
+    receiver: str
+    notifications: int
+    reason: str
+
+
+@dataclass(frozen=True)
 class ReceiverGone(InternalEvent):
     """A receiver answered that it no longer exists: nothing is sent to it until the next start."""
 
