@@ -72,8 +72,8 @@ MODELS = Dashboard(
                 ),
                 Panel(
                     "Caught up",
-                    "1 when every partition has been read to its end. While it is 0, numbers are of the "
-                    "past.",
+                    "1 while the brokers answer and every partition has been read to its end. While it is 0, "
+                    "numbers are of the past.",
                     (Query(f"min({of('caught_up')})"),),
                     "short",
                     kind="stat",

@@ -202,7 +202,7 @@ DETECTORS: Final[Mapping[str, str]] = {
 (1096, 0.2, 0.48, 500.0)
 """,
 }
-DRIFT_WEIGHTINGS: Final[Mapping[str, str]] = {
+DRIFT_WEIGHTED: Final[Mapping[str, str]] = {
     "drift_weighted": """\
 >>> seen.values()["drift_weighted_accuracy_ratio"]  # no drift so far: every outcome weighs alike  # = 15/20
 0.75
@@ -230,7 +230,7 @@ EXAMPLES: Final[Mapping[str, Mapping[str, str]]] = {
     "baselines": BASELINES,
     "comparisons": COMPARISONS,
     "detectors": DETECTORS,
-    "drift_weightings": DRIFT_WEIGHTINGS,
+    "drift_weighted": DRIFT_WEIGHTED,
     "revisions": REVISIONS,
 }
 """By kind and name, as `streamwatch catalogue` lists them."""

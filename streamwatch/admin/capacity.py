@@ -10,7 +10,8 @@ from itertools import product
 from pathlib import Path
 from typing import Final
 
-from streamwatch.admin.kafka_check import CheckResult, size_text
+from streamwatch.admin.kafka_check import CheckResult
+from streamwatch.admin.sizes import size_text
 from streamwatch.core.alerting.model_labels import INFO
 from streamwatch.core.estimators import catalogue, registers
 from streamwatch.core.estimators.comparisons.cohorts import pair_cohort_bytes
@@ -400,6 +401,10 @@ SAMPLE_BYTES = 200
 CLASS_BYTES = 40
 """Bytes of all per-class series of a class in a report."""
 
+SECTION_BYTES = 4_000
+"""Bytes of a model in the sections that a commit is compared with: its activity, and its open incidents, of
+which one takes 2,200 with the longest name."""
+
 HISTORY_BYTES = 4 * MAX_VALUES
 
 DISK_ENTRY_BYTES = 40
@@ -440,6 +445,7 @@ def worst_case(join: JoinSpec, monitors: MonitorsSpec, disk: DiskSpec | None = N
         Part("the recent past of models, for the status page", HISTORY_BYTES),
         *_pasts(monitors),
         *register_parts(join, monitors),
+        _sections(join, monitors),
         *(_all_in_memory(join) if disk is None else _table(join, disk)),
     ]
     if join.order == "prediction_time":
@@ -447,6 +453,17 @@ def worst_case(join: JoinSpec, monitors: MonitorsSpec, disk: DiskSpec | None = N
         each = REORDERED_BYTES + PAIR_BYTES * len({compared.champion for compared in join.comparisons})
         parts.append(Part(held, join.max_reordered * each))
     return sorted(parts, key=lambda part: -part.bytes)
+
+
+def _sections(join: JoinSpec, monitors: MonitorsSpec) -> Part:
+    """Return the part of the sections of the last commit, which the next is compared with."""
+    models = monitors.max_models
+    registers = sum(part.bytes for part in _prediction_parts(join))
+    compared = sum(part.bytes for part in _comparisons(monitors)) // 2
+    return Part(
+        f"sections of the last commit, to write what changes, of {models:,} models (monitors.max_models)",
+        models * SECTION_BYTES + registers + compared,
+    )
 
 
 def _report_bytes(monitors: MonitorsSpec) -> int:

@@ -49,15 +49,6 @@ class CheckResult:
     """Whether the details are shown with `--verbose` only."""
 
 
-def size_text(count: float) -> str:
-    """Write a number of bytes with a unit: `950 B`, `12 MB`, `1.5 GB`."""
-    for unit in ("B", "kB", "MB"):
-        if count < 1_000:
-            return f"{count:.0f} {unit}"
-        count /= 1_000
-    return f"{count:.1f} GB"
-
-
 async def check_kafka(
     spec: KafkaSpec, sides: Mapping[str, Side], written: Mapping[str, str]
 ) -> Sequence[CheckResult]:

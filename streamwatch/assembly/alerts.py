@@ -31,6 +31,7 @@ from streamwatch.core.predictions.kind import ActiveHint
 from streamwatch.core.records.events import VERDICT, Alarm, Judgement
 from streamwatch.daemon.alerting import WatchedFleet
 from streamwatch.daemon.deliveries import Deliveries, DeliverySpec
+from streamwatch.daemon.status import host_ms
 from streamwatch.edge.outgoing import refused
 from streamwatch.edge.receivers import KINDS, EndpointSpec, ReceiverKind, ReceiverOptions
 from streamwatch.edge.receivers.http import HttpReceiver, meaning
@@ -267,7 +268,7 @@ async def try_receivers(
         )
     for receiver, section in zip(receivers, settings.alerts.receivers, strict=True):
         if only in {None, receiver.name}:
-            now_ms = time.time_ns() // 1_000_000
+            now_ms = host_ms()
             if hint:
                 samples = [test_hint(now_ms)]
             else:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import time
 from collections.abc import Callable, Mapping, Sequence
 
 from streamwatch.assembly import specs
@@ -30,6 +29,7 @@ from streamwatch.daemon.results import (
     last_reported_of,
 )
 from streamwatch.daemon.source_positions import POSITIONS, DataLossTotals, SourcePositions, decode_positions
+from streamwatch.daemon.status import host_ms
 from streamwatch.edge.process import Supervisor
 from streamwatch.edge.stores.kind import StateRefused, damage_named
 from streamwatch.edge.stores.space import FreeSpace
@@ -58,7 +58,7 @@ def buckets_spec(settings: Settings) -> BucketsSpec:
         id_buckets=settings.spark.id_buckets,
         model_buckets=settings.spark.model_buckets,
         max_future_ms=settings.time.max_future,
-        start_ms=specs.start_ms(settings.kafka, _now_ms()),
+        start_ms=specs.start_ms(settings.kafka, host_ms()),
     )
 
 
@@ -84,7 +84,7 @@ def build_results_daemon(
     topics = [settings.spark.results_topic]
     source = build_results_source(settings, topics, telemetry.emit, reading.offset_metadata, _MOST_BYTES)
     status = DaemonStatus(source, telemetry, (outgoing,))
-    status.results_stale = lambda: newest.is_stale(_now_ms())
+    status.results_stale = lambda: newest.is_stale(host_ms())
     server = build_server(settings.http, status, telemetry, monitors)
     attachments = Attachments(tuple(sinks), outgoing, supervisor=Supervisor.from_environment(os.environ))
 
@@ -130,7 +130,7 @@ def results_opening(
                 if kept is None
                 else decode_positions(kept).counts.minus(checkpoint.reported.data_loss)
             )
-            processor = ResultsProcessor(spec, checkpoint, telemetry, _now_ms, newest)
+            processor = ResultsProcessor(spec, checkpoint, telemetry, host_ms, newest)
             book = build_alarm_book(settings, store.identity)
             if ALARMS in saved.sections:
                 book.restore(saved.sections[ALARMS])
@@ -145,7 +145,7 @@ def results_opening(
             book,
             outgoing,
             lambda: processor.view.monitors.facts,
-            _now_ms,
+            host_ms,
             saved.outbox,
             list_worse=lambda share: processor.view.monitors.facts.worse(
                 share, models_without_verdicts(processor.view.mismatches())
@@ -169,7 +169,3 @@ def require_source(settings: Settings, sections: Mapping[str, bytes]) -> None:
             f"{settings.source!r}: {case.change}, {case.what}: set it back, set another state.directory, or "
             f"run `{case.command}`"
         )
-
-
-def _now_ms() -> int:
-    return time.time_ns() // 1_000_000

@@ -53,7 +53,7 @@ from streamwatch.daemon.commits import OffsetMetadata
 from streamwatch.daemon.deliveries import Deliveries
 from streamwatch.daemon.publisher import Publisher
 from streamwatch.daemon.standby import StandbyPublisher
-from streamwatch.daemon.status import SteadyClock
+from streamwatch.daemon.status import SteadyClock, host_ms
 from streamwatch.edge.keys import bytes_of_keys, digest_bytes
 from streamwatch.edge.process import return_freed_memory
 from streamwatch.edge.stores.kind import damage_named
@@ -63,15 +63,11 @@ from streamwatch.settings.differences import document_of
 from streamwatch.telemetry import Telemetry
 
 
-def _now_ms() -> int:
-    return time.time_ns() // 1_000_000
-
-
 @dataclass(frozen=True, slots=True)
 class HostClocks:
     """Clocks of the host."""
 
-    wall_ms: Callable[[], int] = _now_ms
+    wall_ms: Callable[[], int] = host_ms
     """Milliseconds since the epoch, by a clock that may be set."""
     monotonic: Callable[[], float] = time.monotonic
     """Monotonic clock in seconds."""
@@ -184,7 +180,7 @@ def state_opening(  # noqa: PLR0913  # tests replace parts
     outgoing = deliveries or build_deliveries(settings, telemetry)
     estimators = specs.monitors_spec(settings)
     join, merge = specs.join_spec(settings), specs.merge_spec(settings)
-    start_ms = specs.start_ms(settings.kafka, _now_ms())
+    start_ms = specs.start_ms(settings.kafka, host_ms())
 
     host = clocks or HostClocks()
     clock = SteadyClock(host.wall_ms, host.monotonic)
@@ -258,7 +254,7 @@ def state_opening(  # noqa: PLR0913  # tests replace parts
             book,
             outgoing,
             lambda: monitors.facts,
-            _now_ms,
+            host_ms,
             saved.outbox,
             hints,
             comparisons=compared.verdicts if compared and notifies_of_comparisons(settings) else None,

@@ -19,7 +19,7 @@ Kind: TypeAlias = Literal[
     "baselines",
     "comparisons",
     "detectors",
-    "drift_weightings",
+    "drift_weighted",
     "revisions",
 ]
 Line: TypeAlias = dict[str, Any]
@@ -35,7 +35,8 @@ TITLES: dict[Kind, str] = {
     "(monitors.comparisons)",
     "detectors": "drift detectors, which raise alarms (monitors.detectors), in the order of labels or of "
     "predictions (monitors.detector_clocks)",
-    "drift_weightings": "accuracies that weigh outcomes by their distance from drifts",
+    "drift_weighted": "accuracies that weigh outcomes by their distance from drifts "
+    "(monitors.drift_weighted)",
     "revisions": "measures of the first and the last prediction of an id, faded (join.conflicts: both, "
     "monitors.revisions)",
 }

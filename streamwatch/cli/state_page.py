@@ -9,6 +9,7 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
+from streamwatch.admin.sizes import size_text
 from streamwatch.admin.state_show import Model, Overview
 from streamwatch.history.samples import counted
 
@@ -98,7 +99,7 @@ def _row(model: Model, shown: list[int], *, aged: bool) -> Iterator[str]:
         yield f"{model.ages[i]:,}" if model.ages else ""
     if aged:
         yield "" if model.oldest_seconds is None else _duration(model.oldest_seconds)
-    yield "in the journal" if model.snapshot_bytes is None else _size(model.snapshot_bytes)
+    yield "in the journal" if model.snapshot_bytes is None else size_text(model.snapshot_bytes)
 
 
 def _sizes(seen: Overview) -> Table:
@@ -106,7 +107,7 @@ def _sizes(seen: Overview) -> Table:
     table.add_column("part")
     table.add_column("bytes", justify="right")
     for part, size in seen.bytes.items():
-        table.add_row(_PARTS.get(part, part), _size(size))
+        table.add_row(_PARTS.get(part, part), size_text(size))
     return table
 
 
@@ -119,11 +120,3 @@ def _duration(seconds: float) -> str:
         if seconds >= length:
             return f"{seconds / length:.3g} {unit}"
     return f"{seconds:.3g} s"
-
-
-def _size(count: float) -> str:
-    for unit in ("B", "kB", "MB"):
-        if count < 1_000:
-            return f"{count:.0f} {unit}"
-        count /= 1_000
-    return f"{count:.1f} GB"

@@ -12,7 +12,6 @@ from __future__ import annotations
 
 import asyncio
 import random
-import time
 from collections import Counter
 from collections.abc import Callable, Coroutine, Mapping, Sequence
 from contextlib import suppress
@@ -29,13 +28,16 @@ from streamwatch.core.alerting.outbox import (
     Receiver,
     Refused,
 )
+from streamwatch.core.alerting.pacing import Orphans
 from streamwatch.core.metrics import family
 from streamwatch.core.metrics.durations import Durations
 from streamwatch.core.metrics.series import Family
+from streamwatch.daemon.status import host_ms
 from streamwatch.telemetry import (
     InternalEvent,
     NotificationDropped,
     NotificationFailed,
+    NotificationsDropped,
     NotificationSent,
     ReceiverGone,
 )
@@ -98,6 +100,11 @@ class DeliveryAccounts:
                 attempts,
             )
         )
+
+    def drop_counted(self, name: str, count: int, reason: str) -> None:
+        """Count notifications of which only their number was kept as dropped, and say so."""
+        self._dropped[name, reason] += count
+        self._emit(NotificationsDropped(name, count, reason))
 
     def drop_beyond(self, name: str, most: int, reason: str) -> None:
         """Drop the oldest notifications of a receiver until at most `most` wait."""
@@ -215,7 +222,7 @@ class Deliveries:
         receivers: Sequence[Receiver],
         spec: DeliverySpec,
         emit: Callable[[InternalEvent], None],
-        clock_ms: Callable[[], int] = lambda: time.time_ns() // 1_000_000,
+        clock_ms: Callable[[], int] = host_ms,
         draw: Callable[[], float] = random.random,
         speaks: Callable[[], bool] | None = None,
     ) -> None:
@@ -278,7 +285,7 @@ class Deliveries:
         self,
         outbox: Mapping[str, bytes],
         open_incidents: Sequence[Notification],
-        orphans: Sequence[tuple[str, Notification]] = (),
+        orphans: Sequence[Orphans] = (),
     ) -> None:
         """Replace the outbox by that of the last durable commit, when a state was opened or taken over.
 
@@ -289,11 +296,14 @@ class Deliveries:
         open_incidents
             All open incidents as of that commit, for reminders.
         orphans
-            (receiver, notification) that waited to be issued to receivers no longer configured; dropped.
+            Notifications that waited to be issued to receivers no longer configured; dropped.
         """
         self._open_incidents = open_incidents
-        for name, notification in orphans:
-            self._accounts.drop(name, notification, "receiver_removed", 0)
+        for each in orphans:
+            for notification in each.waiting:
+                self._accounts.drop(each.receiver, notification, "receiver_removed", 0)
+            if each.more:
+                self._accounts.drop_counted(each.receiver, each.more, "receiver_removed")
         for name, notification in self.outbox.restore(outbox):
             self._accounts.drop(name, notification, "receiver_removed", 0)
         for queue in self._queues.values():

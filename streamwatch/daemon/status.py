@@ -250,7 +250,8 @@ class Clocks:
     """Of a monotonic clock, by which fetches are timed, too."""
 
 
-def _wall_ms() -> int:
+def host_ms() -> int:
+    """Read the host's clock, in milliseconds since the epoch; it may be set."""
     return time.time_ns() // 1_000_000
 
 
@@ -273,9 +274,9 @@ class SteadyClock:
     BELIEVED_SECONDS: Final = 3_600.0
 
     def __init__(
-        self, wall_ms: Callable[[], int] = _wall_ms, monotonic: Callable[[], float] = time.monotonic
+        self, wall_ms: Callable[[], int] = host_ms, monotonic: Callable[[], float] = time.monotonic
     ) -> None:
-        self._wall_ms = wall_ms
+        self.host_ms = wall_ms
         self._monotonic = monotonic
         self._ahead_ms = wall_ms() - int(monotonic() * 1_000)
         self._less_since: float | None = None
@@ -284,7 +285,7 @@ class SteadyClock:
         """Return the host's time, without corrections backwards within the last hour."""
         now = self._monotonic()
         elapsed_ms = int(now * 1_000)
-        ahead_ms = self._wall_ms() - elapsed_ms
+        ahead_ms = self.host_ms() - elapsed_ms
         if ahead_ms >= self._ahead_ms:
             self._less_since = None
         elif self._less_since is None:

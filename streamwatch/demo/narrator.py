@@ -108,7 +108,8 @@ class Narrator:
                 self.say(
                     f"still compiling the estimators: {seconds:.0f} s"
                     if seconds
-                    else "loading the estimators; a first start compiles them: about half a minute, once"
+                    else "loading the estimators; a first start compiles them: about half a minute on two "
+                    "cores, once"
                 )
             case KernelReady(seconds):
                 self.say(f"estimators ready after {seconds:.1f} s")

@@ -13,21 +13,17 @@ from pydantic import ValidationError
 from streamwatch.edge.decoders.field_locations import fixed_text
 from streamwatch.settings.keys_of_settings import SIDES, Values, rule_key, values_of
 from streamwatch.settings.settings import Settings
-from streamwatch.settings.table_of_changes import RESET_ALL, RULES, Case, Change, Scope, is_remembered
+from streamwatch.settings.table_of_changes import (
+    FORGOTTEN,
+    RESET_ALL,
+    RULES,
+    Case,
+    Change,
+    Scope,
+    is_remembered,
+)
 from streamwatch.settings.topics import TopicSection, paths_written
 
-_FORGOTTEN = (
-    "schema_registry",
-    "alerts",
-    "outcomes",
-    "events",
-    "ledger",
-    "standby",
-    "http",
-    "state",
-    "spark",
-    "log",
-)
 _MOST_SHOWN = 120
 
 
@@ -68,7 +64,7 @@ def _shown(value: Any) -> str:
 
 def document_of(settings: Settings) -> bytes:
     """Encode the settings that a state remembers, without secrets; equal settings give equal bytes."""
-    document = settings.model_dump(mode="json", exclude={*_FORGOTTEN}, exclude_none=False)
+    document = settings.model_dump(mode="json", exclude={*FORGOTTEN}, exclude_none=False)
     del document["kafka"]["security"]
     # Without defaults: fields that a mapping does not set have those of its envelope.
     document["topics"] = settings.topics.model_dump(mode="json", exclude_unset=True)

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import difflib
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import fields, replace
 from typing import Annotated, Any, Literal, Self, TypeAlias, cast, get_type_hints
 
 from pydantic import (
+    AfterValidator,
     Discriminator,
     Field,
     GetCoreSchemaHandler,
@@ -22,7 +23,7 @@ from pydantic import (
 )
 from pydantic_core import CoreSchema, core_schema
 
-from streamwatch.core.estimators.catalogue import DETECTORS, DRIFT_WEIGHTINGS, MEASURES, MECHANISMS
+from streamwatch.core.estimators.catalogue import DETECTORS, DRIFT_WEIGHTED, MEASURES, MECHANISMS
 from streamwatch.core.estimators.entries import LEAST_ALPHA, Entry, Parameter
 from streamwatch.core.estimators.registers.prediction_clock.spec import PredictionClockSpec
 from streamwatch.core.estimators.registers.probabilities.spec import ProbabilitiesSpec
@@ -110,6 +111,18 @@ class Within:
         return value
 
 
+def _beside(parameter: Parameter) -> Callable[[float, ValidationInfo], float]:
+    """Make a validator of a parameter that must be larger than an earlier one."""
+
+    def check(value: float, info: ValidationInfo) -> float:
+        problem = parameter.problem_beside(value, info.data)
+        if problem is not None:
+            raise ValueError(problem)
+        return value
+
+    return check
+
+
 class Generated(Section, use_attribute_docstrings=False):
     """Base of generated sections, whose descriptions are given, not read from docstrings in the source."""
 
@@ -134,7 +147,11 @@ def parameters_of(entry: Entry, base: type[Parameters] = Parameters) -> type[Par
             continue
         free = parameter.choices or parameter.text
         ranged = hints[field.name] if free else Annotated[hints[field.name], Within(parameter)]
-        keys[field.name] = (ranged, Field(field.default, description=parameter.help))
+        default: Any = Field(field.default, description=parameter.help)
+        if parameter.above:  # the default, too, has to go with the other parameter as it is set
+            ranged = Annotated[ranged, AfterValidator(_beside(parameter))]
+            default = Field(field.default, description=parameter.help, validate_default=True)
+        keys[field.name] = (ranged, default)
     title = entry.spec.__name__.removesuffix("Spec")
     doc = f"{entry.help[0].upper()}{entry.help[1:]}."
     return create_model(f"{title}Section", __base__=base, __doc__=doc, **keys)
@@ -273,9 +290,11 @@ def model_detectors(detectors: Sequence[DetectorSpec], by_model: ByModel) -> tup
 def _changed(pattern: str, detector: DetectorSpec, given: Mapping[str, Mapping[str, Any]]) -> DetectorSpec:
     parameters = given.get(detector.name, {})
     entry = next(each for each in DETECTORS if each.spec is type(detector))
-    known(f"{pattern}: {detector.name}", "parameter", parameters, [p.name for p in entry.parameters])
+    names = [parameter.name for parameter in entry.parameters]
+    known(f"{pattern}: {detector.name}", "parameter", parameters, names)
+    of_all_models = {name: getattr(detector, name) for name in names}
     try:
-        values = parameters_of(entry).model_validate(parameters).model_dump()
+        values = parameters_of(entry).model_validate({**of_all_models, **parameters}).model_dump()
     except ValidationError as error:
         first = error.errors()[0]
         reason = first.get("ctx", {}).get("error") or f"{first['msg']}, got {first['input']!r}"
@@ -332,7 +351,7 @@ def _alpha_of(half_life: float) -> float:
 
 FORGETTING = OneOf(MECHANISMS, {"fading": HalfLife})
 DETECTOR = OneOf(DETECTORS)
-DRIFT_WEIGHTED = OneOrMore(DRIFT_WEIGHTINGS[0])
+DRIFT_WEIGHTED_SPECS = OneOrMore(DRIFT_WEIGHTED[0])
 
 
 _SEGMENTS = SegmentsSpec()
@@ -471,9 +490,9 @@ class MonitorsSection(Section):
     max_unsettled: Annotated[int, Bounded("max_unsettled", least=1, most=10_000_000)] = _CLOCK.max_unsettled
     """Maximum number of outcomes of a model that are held back for detectors in the order of predictions.
     Beyond it, the oldest are released early and counted."""
-    drift_weighted: Annotated[tuple[DriftWeightedSpec, ...], DRIFT_WEIGHTED] = Field(
+    drift_weighted: Annotated[tuple[DriftWeightedSpec, ...], DRIFT_WEIGHTED_SPECS] = Field(
         default=_DEFAULT.drift_weighted,
-        json_schema_extra={"default": DRIFT_WEIGHTED.shown(_DEFAULT.drift_weighted)},
+        json_schema_extra={"default": DRIFT_WEIGHTED_SPECS.shown(_DEFAULT.drift_weighted)},
     )
     """Drift-weighted accuracy: one mapping, or a list of several. Set to null to switch it off."""
     confidence_delta: Annotated[float, Bounded("confidence_delta", above=0, below=1)] = (

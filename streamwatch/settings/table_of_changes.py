@@ -458,23 +458,23 @@ RULES: Final[Mapping[str, tuple[Case, ...]]] = MappingProxyType(
 )
 """Cases by key of a rule (`rule_key`); the first that applies counts."""
 
-_FORGOTTEN: Final = (
-    "kafka.security.",
-    "schema_registry.",
-    "models.",
-    "alerts.",
-    "outcomes.",
-    "events.",
-    "ledger.",
-    "standby.",
-    "http.",
-    "state.",
-    "spark.",
-    "log.",
+FORGOTTEN: Final = (
+    "schema_registry",
+    "models",
+    "alerts",
+    "outcomes",
+    "events",
+    "ledger",
+    "standby",
+    "http",
+    "state",
+    "spark",
+    "log",
 )
-"""Prefixes of keys that a state does not remember: some are secret, and its content depends on none."""
+"""Sections that a state does not remember, nor `kafka.security`: it depends on none, and some are secret."""
+_PREFIXES: Final = ("kafka.security.", *(f"{section}." for section in FORGOTTEN))
 
 
 def is_remembered(key: str) -> bool:
     """Return whether a state stores the value of a key, to compare it at the next start."""
-    return not key.startswith(_FORGOTTEN)
+    return not key.startswith(_PREFIXES)

@@ -91,6 +91,16 @@ class NotificationDropped(InternalEvent):
 
 
 @dataclass(frozen=True)
+class NotificationsDropped(InternalEvent):
+    """Notifications that a digest would only have counted were dropped, as their receiver is gone."""
+
+    level: ClassVar[Level] = "error"
+    receiver: str
+    notifications: int
+    reason: str
+
+
+@dataclass(frozen=True)
 class ReceiverGone(InternalEvent):
     """A receiver answered that it no longer exists: nothing is sent to it until the next start."""
 
@@ -112,9 +122,10 @@ class Started(InternalEvent):
 
 @dataclass(frozen=True)
 class KernelCompiling(InternalEvent):
-    """The estimators are being loaded from the cache, or compiled at a first start, which may take minutes.
+    """The estimators are being loaded from the cache, or compiled at a first start.
 
-    Logged at the start, and every ten seconds until `KernelReady`.
+    Compiling takes about half a minute on two cores; longer with more detectors, or on one core. Logged at
+    the start, and every ten seconds until `KernelReady`.
     """
 
     seconds: float = 0.0

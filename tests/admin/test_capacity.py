@@ -11,16 +11,30 @@ import numpy as np
 import pytest
 from typer.testing import CliRunner
 
-from streamwatch.admin.capacity import DiskSpec, Part, model_bytes, worst_case, worst_case_disk
+from streamwatch.admin.capacity import (
+    EARLY_HINTS_BYTES,
+    SECTION_BYTES,
+    DiskSpec,
+    Part,
+    model_bytes,
+    worst_case,
+    worst_case_disk,
+)
 from streamwatch.cli import app
 from streamwatch.core.estimators.registers.late_labels.accuracy import estimates_of
 from streamwatch.core.estimators.registers.late_labels.observe import geometry_of
 from streamwatch.core.estimators.registers.late_labels.register import LATE_LABELS_BYTES, LateLabelsSpec
 from streamwatch.core.estimators.registers.late_labels.ring import LabelRing
+from streamwatch.core.estimators.set import EstimatorSet
 from streamwatch.core.join.layout import allocate_side, side_columns
+from streamwatch.core.pipeline.pipeline import Pipeline
+from streamwatch.core.predictions.early_hints.spec import EarlyHintsSpec
+from streamwatch.core.records.events import Prediction
 from streamwatch.core.specs import ComparisonSpec, JoinSpec, MonitorsSpec, side_bytes
+from streamwatch.edge.keys import digest_bytes
 from streamwatch.edge.stores.rocksdb import RocksSpec, RocksStore
 from streamwatch.edge.stores.rocksdb.database import SCHEMA
+from tests.daemon.fake_alerting import FakeDaemon, alarm
 
 NOWHERE = ["-s", "kafka.bootstrap_servers=127.0.0.1:1", "-s", "topics.predictions=p", "-s", "topics.labels=l"]
 
@@ -86,6 +100,31 @@ def test_the_past_of_models_is_bounded_by_days_and_models_in_memory_and_on_disk(
         assert shown[0].what.startswith(f"{days} days of the past of 10 models")
     none = worst_case(JoinSpec(), replace(ten, history_days=0))
     assert not any("history_days" in part.what for part in none)
+
+
+async def test_the_sections_that_a_commit_is_compared_with_are_counted() -> None:
+    name = "{:0128}".format  # as long as a name may be
+    daemon = FakeDaemon()
+    daemon.find(*[alarm(name(n)) for n in range(50)])
+    await daemon.rests()
+    sections = daemon.model_store.saved().sections
+    pipeline = Pipeline(JoinSpec(), EstimatorSet(MonitorsSpec()), digest_bytes)
+    pipeline.advance([Prediction(f"{n}", name(n), "a", 1_000) for n in range(50)])
+    kept = sum(map(len, sections.values())) + len(pipeline.snapshot())
+    assert 0.5 * 50 * SECTION_BYTES < kept < 50 * SECTION_BYTES
+    fifty, hundred = MonitorsSpec(max_models=50), MonitorsSpec(max_models=100)
+    for disk in (None, DISK):
+        less, more = (_sections_of(worst_case(JoinSpec(), spec, disk)) for spec in (fifty, hundred))
+        assert (less, more) == (50 * SECTION_BYTES, 100 * SECTION_BYTES)
+    hints = JoinSpec(prediction_registers=(EarlyHintsSpec(max_models=10),))
+    assert _sections_of(worst_case(hints, fifty)) == less + 10 * EARLY_HINTS_BYTES
+    compared = replace(fifty, comparisons=(ComparisonSpec("a", ("b",)),), max_comparisons=10)
+    assert _sections_of(worst_case(JoinSpec(), compared)) > less + 10 * 1_000
+
+
+def _sections_of(parts: list[Part]) -> int:
+    (found,) = [part.bytes for part in parts if part.what.startswith("sections of the last commit")]
+    return found
 
 
 def test_the_worst_case_grows_with_classes_and_with_what_waits_for_its_order() -> None:

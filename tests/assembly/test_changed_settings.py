@@ -6,6 +6,7 @@ covered, or the test of values says that it needs one.
 
 from __future__ import annotations
 
+import json
 import re
 import shutil
 import typing
@@ -211,6 +212,7 @@ def test_a_state_holds_nothing_of_what_it_forgets_secrets_among_them() -> None:
         },
         "schema_registry": {"url": f"https://{marked}:1", "username": marked, "password": marked},
         "alerts": {"receivers": [{"name": "a", "type": "slack", "url": f"https://example.com/{marked}"}]},
+        "models": {"rules": [{"labels": {"team": marked}, "runbook_url": f"https://{marked}/"}]},
         "http": {"token": f"{marked}{marked}{marked}{marked}"},
         "state": {"directory": f"/{marked}"},
         "spark": {"checkpoint": marked, "configuration": {"spark.ssl.keyPassword": marked}},
@@ -218,6 +220,11 @@ def test_a_state_holds_nothing_of_what_it_forgets_secrets_among_them() -> None:
     written = document_of(Settings(**document))
     assert marked.encode() not in written
     assert written == document_of(Settings(**DOCUMENT))
+
+
+def test_a_state_holds_no_section_without_a_setting_that_it_remembers() -> None:
+    remembered = {key.split(".")[0] for key in CHOSEN}
+    assert json.loads(document_of(Settings(**DOCUMENT))).keys() == remembered
 
 
 def test_settings_that_a_state_remembers_are_read_back_as_they_were() -> None:

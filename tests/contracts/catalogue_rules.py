@@ -52,7 +52,7 @@ def tables() -> dict[str, tuple[Entry | Measure | Bound, ...]]:
         "bounds": catalogue.BOUNDS,
         "baselines": catalogue.BASELINES,
         "detectors": catalogue.DETECTORS,
-        "drift_weightings": catalogue.DRIFT_WEIGHTINGS,
+        "drift_weighted": catalogue.DRIFT_WEIGHTED,
     }
 
 

@@ -287,6 +287,18 @@ def test_even_needed_series_never_exceed_the_limit() -> None:
         assert cut.lines == most
 
 
+def test_a_limit_for_the_needed_series_alone_shows_all_of_them_as_the_reserve_is_for_others() -> None:
+    """So the least limit that `streamwatch check` asks for has no reserve."""
+    needed = Family("outcomes_total", "counter", "h", ("model",), [((f"m{n}",), 1.0) for n in range(100)])
+    others = many_metrics("ab", 10)
+    chosen = budget(7 + 100)
+    for now_ms in (0, DAY, 2 * DAY):
+        cut = chosen.cut([needed, *others], 7, now_ms)
+        assert {name for name, _ in keys(cut.families)} == {"outcomes_total"}
+        assert cut.lines == 100
+        assert cut.dropped == {"other": 20}
+
+
 def many_metrics(models: str, number: int = 200) -> list[Family]:
     """Metrics that nobody needs, with one series of each model."""
     return [

@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import asyncio
+from typing import Any
 
 from streamwatch.core.alerting.outbox import Failed
-from streamwatch.daemon.deliveries import DeliverySpec
+from streamwatch.core.alerting.pacing import Orphans
+from streamwatch.daemon.deliveries import Deliveries, DeliverySpec
 from streamwatch.telemetry import (
     InternalEvent,
+    NotificationDropped,
+    NotificationsDropped,
     NotificationSent,
 )
 from tests.daemon.receivers import HOUR_MS, Disk, Fake, counted, delivering, web
@@ -69,6 +73,19 @@ async def test_notifications_of_a_receiver_that_was_removed_are_dropped() -> Non
         await until(lambda: counted(deliveries, "notifications_pending") == {})
         disk.commit(deliveries)
     assert disk.outbox == {}
+
+
+async def test_all_that_waited_for_a_limit_of_a_removed_receiver_is_counted_as_dropped() -> None:
+    events: list[InternalEvent] = []
+    kept: Any = Fake("kept")
+    deliveries = Deliveries([kept], DeliverySpec(), events.append)
+    deliveries.restore({}, (), [Orphans("old", [firing(), firing("firing_2")], 480)])
+    assert counted(deliveries, "notifications_dropped_total") == {("receiver_removed", "old"): 482.0}
+    assert [each.notification for each in events if isinstance(each, NotificationDropped)] == [
+        "firing_1",
+        "firing_2",
+    ]
+    assert events[-1] == NotificationsDropped("old", 480, "receiver_removed")
 
 
 async def test_state_opened_anew_while_delivering_is_what_counts() -> None:

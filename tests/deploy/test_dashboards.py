@@ -13,6 +13,7 @@ import yaml
 from deploy.grafana.generate import DASHBOARDS, FOLDER, text_of
 from deploy.grafana.panels import Panel
 from streamwatch.core.estimators.catalogue import BASELINES
+from streamwatch.core.metrics.of_the_daemon import DAEMON
 from streamwatch.core.metrics.series import PREFIX
 from tests.deploy.rules import DEPLOY, unknown_names
 
@@ -159,6 +160,15 @@ def test_every_metric_in_a_dashboard_exists(file) -> None:
     dashboard = read(file)
     asked = [*expressions(dashboard), *(v.get("definition", "") for v in dashboard["templating"]["list"])]
     assert {name for expr in asked for name in unknown_names(expr)} == set()
+
+
+def test_a_dashboard_says_of_caught_up_what_the_metric_says() -> None:
+    stated = next(metric.help for metric in DAEMON if metric.name == "caught_up").removesuffix(", else 0.")
+    shown = [
+        panel["description"] for file in FILES for panel in panels(file) if panel["title"] == "Caught up"
+    ]
+    assert shown
+    assert all(description.startswith(f"{stated}. ") for description in shown)
 
 
 @of_each_dashboard

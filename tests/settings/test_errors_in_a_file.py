@@ -76,6 +76,31 @@ from streamwatch.settings import SettingsError, load
             "monitors: {detectors: [page_hinkley: {direction: left}]}",
             "monitors.detectors[0].direction in streamwatch.yaml: expected 'up', 'down' or 'both', got 'left'",
         ),
+        (
+            "monitors: {detectors: [hddm_a: {warning_delta: 0.001}]}",
+            (
+                "monitors.detectors[0].warning_delta in streamwatch.yaml: confidence of a warning must be larger "
+                "than delta (0.001), got 0.001"
+            ),
+        ),
+        (
+            "monitors: {detectors: [hddm_w: {delta: 0.01}]}",  # the other has its default, which is in no file
+            (
+                "monitors.detectors[0].warning_delta: confidence of a warning must be larger than delta (0.01), "
+                "got 0.001"
+            ),
+        ),
+        (
+            "monitors: {detectors: [stepd: {significance: 0.01, warning_significance: 0.003}]}",
+            (
+                "monitors.detectors[0].warning_significance in streamwatch.yaml: significance of a warning must "
+                "be larger than significance (0.01), got 0.003"
+            ),
+        ),
+        (
+            "monitors: {detectors: [ddm: {warning_level: 3}]}",
+            "monitors.detectors[0].alarm_level: alarm level must be larger than warning_level (3.0), got 3.0",
+        ),
         ("join: {horzon: 3d}", "join.horzon in streamwatch.yaml: unknown key; did you mean 'horizon'?"),
         (
             "join: {horizon: 30}",

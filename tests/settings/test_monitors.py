@@ -10,6 +10,7 @@ import yaml
 
 from streamwatch.assembly import specs
 from streamwatch.core.estimators import catalogue
+from streamwatch.core.estimators.detectors.hddm_a import HddmASpec
 from streamwatch.core.estimators.entries import Entry, Parameter
 from streamwatch.core.estimators.registers.cohorts import CohortsSpec
 from streamwatch.core.estimators.registers.late_labels.register import LateLabelsSpec
@@ -17,6 +18,7 @@ from streamwatch.core.estimators.registers.probabilities import ProbabilitiesSpe
 from streamwatch.core.specs import (
     AdwinDriftSpec,
     AdwinSpec,
+    DetectorSpec,
     DriftWeightedSpec,
     FadingSpec,
     LandmarkSpec,
@@ -25,6 +27,7 @@ from streamwatch.core.specs import (
     champion_of,
 )
 from streamwatch.settings import Settings, SettingsError, example, json_schema, load
+from streamwatch.settings.monitors import MonitorsSection
 
 HEAD: dict[str, Any] = {
     "kafka": {"bootstrap_servers": "a:1"},
@@ -80,6 +83,11 @@ def test_drift_weighting_has_the_catalogues_range_too(tmp_path: Path) -> None:
     with pytest.raises(SettingsError, match=r"average weight after a drift must be in \(1, 1000\], got 1"):
         read(tmp_path, {"drift_weighted": {"w_avg": 1}})
     assert catalogue.parameter(DriftWeightedSpec, "w_avg").high == 1_000
+
+
+def test_the_catalogue_lists_drift_weighted_accuracies_under_the_name_of_their_setting() -> None:
+    assert "drift_weighted" in MonitorsSection.model_fields
+    assert "drift_weighted" in catalogue.Listed.__struct_fields__
 
 
 def test_drift_weighting_is_one_mapping_or_a_list_or_nothing(tmp_path: Path) -> None:
@@ -204,6 +212,26 @@ def test_detectors_of_some_models_differ_in_the_parameters_that_are_given(tmp_pa
     assert fraud.models == "fraud-*"
     assert fraud.detectors == (AdwinDriftSpec(), PageHinkleySpec("slow", threshold=200.0, alpha=1.0))
     assert others.detectors == (AdwinDriftSpec(delta=1e-6), PageHinkleySpec("slow", alpha=1.0))
+
+
+def test_a_warning_of_some_models_goes_with_the_alarm_that_all_models_have(tmp_path: Path) -> None:
+    detectors = [{"hddm_a": {"delta": 0.01, "warning_delta": 0.1}}]
+
+    def own(given: dict[str, float]) -> tuple[DetectorSpec, ...]:
+        asked = {"detectors": detectors, "detectors_by_model": {"m*": {"hddm_a": given}}}
+        return read_detectors_of_models(tmp_path, asked)
+
+    assert own({"delta": 0.05}) == (HddmASpec(delta=0.05, warning_delta=0.1),)
+    assert own({"warning_delta": 0.02}) == (HddmASpec(delta=0.01, warning_delta=0.02),)
+    expected = r"hddm_a: warning_delta: confidence of a warning must be larger than delta \({}\), got {}"
+    for given, found in (({"warning_delta": 0.01}, (0.01, 0.01)), ({"delta": 0.2}, (0.2, 0.1))):
+        with pytest.raises(SettingsError, match=expected.format(*found)):
+            own(given)
+
+
+def read_detectors_of_models(folder: Path, monitors: dict[str, Any]) -> tuple[DetectorSpec, ...]:
+    (found,) = specs.monitors_spec(read(folder, monitors)).detectors_by_model
+    return found.detectors
 
 
 @pytest.mark.parametrize(

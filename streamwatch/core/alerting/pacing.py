@@ -70,6 +70,16 @@ class PacedReceiver(msgspec.Struct, frozen=True):
     """Number of notifications in the digests issued so far."""
 
 
+@dataclass(frozen=True, slots=True)
+class Orphans:
+    """Notifications that waited for a receiver that no longer exists."""
+
+    receiver: str
+    waiting: list[Notification]
+    more: int
+    """Number of further ones, of which only counts were kept."""
+
+
 class _State(msgspec.Struct, frozen=True):
     receivers: list[PacedReceiver]
     version: int = VERSION
@@ -116,7 +126,7 @@ class Pacing:
         self._spec = spec
         self._identity = identity
         self._queues = {name: _Queue() for name in receivers}
-        self._orphans: list[tuple[str, Notification]] = []
+        self._orphans: list[Orphans] = []
         self._most = max(spec.listed, spec.max_per_minute)
 
     def paces(self, receiver: str) -> bool:
@@ -243,7 +253,8 @@ class Pacing:
                 raise PackedError(f"expected pacing of version {VERSION}, got {read.version}")
         for kept in read.receivers:
             if kept.receiver not in self._queues:
-                self._orphans += [(kept.receiver, each) for each in kept.waiting]
+                if kept.waiting:
+                    self._orphans.append(Orphans(kept.receiver, list(kept.waiting), kept.more))
                 continue
             self._queues[kept.receiver] = _Queue(
                 list(kept.issued_ms),
@@ -257,8 +268,8 @@ class Pacing:
                 kept.gathered,
             )
 
-    def take_orphans(self) -> list[tuple[str, Notification]]:
-        """Remove and return (receiver, notification) waiting for receivers that no longer exist."""
+    def take_orphans(self) -> list[Orphans]:
+        """Remove and return the notifications waiting for receivers that no longer exist."""
         orphans, self._orphans = self._orphans, []
         return orphans
 

@@ -1,4 +1,4 @@
-"""Catalogue of mechanisms, measures, bounds, baselines, detectors, weightings, and of their series.
+"""Catalogue of mechanisms, measures, bounds, baselines, detectors, drift-weighted accuracies, and series.
 
 Settings are checked against it, the exporter takes metric names and help texts from it, the trace takes its
 columns from it, and the documentation is generated from it. To add a measure, a bound or a baseline, write a
@@ -18,7 +18,7 @@ from streamwatch.core.estimators.comparisons.measures import MEASURES as COMPARI
 from streamwatch.core.estimators.comparisons.measures import ComparisonMeasure
 from streamwatch.core.estimators.detectors import KINDS
 from streamwatch.core.estimators.entries import Bound, Entry, Measure, Parameter, Scalar
-from streamwatch.core.estimators.forgetting.catalogue import DRIFT_WEIGHTINGS, MECHANISMS
+from streamwatch.core.estimators.forgetting.catalogue import DRIFT_WEIGHTED, MECHANISMS
 from streamwatch.core.estimators.measures.baselines import BASELINES
 from streamwatch.core.estimators.measures.catalogue import BOUNDS, MEASURES, PER_CLASS
 from streamwatch.core.estimators.registers.revisions.measures import MEASURES as REVISIONS
@@ -31,7 +31,7 @@ __all__ = [
     "BOUNDS",
     "COMPARISONS",
     "DETECTORS",
-    "DRIFT_WEIGHTINGS",
+    "DRIFT_WEIGHTED",
     "MEASURES",
     "MECHANISMS",
     "METRICS",
@@ -63,8 +63,8 @@ METRICS = metrics()
 
 
 def entries() -> Iterable[Entry]:
-    """List everything that can be configured: mechanisms, detectors and weightings."""
-    return (*MECHANISMS, *DETECTORS, *DRIFT_WEIGHTINGS)
+    """List everything that can be configured: mechanisms, detectors and drift-weighted accuracies."""
+    return (*MECHANISMS, *DETECTORS, *DRIFT_WEIGHTED)
 
 
 def metric(name: str) -> Metric:
@@ -78,7 +78,7 @@ def entry(spec: ForgettingSpec | DetectorSpec | DriftWeightedSpec) -> Entry:
 
 
 def parameter(spec: type[ForgettingSpec | DetectorSpec | DriftWeightedSpec], name: str) -> Parameter:
-    """Look up a parameter of a mechanism, detector or weighting.
+    """Look up a parameter of a mechanism, detector or drift-weighted accuracy.
 
     Raises KeyError if it has none of that name.
     """
@@ -87,16 +87,15 @@ def parameter(spec: type[ForgettingSpec | DetectorSpec | DriftWeightedSpec], nam
 
 
 def problems(spec: ForgettingSpec | DetectorSpec | DriftWeightedSpec) -> list[tuple[str, str]]:
-    """List (parameter name, problem) for every parameter of `spec` that is out of its range."""
-    found = ((p.name, p.problem(getattr(spec, p.name))) for p in entry(spec).parameters)
-    return [(name, problem) for name, problem in found if problem is not None]
+    """List (parameter name, problem) for every parameter of `spec` that is not allowed."""
+    return entry(spec).problems(spec)
 
 
 # The catalogue as it is printed and sent.
 
 
 class ListedParameter(msgspec.Struct, frozen=True):
-    """Parameter of a mechanism, detector or weighting."""
+    """Parameter of a mechanism, detector or drift-weighted accuracy."""
 
     name: str
     meaning: str
@@ -106,7 +105,7 @@ class ListedParameter(msgspec.Struct, frozen=True):
 
 
 class ListedEntry(msgspec.Struct, frozen=True, omit_defaults=True):
-    """Line of the catalogue; only mechanisms, detectors and weightings have parameters."""
+    """Line of the catalogue; only entries of `entries` have parameters."""
 
     name: str
     help: str
@@ -126,7 +125,7 @@ class Listed(msgspec.Struct, frozen=True, kw_only=True):
     baselines: list[ListedEntry]
     comparisons: list[ListedEntry]
     detectors: list[ListedEntry]
-    drift_weightings: list[ListedEntry]
+    drift_weighted: list[ListedEntry]
     revisions: list[ListedEntry]
 
 
@@ -140,7 +139,7 @@ def listed() -> Listed:
         baselines=_lines(BASELINES),
         comparisons=_lines(COMPARISONS),
         detectors=_lines(DETECTORS),
-        drift_weightings=_lines(DRIFT_WEIGHTINGS),
+        drift_weighted=_lines(DRIFT_WEIGHTED),
         revisions=_lines(REVISIONS),
     )
 

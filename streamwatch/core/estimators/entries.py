@@ -1,4 +1,4 @@
-"""Types of the catalogue's entries: parameters, mechanisms, detectors, weightings, measures and bounds."""
+"""Types of entries of the catalogue: parameters, ways to forget, detectors, measures and bounds."""
 
 from __future__ import annotations
 
@@ -27,6 +27,8 @@ class Parameter:
     choices: tuple[str, ...] = ()
     text: bool = False
     """Whether the parameter is a name, which may be empty, instead of a number or choice."""
+    above: str = ""
+    """Name of an earlier parameter of the same estimator that this one must be larger than; empty: none."""
     help: str = ""
     """Effect of the parameter, as users read it in the documentation."""
 
@@ -55,6 +57,19 @@ class Parameter:
         """Describe in one line what is wrong with `value`; None if it is allowed."""
         return None if self._allows(value) else f"{self.meaning} must be {self.expected}, got {value!r}"
 
+    def problem_beside(self, value: float, others: Mapping[str, float]) -> str | None:
+        """Describe in one line why `value` does not go with the other parameters; None if it does.
+
+        Parameters
+        ----------
+        others
+            Values of the estimator's other parameters by name; one that is missing is not compared.
+        """
+        least = others.get(self.above)
+        if least is None or value > least:
+            return None
+        return f"{self.meaning} must be larger than {self.above} ({least!r}), got {value!r}"
+
     def _allows(self, value: Scalar) -> bool:
         if self.choices:
             return value in self.choices
@@ -69,7 +84,7 @@ class Parameter:
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """Mechanism, detector or weighting: its name in settings, its spec, its formula and source."""
+    """Mechanism, detector or drift-weighted accuracy: name in settings, spec, formula and source."""
 
     name: str
     spec: type[ForgettingSpec | DetectorSpec | DriftWeightedSpec]
@@ -86,6 +101,15 @@ class Entry:
         """Default values of the parameters that have one."""
         given = {f.name: f.default for f in fields(self.spec) if f.default is not MISSING}
         return {p.name: given[p.name] for p in self.parameters if p.name in given}
+
+    def problems(self, spec: object) -> list[tuple[str, str]]:
+        """List (parameter name, problem) for every parameter of `spec` that is not allowed."""
+        values = {p.name: getattr(spec, p.name) for p in self.parameters}
+        found = (
+            (p.name, p.problem(values[p.name]) or p.problem_beside(values[p.name], values))
+            for p in self.parameters
+        )
+        return [(name, problem) for name, problem in found if problem is not None]
 
 
 @dataclass(frozen=True, slots=True)
@@ -201,7 +225,8 @@ WARNING_CONFIDENCE = Parameter(
     1.0,
     open_low=True,
     open_high=True,
-    help="Confidence for warnings; there are none unless it is larger than delta.",
+    above="delta",
+    help="Confidence for warnings; must be larger than delta.",
 )
 ALARM_SIGNIFICANCE = Parameter(
     "significance",
@@ -219,5 +244,6 @@ WARNING_SIGNIFICANCE = Parameter(
     1.0,
     open_low=True,
     open_high=True,
-    help="Significance level for warnings; there are none unless it is larger than significance.",
+    above="significance",
+    help="Significance level for warnings; must be larger than significance.",
 )

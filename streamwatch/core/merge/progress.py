@@ -64,7 +64,11 @@ class MergeProgress:
     clock_ms: int = -1
     """Time of the record evaluated last; -1 before the first. It never goes back."""
     out_of_order: dict[str, int] = field(default_factory=dict[str, int])
-    """Records that came after a later one had been evaluated, by topic, without those not decoded."""
+    """Records that came after a later one had been evaluated, by topic.
+
+    Without those that could not be decoded: the time they take, their partition's newest, is old after a
+    pause though they are not late, and their place in the order changes no number.
+    """
     lateness_ms: dict[str, int] = field(default_factory=dict[str, int])
     """Sum of the lateness of these records, by topic."""
     corrected: dict[str, int] = field(default_factory=dict[str, int])

@@ -457,7 +457,8 @@ MERGE: Final = (
     ),
     counter(
         "records_out_of_order_total",
-        "Records that arrived after a later one had been evaluated; evaluated at the time of the clock.",
+        "Records that arrived after a later one had been evaluated; evaluated at the time of the clock. "
+        "Those that cannot be decoded have no time of their own and are not counted.",
         "topic",
     ),
     counter(

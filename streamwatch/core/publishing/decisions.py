@@ -18,6 +18,8 @@ from streamwatch.core.records.events import Name
 
 PART_BYTES: Final = 262_144
 """Most bytes of decisions in one record of the ledger: below `max.message.bytes` of any topic."""
+VERSION: Final = 1
+"""Version of the encoding of `Decisions`; the alarm book and pacing in them have versions of their own."""
 
 
 class DecisionsError(ValueError):
@@ -43,11 +45,12 @@ class Decisions(msgspec.Struct, frozen=True, array_like=True):
 
 _ENCODER = msgspec.msgpack.Encoder(order="deterministic")
 _DECODER = msgspec.msgpack.Decoder(Decisions)
+_WITH_VERSION = msgspec.msgpack.Decoder(tuple[int, msgspec.Raw])
 
 
 def to_parts(decisions: Decisions) -> list[bytes]:
     """Encode decisions as values of records of `PART_BYTES` or less; equal decisions give equal bytes."""
-    text = zlib.compress(_ENCODER.encode(decisions), 1)
+    text = zlib.compress(_ENCODER.encode((VERSION, decisions)), 1)
     return [text[at : at + PART_BYTES] for at in range(0, len(text), PART_BYTES)]
 
 
@@ -62,9 +65,12 @@ def from_parts(parts: Sequence[bytes]) -> Decisions:
     Raises
     ------
     DecisionsError
-        If the parts are not encoded decisions, or one is missing.
+        If the parts are not encoded decisions, are of another version, or one is missing.
     """
     try:
-        return _DECODER.decode(zlib.decompress(b"".join(parts)))
+        version, encoded = _WITH_VERSION.decode(zlib.decompress(b"".join(parts)))
+        if version != VERSION:
+            raise DecisionsError(f"expected decisions of version {VERSION} in the ledger, got {version}")
+        return _DECODER.decode(encoded)
     except (zlib.error, msgspec.MsgspecError) as error:
         raise DecisionsError(f"decisions in the ledger cannot be read: {error}") from error

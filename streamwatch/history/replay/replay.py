@@ -410,7 +410,8 @@ def replay(spec: ReplaySpec, console: Console | None = None) -> ReplayResult:
         paths = (spec.trace, spec.trace_comparisons)
         traces = [None if path is None else stack.enter_context(TraceCsv(path)) for path in paths]
         began = time.monotonic()
-        with waiting("loading the estimators (a first time compiles them: about a minute, once)", console):
+        what = "loading the estimators (a first time compiles them: about a minute on one core, once)"
+        with waiting(what, console):
             _warm_up(spec.monitors, spec.join, tracing=spec.trace is not None)
         result.compile_seconds = time.monotonic() - began
         began = time.monotonic()

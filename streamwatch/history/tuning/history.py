@@ -103,8 +103,6 @@ Shorter blocks cut the long runs of errors that raise alarms.
 """
 TOGETHER: Final = 1.5
 """Mean length of blocks above which losses count as dependent."""
-MOST_OUTCOMES: Final = 2_000_000_000
-"""Limit of 30 times the promised outcomes per alarm, beyond which a simulation takes too long."""
 
 
 class CannotPromise(ValueError):  # noqa: N818  (it says why)
@@ -146,11 +144,6 @@ def check_history(losses: Losses, outcomes_per_alarm: float) -> float:
         raise CannotPromise(
             f"one alarm in {outcomes_per_alarm:,.0f} outcomes is more than detectors are made for; "
             f"promise at most one in 1,000"
-        )
-    if 30 * outcomes_per_alarm > MOST_OUTCOMES:
-        raise CannotPromise(
-            f"one alarm in {outcomes_per_alarm:,.0f} outcomes takes too long to be simulated; "
-            f"promise more, or at less traffic"
         )
     return block
 

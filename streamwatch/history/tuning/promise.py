@@ -105,8 +105,9 @@ class Tuned:
         """Build the detector of this strictness."""
         base: Any = self.base
         changed = {self.parameter: float(f"{self.value(strictness):.4g}")}
-        if hasattr(base, f"warning_{self.parameter}"):  # a warning must precede the alarm
-            changed[f"warning_{self.parameter}"] = float(f"{self.value(strictness * 2 / 3):.4g}")
+        warning = f"warning_{self.parameter.removeprefix('alarm_')}"
+        if hasattr(base, warning):  # a warning must precede the alarm
+            changed[warning] = float(f"{self.value(strictness * 2 / 3):.4g}")
         return replace(base, name=name or base.name, **changed)
 
     def grid(self, low: float, high: float, number: int) -> NDArray[np.float64]:
@@ -223,6 +224,10 @@ GAPS: Final = 2
 After its start and after an alarm, `ewma` alarms less for a while, which matters more on short streams: it
 alarmed 1.4 times as often on long streams as from the start of streams of .8 such lengths.
 """
+SEARCHES: Final = 2
+"""Number of times that fine strictnesses are simulated: for the choice, and for the rate that is printed."""
+MOST_OUTCOMES: Final = 20_000_000_000
+"""Most outcomes that are simulated for one kind on one history, which takes two hours or so."""
 RISES: Final = (0.02, 0.05, 0.10)
 """Drops of the accuracy for which delays are reported."""
 RUNS: Final = 48
@@ -284,6 +289,17 @@ class Threshold:
     """Number of outcomes simulated."""
 
 
+def _length(outcomes_per_alarm: float) -> int:
+    """Return the length of the counted part of a stream, which is also that of the part before it."""
+    return math.ceil(max(LOOSE_OUTCOMES / HISTORIES, GAPS * outcomes_per_alarm))
+
+
+def simulated_outcomes(outcomes_per_alarm: float) -> int:
+    """Compute the number of outcomes that `least_strict` simulates for a promise."""
+    coarse = LOOSE_OUTCOMES // HISTORIES * HISTORIES
+    return coarse + SEARCHES * HISTORIES * 2 * _length(outcomes_per_alarm)
+
+
 def least_strict(
     kind: str, tuned: Tuned, losses: Losses, outcomes_per_alarm: float, rng: np.random.Generator
 ) -> Threshold:
@@ -299,9 +315,15 @@ def least_strict(
     Raises
     ------
     CannotPromise
-        As `check_history`; and if even the strictest detector alarms more often.
+        As `check_history`; if the simulation would take too long; and if even the strictest detector alarms
+        more often.
     """
     block = check_history(losses, outcomes_per_alarm)
+    if (needed := simulated_outcomes(outcomes_per_alarm)) > MOST_OUTCOMES:
+        raise CannotPromise(
+            f"one alarm in {outcomes_per_alarm:,.0f} outcomes takes {needed:,} simulated ones, at most "
+            f"{MOST_OUTCOMES:,} are possible; promise more alarms, or at less traffic"
+        )
     promised = 1.0 / outcomes_per_alarm
     histories = [resampled(losses, block, len(losses), rng) for _ in range(HISTORIES)]
     coarse = tuned.grid(tuned.least, tuned.most, CANDIDATES)
@@ -313,7 +335,7 @@ def least_strict(
     known = promised > 20.0 / LOOSE_OUTCOMES
     high = float(coarse[seldom[0]]) if known and len(seldom) else min(4.0 * low, tuned.most)
     fine = tuned.grid(low, max(high, low * 1.01), CANDIDATES)
-    length = math.ceil(max(LOOSE_OUTCOMES / HISTORIES, GAPS * outcomes_per_alarm))
+    length = _length(outcomes_per_alarm)
     specs = _specs(tuned, fine)
     _, _, surely = _rates(specs, histories, block, length, rng)
     others = [resampled(losses, block, len(losses), rng) for _ in range(HISTORIES)]

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from streamwatch.core.alerting.notification import Notification
-from streamwatch.core.alerting.pacing import Pacing, PacingSpec
+from streamwatch.core.alerting.pacing import Orphans, Pacing, PacingSpec
 from streamwatch.core.join.durable.columns import PackedError
 from tests.core.alerting.stored import stored
 from tests.edge.receivers.notifications import NOW_MS, firing, resolved
@@ -203,8 +203,17 @@ def test_what_waited_for_a_receiver_that_is_gone_is_handed_over() -> None:
     paced.take("gone", firing(), NOW_MS)
     again = pacing()
     again.restore(paced.state())
-    assert again.take_orphans() == [("gone", firing())]
+    assert again.take_orphans() == [Orphans("gone", [firing()], 0)]
     assert again.take_orphans() == []
+
+
+def test_of_what_waited_for_a_receiver_that_is_gone_nothing_is_left_out() -> None:
+    paced, waiting = pacing(SPEC, "gone", "idle"), fleet(500)
+    for notification in waiting:
+        paced.take("gone", notification, NOW_MS)
+    again = pacing()
+    again.restore(paced.state())
+    assert again.take_orphans() == [Orphans("gone", waiting[: SPEC.listed], 500 - SPEC.listed)]
 
 
 def test_what_is_only_counted_is_in_a_digest_also_if_a_start_has_raised_the_limit() -> None:

@@ -13,13 +13,15 @@ from streamwatch.core.estimators.catalogue import (
     BASELINES,
     BOUNDS,
     DETECTORS,
-    DRIFT_WEIGHTINGS,
+    DRIFT_WEIGHTED,
     MEASURES,
     MECHANISMS,
     METRICS,
     PER_CLASS,
 )
 from streamwatch.core.estimators.detectors import KINDS
+from streamwatch.core.estimators.detectors.ddm import DdmSpec
+from streamwatch.core.estimators.detectors.hddm_a import HddmASpec
 from streamwatch.core.specs import (
     AdwinSpec,
     DriftWeightedSpec,
@@ -32,14 +34,14 @@ from streamwatch.core.specs import (
 )
 from tests.core.estimators.measures import plain_measures, plain_uncertainty
 
-ENTRIES = (*MECHANISMS, *DETECTORS, *DRIFT_WEIGHTINGS)
+ENTRIES = (*MECHANISMS, *DETECTORS, *DRIFT_WEIGHTED)
 
 
 def test_every_kind_an_operator_can_configure_has_one_line():
     assert [e.spec for e in MECHANISMS] == list(get_args(ForgettingSpec))
     assert [e.spec for e in DETECTORS] == [kind.spec for kind in KINDS]
     assert {type(d) for d in MonitorsSpec().detectors} <= {e.spec for e in DETECTORS}
-    assert [e.spec for e in DRIFT_WEIGHTINGS] == [DriftWeightedSpec]
+    assert [e.spec for e in DRIFT_WEIGHTED] == [DriftWeightedSpec]
 
 
 def test_a_mechanism_and_a_detector_are_named_as_their_labels_are():
@@ -94,6 +96,16 @@ def test_help_of_what_forgets_says_that_decay_is_per_outcome():
             AdwinSpec(min_subwindow=4),
             "min_subwindow",
             "smallest sub-window must be a whole number in [5, 1000000], got 4",
+        ),
+        (
+            HddmASpec(delta=0.01, warning_delta=0.005),
+            "warning_delta",
+            "confidence of a warning must be larger than delta (0.01), got 0.005",
+        ),
+        (
+            DdmSpec(warning_level=3.0),
+            "alarm_level",
+            "alarm level must be larger than warning_level (3.0), got 3.0",
         ),
         (PageHinkleySpec(threshold=0), "threshold", "threshold (λ) must be in (0, inf), got 0"),
         (PageHinkleySpec(form="round"), "form", "form must be one of clipped, paper, got 'round'"),

@@ -108,6 +108,20 @@ def test_a_first_record_with_an_impossible_time_does_not_take_its_partition_with
     assert not reader.progress.out_of_order
 
 
+@pytest.mark.parametrize("decodable", [True, False])
+def test_a_record_that_cannot_be_decoded_is_not_late_only_because_its_partition_paused(
+    *, decodable: bool
+) -> None:
+    busy = at(*range(10_000, 2 * MINUTE, 1_000))
+    paused = [*at(10_000), Entry(MINUTE, MINUTE, MINUTE, decodable)]  # it comes in time
+    late = [Entry(20_000, 2 * MINUTE, 2 * MINUTE)]
+    reader = reader_of({BUSY: busy, SILENT: paused, OTHER: late}, MergeSpec())
+    for now_ms in range(10_000, 3 * MINUTE, 100):
+        reader.poll(now_ms)
+    assert len(reader.out) == len(busy) + 3
+    assert reader.progress.out_of_order == {"labels": 1}, "of which nobody could know"
+
+
 def test_what_is_held_is_counted_in_bytes_whatever_came_last() -> None:
     merge = Merge(MergeSpec(max_held_bytes=1_000_000), SIDES, MergeProgress())  # type: ignore[arg-type]
     merge.set_partitions([BUSY, OTHER])

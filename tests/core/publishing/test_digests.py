@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import zlib
+
+import msgspec
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from streamwatch.core.publishing.decisions import Decisions, DecisionsError, from_parts, to_parts
+from streamwatch.core.publishing.decisions import VERSION, Decisions, DecisionsError, from_parts, to_parts
 from streamwatch.core.publishing.digests import added, outcomes_sum
 from streamwatch.core.publishing.kept_outcomes import KeptOutcomes
 from streamwatch.core.publishing.line_writer import Keys
@@ -108,3 +111,12 @@ def test_decisions_come_back_from_their_parts() -> None:
 def test_parts_that_are_none_are_refused(parts: list[bytes]) -> None:
     with pytest.raises(DecisionsError, match="cannot be read"):
         from_parts(parts)
+
+
+def test_decisions_of_another_version_are_refused_by_name_whatever_they_hold() -> None:
+    encoded = msgspec.msgpack.encode((VERSION + 1, ["another", "form"]))
+    with pytest.raises(DecisionsError, match="expected decisions of version 1 in the ledger, got 2"):
+        from_parts([zlib.compress(encoded)])
+    without = zlib.compress(msgspec.msgpack.encode(DECISIONS))
+    with pytest.raises(DecisionsError, match="cannot be read"):
+        from_parts([without])

@@ -10,6 +10,7 @@ import pytest
 import yaml
 from rich.console import Console
 
+from streamwatch.core.estimators import catalogue
 from streamwatch.core.estimators.detectors.hddm_a import HddmASpec
 from streamwatch.core.records.events import Outcome
 from streamwatch.core.specs import PageHinkleySpec
@@ -95,6 +96,13 @@ def test_a_warning_stays_looser_than_its_alarm() -> None:
     spec = TUNED["hddm_a"].spec(12.0)
     assert isinstance(spec, HddmASpec)
     assert spec.delta < spec.warning_delta < 1.0
+
+
+@pytest.mark.parametrize("kind", TUNED)
+def test_every_detector_that_is_tried_has_allowed_parameters(kind) -> None:
+    tuned = TUNED[kind]
+    for strictness in tuned.grid(tuned.least, tuned.most, 12):
+        assert catalogue.problems(tuned.spec(float(strictness))) == []
 
 
 def test_traffic_is_that_of_the_recording_and_only_then() -> None:

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from streamwatch.history.tuning import promise
+from streamwatch.history.tuning.history import CannotPromise
 from streamwatch.history.tuning.promise import TUNED
 from tests.history.tuning.promises import KINDS, promises
 
@@ -28,12 +29,43 @@ def test_the_rate_that_is_reported_is_not_that_by_which_the_threshold_was_chosen
         return rng.poisson(rate * length, (len(specs), len(histories)))
 
     monkeypatch.setattr(promise, "count_alarms", count_alarms)
-    losses = (np.random.default_rng(1).random(2_000) < 0.2).astype(np.int8)
     reported = [
-        promise.least_strict("ewma", TUNED["ewma"], losses, 50_000.0, np.random.default_rng(seed)).rate
+        promise.least_strict("ewma", TUNED["ewma"], LOSSES, 50_000.0, np.random.default_rng(seed)).rate
         for seed in range(60)
     ]
     assert np.mean(reported) == pytest.approx(rate, rel=0.03)
+
+
+LOSSES = (np.random.default_rng(1).random(2_000) < 0.2).astype(np.int8)
+
+
+@pytest.mark.parametrize("outcomes_per_alarm", [1_000.0, 50_000.5, 200_000.0])
+def test_the_outcomes_of_a_simulation_are_known_before_it_begins(monkeypatch, outcomes_per_alarm) -> None:
+    simulated = 0
+
+    def count_alarms(specs, histories, _block, length, _rng, before=0):
+        nonlocal simulated
+        simulated += len(histories) * (before + length)
+        return np.zeros((len(specs), len(histories)), np.int64)
+
+    monkeypatch.setattr(promise, "count_alarms", count_alarms)
+    promise.least_strict("ewma", TUNED["ewma"], LOSSES, outcomes_per_alarm, np.random.default_rng(1))
+    assert simulated == promise.simulated_outcomes(outcomes_per_alarm)
+
+
+def test_a_promise_that_takes_too_long_to_simulate_is_refused_with_what_it_takes(monkeypatch) -> None:
+    def refused(outcomes_per_alarm):
+        promise.least_strict("ewma", TUNED["ewma"], LOSSES, outcomes_per_alarm, np.random.default_rng(1))
+
+    # Two searches on 48 histories, each with streams of four promised times between alarms.
+    monkeypatch.setattr(promise, "MOST_OUTCOMES", 2_000_000 + 2 * 48 * 4 * 100_000)
+    monkeypatch.setattr(promise, "count_alarms", lambda *_, **__: pytest.fail("it is simulated"))
+    with pytest.raises(
+        CannotPromise, match=r"takes 40,7[0-9,]* simulated ones, at most 40,400,000 are possible"
+    ):
+        refused(101_000.0)
+    with pytest.raises(pytest.fail.Exception):
+        refused(100_000.0)
 
 
 @pytest.mark.slow

@@ -58,6 +58,7 @@ ENTRY = Entry(
             0.0,
             100.0,
             open_low=True,
+            open_high=True,
             help="Standard deviations above the lowest error at which it warns.",
         ),
         Parameter(
@@ -66,7 +67,9 @@ ENTRY = Entry(
             0.0,
             100.0,
             open_low=True,
-            help="Standard deviations above the lowest error at which it alarms.",
+            above="warning_level",
+            help="Standard deviations above the lowest error at which it alarms; must be larger than "
+            "warning_level.",
         ),
     ),
     warns=True,

@@ -183,7 +183,49 @@ def declared_now(m, w):
     return w.last_drift == m.outcomes
 
 
-# Buckets of an ADWIN window: adding, merging and dropping them, with their agreement totals.
+# Buckets of any ADWIN window: number of buckets and losses by row. What else the buckets of a window carry
+# (blocks of counts here, sums of scores in `registers.probabilities`), the window moves with them by itself.
+
+
+@inner
+def put_newest(w, loss):
+    """Put an outcome into a bucket of its own, the newest of row 0; return its index in the row."""
+    slot = w.buckets[0]
+    w.losses[0, slot] = loss
+    w.buckets[0] += 1
+    w.rows = max(w.rows, 1)
+    return slot
+
+
+@inner
+def put_merged(w, r):
+    """Add to row r + 1 what the two oldest buckets of row r make together; return its index in the row.
+
+    The two are to be removed by `remove_oldest`.
+    """
+    slot = w.buckets[r + 1]
+    w.losses[r + 1, slot] = w.losses[r, 0] + w.losses[r, 1]
+    w.buckets[r + 1] += 1
+    w.rows = max(w.rows, r + 2)
+    return slot
+
+
+@inner
+def remove_oldest(w, r, number):
+    """Remove the `number` oldest buckets from row r."""
+    for k in range(PER_ROW + 1 - number):
+        w.losses[r, k] = w.losses[r, k + number]
+    w.buckets[r] -= number
+
+
+@inner
+def leave_empty_rows(w):
+    """Lower the number of rows in use to that of the last row with a bucket."""
+    while w.rows > 0 and w.buckets[w.rows - 1] == 0:
+        w.rows -= 1
+
+
+# Buckets of a model's ADWIN window: adding, merging and dropping them, with their agreement totals.
 
 
 @inner
@@ -224,21 +266,18 @@ def add_block(blocks, older, newer):
 
 
 @inner
-def remove_oldest(w, r, number):
-    """Remove the `number` oldest buckets from row r."""
-    for k in range(PER_ROW + 1 - number):
-        w.losses[r, k] = w.losses[r, k + number]
+def remove_with_blocks(w, r, number):
+    """Remove the `number` oldest buckets from row r, and the slots of their blocks."""
     if r >= FIRST_BLOCK_ROW:
         for k in range(PER_ROW + 1 - number):
             w.blocks[r - FIRST_BLOCK_ROW, k] = w.blocks[r - FIRST_BLOCK_ROW, k + number]
-    w.buckets[r] -= number
+    remove_oldest(w, r, number)
 
 
 @inner
 def merge_oldest(m, w, r, column, rings, row, blocks, allocator):
     """Merge the two oldest buckets of row r into one, the newest of row r + 1."""
-    slot = w.buckets[r + 1]
-    w.losses[r + 1, slot] = w.losses[r, 0] + w.losses[r, 1]
+    slot = put_merged(w, r)
     if r + 1 == FIRST_BLOCK_ROW:
         block = allocate_block(blocks, allocator, exponent_of(m.classes))
         count_oldest(m, w, r + 1, column, rings, row, blocks, block)
@@ -250,9 +289,7 @@ def merge_oldest(m, w, r, column, rings, row, blocks, allocator):
         add_block(blocks, older, newer)
         free_block(blocks, allocator, older)
         w.blocks[r + 1 - FIRST_BLOCK_ROW, slot] = newer
-    w.buckets[r + 1] += 1
-    w.rows = max(w.rows, r + 2)
-    remove_oldest(w, r, 2)
+    remove_with_blocks(w, r, 2)
 
 
 @inner
@@ -286,9 +323,8 @@ def drop_oldest(m, w, column, class_counts, rings, row, blocks, allocator):
         forget_block(m, w, column, r, class_counts, blocks, allocator)
     else:
         forget_oldest(m, column, 1 << r, class_counts, rings, row)
-    remove_oldest(w, r, 1)
-    while w.rows > 0 and w.buckets[w.rows - 1] == 0:
-        w.rows -= 1
+    remove_with_blocks(w, r, 1)
+    leave_empty_rows(w)
 
 
 @inner
@@ -301,11 +337,9 @@ def enter_pending(m, w, pending, follows, column, class_counts, rings, row, bloc
     position = position_of(m.head, pending - 1, size)
     for _ in range(pending):
         missed = int(true_class_of(rings[row, position]) != predicted_class_of(rings[row, position]))
-        w.losses[0, w.buckets[0]] = missed
+        put_newest(w, missed)
         if follows:
             count_loss(w.dependence[0], missed)
-        w.buckets[0] += 1
-        w.rows = max(w.rows, 1)
         position = after(position, size)
         for r in range(ROWS):
             if w.buckets[r] <= PER_ROW:

@@ -56,7 +56,7 @@ MECHANISMS: tuple[Entry, ...] = (
     ),
 )
 
-DRIFT_WEIGHTINGS: tuple[Entry, ...] = (
+DRIFT_WEIGHTED: tuple[Entry, ...] = (
     Entry(
         "drift_weighted",
         DriftWeightedSpec,

@@ -22,7 +22,17 @@ import numpy as np
 from numpy.typing import NDArray
 
 from streamwatch.core.estimators.dependence import DEPENDENCE, count_loss, dispersion_of
-from streamwatch.core.estimators.forgetting.adwin import GRACE, PER_ROW, ROWS, declared_now, must_cut
+from streamwatch.core.estimators.forgetting.adwin import (
+    GRACE,
+    PER_ROW,
+    ROWS,
+    declared_now,
+    leave_empty_rows,
+    must_cut,
+    put_merged,
+    put_newest,
+    remove_oldest,
+)
 from streamwatch.core.jit import hot, inner
 
 OWN, REFERENCE, LABELS = 0, 1, 2
@@ -174,40 +184,27 @@ LABEL_DRIFT_PARAMETERS = np.dtype([("delta", "f8"), ("follows", "i8")])
 
 
 @inner
-def remove_oldest(s, r, number):
-    """Remove the `number` oldest buckets from row r."""
-    for k in range(PER_ROW + 1 - number):
-        s.losses[r, k] = s.losses[r, k + number]
-    s.buckets[r] -= number
-
-
-@inner
 def drop_oldest(s):
     """Drop the oldest bucket."""
     r = s.rows - 1
     s.n -= 1 << r
     s.ones -= s.losses[r, 0]
     remove_oldest(s, r, 1)
-    while s.rows > 0 and s.buckets[s.rows - 1] == 0:
-        s.rows -= 1
+    leave_empty_rows(s)
 
 
 @inner
 def enter(s, value):
     """Put a value into a bucket of its own; with the sixth bucket of a row, its two oldest are merged."""
-    s.losses[0, s.buckets[0]] = value
-    s.buckets[0] += 1
+    put_newest(s, value)
     s.n += 1
     s.ones += value
-    s.rows = max(s.rows, 1)
     r = 0
     while s.buckets[r] > PER_ROW:
         if r == ROWS - 1:
             drop_oldest(s)
             return
-        s.losses[r + 1, s.buckets[r + 1]] = s.losses[r, 0] + s.losses[r, 1]
-        s.buckets[r + 1] += 1
-        s.rows = max(s.rows, r + 2)
+        put_merged(s, r)
         remove_oldest(s, r, 2)
         r += 1
 

@@ -98,10 +98,8 @@ def check(
         got = [(type(d), d.name) for d in each.detectors]
         expect(got == names, f"detectors of {each.models}", "of the kinds and names of all models'", got)
     for d in (*spec.detectors, *(d for each in spec.detectors_by_model for d in each.detectors)):
-        for parameter in kind_of(d).entry.parameters:
-            problem = parameter.problem(getattr(d, parameter.name))
-            if problem is not None:
-                raise ValueError(f"{d.name}: {problem}")
+        for _, problem in kind_of(d).entry.problems(d):
+            raise ValueError(f"{d.name}: {problem}")
     for drift_weighted in spec.drift_weighted:
         expect(drift_weighted.w_avg >= 1.0, "w_avg", "at least 1", drift_weighted.w_avg)
         expect(0.0 < drift_weighted.alpha <= 1.0, "weighting alpha", "in (0, 1]", drift_weighted.alpha)

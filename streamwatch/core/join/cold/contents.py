@@ -88,6 +88,11 @@ class OutsideScores:
             self._fresh[score_key(arrival)] = _ENCODER.encode((names, values[8 * start : 8 * stop], text))
             start = stop
 
+    def replace(self, before: Records, packed: Records, table: Table) -> None:
+        """Replace the scores of predictions by those of their present values, of the same arrivals."""
+        self.drop(before)  # first: what has the same arrival has the same key
+        self.put(packed, table)
+
     def read(self, packed: Records) -> list[StoredScores]:
         """Read the scores of the predictions that have some, in order; may run in a thread.
 

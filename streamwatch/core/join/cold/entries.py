@@ -155,10 +155,10 @@ class ColdEntries:
         return Eviction(self._store, self._spec, number, queue, entries, names, self.floor)
 
     def finish_eviction(self, eviction: Eviction) -> None:
-        """Add the run that `eviction` has built; after its `run`."""
-        made = eviction.run_made
-        assert made is not None  # noqa: S101 - there are entries
-        self._add(made)
+        """Add the run that `eviction` has built; raises RuntimeError before its `run` has ended."""
+        if eviction.run_made is None:
+            raise RuntimeError("this eviction of cold entries has not run")
+        self._add(eviction.run_made)
 
     def look_up(self, low: NDArray[np.uint64], high: NDArray[np.uint64]) -> FoundEntries:
         """Find the living entries of distinct ids, given by the halves of their digests, (n,)."""

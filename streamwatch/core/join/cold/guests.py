@@ -178,12 +178,11 @@ class Guests:
         found, outside, arrays = self._found, self._outside, table.arrays
         assert found is not None  # noqa: S101 - they are among what was found
         outside.cold.mark_dead(found.runs[revised], found.positions[revised])
-        outside.scores.drop(found.entries[revised])
         at = self._entries[revised]
         packed = np.empty(len(revised), PACKED_ENTRY)
         pack_chosen(arrays.entries, at, 0, packed)
         packed["arrival"] = found.entries["arrival"][revised]
-        outside.scores.put(packed, table)
+        outside.scores.replace(found.entries[revised], packed, table)
         side = arrays.side[at] if arrays.side.shape[1] else None
         outside.cold.evict(PREDICTIONS, packed, side)
         outside.update_oldest_ms(table)

@@ -15,9 +15,9 @@ pytestmark = pytest.mark.slow
 
 REFERENCE = DriftWeightedSpec(drift_signal="reference", reference="champion")
 LABELS = DriftWeightedSpec(drift_signal="labels")
-DRIFT_WEIGHTINGS = (DriftWeightedSpec(), REFERENCE, LABELS, DriftWeightedSpec(alpha=0.99))
+DRIFT_WEIGHTED = (DriftWeightedSpec(), REFERENCE, LABELS, DriftWeightedSpec(alpha=0.99))
 OWN, BY_REFERENCE, BY_LABELS, FADED = range(4)
-SPEC = MonitorsSpec((), (), DRIFT_WEIGHTINGS, max_models=3, max_classes=8)
+SPEC = MonitorsSpec((), (), DRIFT_WEIGHTED, max_models=3, max_classes=8)
 
 
 def table_of(models, spec=SPEC):

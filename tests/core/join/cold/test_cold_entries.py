@@ -12,6 +12,7 @@ import pytest
 
 from streamwatch.core.join.cold.block import PACKED_ENTRY
 from streamwatch.core.join.cold.entries import ColdEntries
+from streamwatch.core.join.cold.merging import PackedEntries
 from streamwatch.core.join.cold.run import sorted_by_low
 from streamwatch.core.join.cold.store import DEAD, ENTRIES, FILTER, ColdDamaged, ColdSpec, MemoryRuns, key_of
 from tests.core.join.cold.cold_model import IDS, SMALL, ColdSteps, CutRuns, array_of
@@ -84,6 +85,20 @@ def test_a_start_reads_no_block_of_entries_and_a_look_up_none_but_those_that_may
     asked.clear()
     look_up(cold)
     assert len(asked) == len(set(asked)), "each block is read once"
+
+
+def test_an_eviction_counts_after_it_has_run_and_not_before():
+    store, made = filled()
+    cold = ColdEntries(store, SMALL)
+    before = cold.entries, cold.runs
+    eviction = cold.plan_eviction(1, PackedEntries(array_of(made), np.zeros((len(made), 0), np.int32)))
+    with pytest.raises(RuntimeError, match="this eviction of cold entries has not run"):
+        cold.finish_eviction(eviction)
+    assert (cold.entries, cold.runs) == before
+    eviction.run()
+    assert (cold.entries, cold.runs) == before
+    cold.finish_eviction(eviction)
+    assert (cold.entries, cold.runs) == (before[0] + len(made), before[1] + 1)
 
 
 def test_what_was_never_committed_is_removed_at_the_next_start():

@@ -18,7 +18,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from streamwatch.core.estimators.dependence import DEPENDENCE, count_loss, dispersion_of
-from streamwatch.core.estimators.forgetting.adwin import GRACE, PER_ROW, ROWS, must_cut
+from streamwatch.core.estimators.forgetting.adwin import (
+    GRACE,
+    PER_ROW,
+    ROWS,
+    leave_empty_rows,
+    must_cut,
+    put_merged,
+    put_newest,
+    remove_oldest,
+)
 from streamwatch.core.estimators.forgetting.mechanisms import LIMIT, SHRINK
 from streamwatch.core.estimators.registers.probabilities.spec import ProbabilitiesSpec
 from streamwatch.core.jit import entry, inner
@@ -155,19 +164,17 @@ def drop_oldest(w):
     r = w.rows - 1
     w.n -= 1 << r
     w.errors -= w.losses[r, 0]
-    shift(w, r, 1)
-    while w.rows > 0 and w.buckets[w.rows - 1] == 0:
-        w.rows -= 1
+    remove_with_sums(w, r, 1)
+    leave_empty_rows(w)
 
 
 @inner
-def shift(w, r, number):
-    """Remove the `number` oldest buckets from row r."""
+def remove_with_sums(w, r, number):
+    """Remove the `number` oldest buckets from row r, and their sums."""
     for k in range(PER_ROW + 1 - number):
-        w.losses[r, k] = w.losses[r, k + number]
         for c in range(SUMS):
             w.sums[r, k, c] = w.sums[r, k + number, c]
-    w.buckets[r] -= number
+    remove_oldest(w, r, number)
 
 
 @inner
@@ -177,12 +184,9 @@ def slide_adaptively(w, delta, min_subwindow, clock, follows, lost, losses):
     if follows:
         count_loss(w.dependence[0], lost)
         dispersion = dispersion_of(w.dependence[0])
-    slot = w.buckets[0]
-    w.losses[0, slot] = lost
+    slot = put_newest(w, lost)
     for c in range(SUMS):
         w.sums[0, slot, c] = losses[c]
-    w.buckets[0] += 1
-    w.rows = max(w.rows, 1)
     w.n += 1
     w.errors += lost
     for r in range(ROWS):
@@ -191,13 +195,10 @@ def slide_adaptively(w, delta, min_subwindow, clock, follows, lost, losses):
         if r == ROWS - 1:
             drop_oldest(w)
             break
-        slot = w.buckets[r + 1]
-        w.losses[r + 1, slot] = w.losses[r, 0] + w.losses[r, 1]
+        slot = put_merged(w, r)
         for c in range(SUMS):
             w.sums[r + 1, slot, c] = w.sums[r, 0, c] + w.sums[r, 1, c]
-        w.buckets[r + 1] += 1
-        w.rows = max(w.rows, r + 2)
-        shift(w, r, 2)
+        remove_with_sums(w, r, 2)
     w.unchecked += 1
     if w.unchecked < clock:
         return
