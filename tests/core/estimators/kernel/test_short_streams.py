@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 from streamwatch.core.estimators import catalogue
-from streamwatch.core.estimators.kernel.table import ModelTable
+from streamwatch.core.estimators.kernel.table import ModelTable, Trace
 from streamwatch.core.specs import FadingSpec, MonitorsSpec
 from tests.core.estimators.kernel.streams import Ints, late_labels, one_row, scores_in, some_scores, table_of
 from tests.core.estimators.kernel.twin import FLAGS, Twin
@@ -80,34 +80,57 @@ def assert_same_alarms(alarms, expected) -> None:
 
 def test_after_every_outcome_all_estimators_are_those_of_the_twin_and_all_detectors_alarm() -> None:
     true_class, predicted_class = phases(0.05, 0.9, 0.1, 0.7, length=50, seed=11)
-    n = len(true_class)
     known, scores = late_labels(true_class, seed=1), some_scores(true_class, seed=2)
-    trace = table_of(QUICK).trace(one_row(n), true_class, predicted_class, known, scores)
-    twin, expected = Twin(QUICK), []
-    totals, states, warned, weighted = [], [], [], []
-    for t in range(n):
-        alarms = twin.update(int(true_class[t]), int(predicted_class[t]), int(known[t]), scores_of(scores, t))
-        expected += [(t, 0, alarm) for alarm in alarms]
-        totals.append([twin.totals(index, CLASSES) for index in range(len(QUICK.forgetting))])
-        states.append([twin.detector(index) for index in range(len(QUICK.detectors))])
-        warned.append([twin.warned(index) for index in range(len(QUICK.detectors))])
-        weighted.append([each.now() for each in twin.drift_weighted])
-    for index, got in enumerate(trace.totals):
-        for name in FIELDS:
-            series = [each[index][name] for each in totals]
-            np.testing.assert_allclose(getattr(got, name), series, 1e-11, 1e-9, err_msg=f"{name} {index}")
-    np.testing.assert_allclose(np.stack([trace.statistic, trace.threshold]).T, states, rtol=1e-9, atol=1e-11)
-    np.testing.assert_array_equal(trace.warned.T, warned)
-    np.testing.assert_allclose(np.stack([trace.weighted, trace.weighted_n_eff]).T, weighted, rtol=1e-11)
-    assert_same_alarms(trace.alarms, expected)
-    assert {(a.position, a.detector) for a in trace.alarms} == set(
-        zip(*trace.alarmed.T.nonzero(), strict=True)
-    )
+    table, twin, expected, warned, recovery = table_of(QUICK), Twin(QUICK), [], [], []
+    for start in range(0, len(true_class), 40):
+        part = slice(start, start + 40)
+        columns = true_class[part], predicted_class[part], known[part], scores_in(scores, part)
+        trace = table.trace(one_row(40), *columns)
+        states = []
+        for t in range(start, start + 40):
+            alarms = twin.update(
+                *(int(column[t]) for column in (true_class, predicted_class, known)), scores_of(scores, t)
+            )
+            expected += [(t, 0, alarm) for alarm in alarms]
+            states.append(State(twin))
+        assert_same_states(trace, states)
+        assert_same_alarms(
+            [a._replace(position=start + a.position) for a in trace.alarms],
+            [e for e in expected if e[0] >= start],
+        )
+        assert {(a.position, a.detector) for a in trace.alarms} == set(
+            zip(*trace.alarmed.T.nonzero(), strict=True)
+        )
+        warned.append(trace.warned)
+        recovery.append(trace.recovery)
     assert {alarm.detector for *_, alarm in expected} == set(range(len(QUICK.detectors)))
     warns = [catalogue.entry(detector).warns for detector in QUICK.detectors]
-    assert trace.warned.any(axis=1).tolist() == warns
+    assert np.concatenate(warned, axis=1).any(axis=1).tolist() == warns
     assert all(each.drifts for each in twin.drift_weighted)
-    assert_same_recoveries(trace.recovery, PlainRecovery(true_class != predicted_class, 0.9, 120), expected)
+    plain = PlainRecovery(true_class != predicted_class, 0.9, QUICK.verdict_outcomes)
+    assert_same_recoveries(np.concatenate(recovery), plain, expected)
+
+
+class State:
+    """What the twin of a model says of its estimators after an outcome."""
+
+    def __init__(self, twin: Twin) -> None:
+        self.totals = [twin.totals(index, CLASSES) for index in range(len(QUICK.forgetting))]
+        self.detectors = [twin.detector(index) for index in range(len(QUICK.detectors))]
+        self.warned = [twin.warned(index) for index in range(len(QUICK.detectors))]
+        self.weighted = [each.now() for each in twin.drift_weighted]
+
+
+def assert_same_states(trace: Trace, states: list[State]) -> None:
+    for index, got in enumerate(trace.totals):
+        for name in FIELDS:
+            series = [each.totals[index][name] for each in states]
+            np.testing.assert_allclose(getattr(got, name), series, 1e-11, 1e-9, err_msg=f"{name} {index}")
+    detectors = np.stack([trace.statistic, trace.threshold]).T
+    np.testing.assert_allclose(detectors, [each.detectors for each in states], rtol=1e-9, atol=1e-11)
+    np.testing.assert_array_equal(trace.warned.T, [each.warned for each in states])
+    weighted = np.stack([trace.weighted, trace.weighted_n_eff]).T
+    np.testing.assert_allclose(weighted, [each.weighted for each in states], rtol=1e-11)
 
 
 def assert_same_recoveries(traced, plain: PlainRecovery, expected) -> None:
@@ -227,7 +250,7 @@ def test_models_in_one_batch_are_those_of_their_twins(
         lead = (~missed[1:]).astype(float) - (true_class[1:] == true_class[:-1])
         of_whole_blocks = lead[:64].mean() if len(lead) >= 64 else np.nan
         assert leads[row] == pytest.approx(of_whole_blocks, nan_ok=True)
-        plain = PlainRecovery(missed, 0.9, 120)
+        plain = PlainRecovery(missed, 0.9, QUICK.verdict_outcomes)
         *_, last = plain.run([Rise(alarm) for _, of, alarm in models.expected if of == row])
         record = table.recoveries(every)[row]
         got = [record[name] for name in ("since", "recovered", "not_recovered", "depth", "outcomes")]
@@ -235,3 +258,14 @@ def test_models_in_one_batch_are_those_of_their_twins(
         if last.since:
             (begun,) = np.flatnonzero(models.rows == row)[[int(record["alarmed"]) - 1]]
             assert record["alarm_ms"] == models.event_ms[begun]
+
+
+@pytest.mark.parametrize(("true_class", "predicted_class"), [(2, 0), (0, 2), (2, 2)])
+def test_a_class_counts_from_its_first_outcome_whether_it_is_true_or_predicted(
+    true_class: int, predicted_class: int
+) -> None:
+    table = table_of(QUICK)
+    table.fold(one_row(1), *np.array([[true_class], [predicted_class]], np.int32))
+    totals = table.totals(np.array([0]), 0)
+    assert totals.true_class.tolist() == [[float(k == true_class) for k in range(3)]]
+    assert totals.predicted_class.tolist() == [[float(k == predicted_class) for k in range(3)]]
