@@ -57,7 +57,7 @@ SPECS: dict[type[Any], list[Any]] = {
     ],
     HddmWSpec: [
         HddmWSpec("w", weight=weight, delta=delta, warning_delta=warning, direction=way)
-        for (weight, delta, warning), way in product([(0.05, 0.001, 0.005), (0.1, 0.1, 0.4)], DIRECTIONS)
+        for (weight, delta, warning), way in product([(0.05, 0.01, 0.05), (0.1, 0.1, 0.4)], DIRECTIONS)
     ],
     EwmaSpec: [
         EwmaSpec("e", weight=weight, alarm_level=level, min_outcomes=least, limits=limits, direction=way)
@@ -67,12 +67,12 @@ SPECS: dict[type[Any], list[Any]] = {
     ],
     StepdSpec: [
         StepdSpec("s", recent=recent, significance=level, warning_significance=warning, direction=way)
-        for (recent, level, warning), way in product([(10, 0.02, 0.1), (64, 0.05, 0.3)], DIRECTIONS)
+        for (recent, level, warning), way in product([(10, 0.02, 0.1), (32, 0.05, 0.3)], DIRECTIONS)
     ],
     KswinSpec: [
         KswinSpec("k", recent=recent, older=older, significance=level, direction=way)
         for (recent, older, level), way in product(
-            [(10, 25, 0.05), (40, 64, 0.01), (20, 10, 0.1)], DIRECTIONS
+            [(10, 25, 0.05), (30, 32, 0.02), (20, 10, 0.1)], DIRECTIONS
         )
     ],
 }
@@ -80,19 +80,17 @@ TWIN_OF = {PageHinkleySpec: TwinPageHinkley, DdmSpec: TwinDdm, **TWINS}
 
 
 def losses(seed: int) -> list[int]:
-    """A hundred losses each at a low, a high, a low and a middle error."""
+    """Sixty losses each at a low, a high, a low and a middle error."""
     rng = np.random.default_rng(seed)
-    return (rng.random(400) < np.repeat([0.06, 0.85, 0.1, 0.5], 100)).astype(int).tolist()
+    return (rng.random(240) < np.repeat([0.06, 0.85, 0.1, 0.5], 60)).astype(int).tolist()
 
 
 STREAMS = {
-    "first": losses(1),
-    "second": losses(2),
-    "hits alone": [0] * 90,
-    "misses alone": [1] * 90,
-    "hits, then misses": [0] * 70 + [1] * 70,
-    "misses, then hits": [1] * 70 + [0] * 70,
-    "in turns": [0, 1] * 60,
+    "errors that come and go": losses(1),
+    "misses alone": [1] * 45,
+    "hits, then misses": [0] * 50 + [1] * 50,
+    "misses, then hits": [1] * 50 + [0] * 60,
+    "in turns": [0, 1] * 30,
 }
 
 
