@@ -62,7 +62,7 @@ SPECS: dict[type[Any], list[Any]] = {
     EwmaSpec: [
         EwmaSpec("e", weight=weight, alarm_level=level, min_outcomes=least, limits=limits, direction=way)
         for (weight, level, least), limits, way in product(
-            [(0.1, 1.5, 1), (0.05, 2.5, 20)], LIMITS, DIRECTIONS
+            [(0.1, 0.9, 1), (0.05, 2.5, 20)], LIMITS, DIRECTIONS
         )
     ],
     StepdSpec: [
@@ -109,14 +109,18 @@ class Alone:
         """Statistic and threshold."""
         self.counts, self.warned = np.zeros((number, 1), np.int64), np.zeros((number, 1), np.bool_)
 
+    def show(self) -> None:
+        """Fill `shown`, `counts` and `warned`."""
+        self.shown[:] = nan
+        call(self.kind.show, self.model, self.parameters, *self.shown, self.counts, self.warned, np.int64(0))
+
     def take(self, loss: int) -> list[tuple[float, ...]]:
         """Pass on a loss; returns (detector, ordinal, outcome, statistic, threshold, before, after, n)."""
         self.model["outcomes"] += 1
         count = call(
             self.kind.observe, self.model, self.parameters, bool(loss), 7, 3, self.alarms, np.int64(0)
         )
-        self.shown[:] = nan
-        call(self.kind.show, self.model, self.parameters, *self.shown, self.counts, self.warned, np.int64(0))
+        self.show()
         new = self.alarms[:count]
         assert set(new["position"].tolist()) <= {7}
         assert set(new["row"].tolist()) <= {3}
@@ -134,6 +138,8 @@ def test_after_every_loss_it_says_what_its_twin_says(spec: type[Any], name: str)
     (kind,) = (each for each in KINDS if each.spec is spec)
     alone, twins = Alone(kind, SPECS[spec]), [TWIN_OF[spec](each) for each in SPECS[spec]]
     ordinals = [0] * len(twins)
+    alone.show()
+    assert_same_values(alone, twins)
     for t, loss in enumerate(STREAMS[name], 1):
         expected: list[tuple[float, ...]] = []
         for k, twin in enumerate(twins):
@@ -144,10 +150,14 @@ def test_after_every_loss_it_says_what_its_twin_says(spec: type[Any], name: str)
         found = alone.take(loss)
         assert [each[:3] for each in found] == [each[:3] for each in expected], t
         np.testing.assert_allclose(found, expected, rtol=1e-9)
-        states = [[twin.statistic for twin in twins], [twin.threshold for twin in twins]]
-        np.testing.assert_allclose(alone.shown[:, :, 0], states, rtol=1e-9, atol=1e-11)
-        assert alone.warned[:, 0].tolist() == [twin.warned for twin in twins], t
+        assert_same_values(alone, twins)
         assert alone.counts[:, 0].tolist() == ordinals
+
+
+def assert_same_values(alone: Alone, twins: list[Any]) -> None:
+    values = [[twin.statistic for twin in twins], [twin.threshold for twin in twins]]
+    np.testing.assert_allclose(alone.shown[:, :, 0], values, rtol=1e-9, atol=1e-11)
+    assert alone.warned[:, 0].tolist() == [twin.warned for twin in twins]
 
 
 @pytest.mark.parametrize("spec", SPECS, ids=lambda spec: spec.__name__)
