@@ -260,11 +260,18 @@ def test_models_in_one_batch_are_those_of_their_twins(
             assert record["alarm_ms"] == models.event_ms[begun]
 
 
+@pytest.mark.parametrize(
+    "spec",
+    [
+        pytest.param(QUICK, id="with shadow classifiers, which note classes too"),
+        pytest.param(replace(QUICK, shadow_max_classes=0), id="without", marks=pytest.mark.slow),
+    ],
+)
 @pytest.mark.parametrize(("true_class", "predicted_class"), [(2, 0), (0, 2), (2, 2)])
 def test_a_class_counts_from_its_first_outcome_whether_it_is_true_or_predicted(
-    true_class: int, predicted_class: int
+    true_class: int, predicted_class: int, spec: MonitorsSpec
 ) -> None:
-    table = table_of(QUICK)
+    table = table_of(spec)
     table.fold(one_row(1), *np.array([[true_class], [predicted_class]], np.int32))
     totals = table.totals(np.array([0]), 0)
     assert totals.true_class.tolist() == [[float(k == true_class) for k in range(3)]]
