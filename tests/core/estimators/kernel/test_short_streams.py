@@ -260,6 +260,33 @@ def test_models_in_one_batch_are_those_of_their_twins(
             assert record["alarm_ms"] == models.event_ms[begun]
 
 
+def test_what_is_left_of_a_window_that_was_long_is_what_its_outcomes_count() -> None:
+    """Buckets of 512 outcomes and more have counts of their own, which are merged, and taken off at a cut."""
+    table = table_of(QUICK)
+    true_class, predicted_class = phases(0.05, 0.05, 0.9, length=1_700, seed=6)
+    known, scores = late_labels(true_class, seed=1), some_scores(true_class, seed=2)
+    window, widths = len(QUICK.forgetting) - 1, []
+    for start, end in pairwise([0, 3_400, 3_420, 3_440, 5_100]):
+        part = slice(start, end)
+        columns = true_class[part], predicted_class[part], known[part], scores_in(scores, part)
+        table.fold(one_row(end - start), *columns)
+        totals, width = table.totals(np.array([0]), window), int(table.adwin_width(np.array([0]), window)[0])
+        own = slice(end - width, end)
+        y, answer, before = true_class[own], predicted_class[own], true_class[own.start - 1 : end - 1]
+        assert totals.n[0] == width
+        assert totals.true_class[0].tolist() == np.bincount(y, minlength=CLASSES).tolist()
+        assert totals.predicted_class[0].tolist() == np.bincount(answer, minlength=CLASSES).tolist()
+        assert totals.agreed[0].tolist() == np.bincount(y[y == answer], minlength=CLASSES).tolist()
+        if own.start:
+            assert (totals.pairs[0], totals.repeats[0]) == (width, (y == before).sum())
+            assert totals.label_at_prediction_repeats[0] == (known[own] == y).sum()
+            missed = true_class != predicted_class
+            assert totals.lost_twice[0] == (missed[own] & missed[own.start - 1 : end - 1]).sum()
+        widths.append(width)
+    assert max(widths) > 3_000
+    assert 100 < widths[-1] < 2_000
+
+
 @pytest.mark.parametrize(
     "spec",
     [

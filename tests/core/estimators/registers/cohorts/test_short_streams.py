@@ -68,7 +68,7 @@ class Sparse:
 
 STREAMS = {
     "judged at the horizon": Sparse(8_000, 900, 0.06, (0.75, 0.2), 0.55, (0.2, 0.1)),
-    "judged early": Sparse(36_000, 4_000, 0.05, (0.65, 0.4), 0.5, (0.02, 0.01)),
+    "judged early": Sparse(36_000, 4_000, 0.1, (0.65, 0.4), 0.6, (0.02, 0.01), outcomes=2_700),
     "judged early, and confirmed": Sparse(
         36_000, 4_000, 0.05, (0.5, 0.5), 0.6, (0.4, 0.02), (0.01, 0.4), age=9, seed=2, outcomes=1_560
     ),
@@ -114,7 +114,7 @@ def say_the_same(
     ("name", "kinds", "rule"),
     [
         ("judged at the horizon", {CLAIMED}, WHOLE_HORIZON),
-        ("judged early", set(), SETTLED_RULE),
+        ("judged early", {CLAIMED, CONFIRMS}, SETTLED_RULE),
         ("judged early, and confirmed", {CLAIMED, CONFIRMS}, SETTLED_RULE),
         ("judged early, and retracted", {CLAIMED, RETRACTED}, SETTLED_RULE),
         ("labelled at once", {CLAIMED}, FAST_RULE),
