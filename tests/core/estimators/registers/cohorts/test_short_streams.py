@@ -49,13 +49,14 @@ class Sparse:
     seed: int = 1
     outcomes: int = 10_000
     """Those after so many are left out."""
+    burst_ms: int = 1
+    """Times of predictions are multiples of it."""
 
     def drawn(self) -> Outcomes:
         rng = np.random.default_rng(self.seed)
         n = self.predictions
-        made_at = 1_700_000_000_000 + np.cumsum(rng.exponential(HOUR_MS / self.per_horizon, n)).astype(
-            np.int64
-        )
+        gaps = rng.exponential(HOUR_MS / self.per_horizon, n)
+        made_at = (1_700_000_000_000 + np.cumsum(gaps).astype(np.int64)) // self.burst_ms * self.burst_ms
         is_later = np.arange(n) >= self.changes_at * n
         label = np.where(rng.random(n) < 0.6, 0, rng.integers(1, 3, n))
         hit = rng.random(n) < np.where(is_later, self.accuracy[1], self.accuracy[0])
@@ -68,6 +69,7 @@ class Sparse:
 
 STREAMS = {
     "judged at the horizon": Sparse(8_000, 900, 0.06, (0.75, 0.2), 0.55, (0.2, 0.1)),
+    "in bursts": Sparse(8_000, 900, 0.06, (0.75, 0.2), 0.55, (0.2, 0.1), burst_ms=HOUR_MS // 16 // 5),
     "judged early": Sparse(36_000, 4_000, 0.1, (0.65, 0.4), 0.6, (0.02, 0.01), outcomes=2_700),
     "judged early, and confirmed": Sparse(
         36_000, 4_000, 0.05, (0.5, 0.5), 0.6, (0.4, 0.02), (0.01, 0.4), age=9, seed=2, outcomes=1_560
@@ -77,7 +79,10 @@ STREAMS = {
     ),
     "labelled at once": Sparse(2_600, 900, 1.0, (0.9, 0.1), 0.75, (1e-4, 2e-4), outcomes=2_530),
 }
-"""Classes are 0, 1 and 2; the delays of a model with a fixed age change, so that early shares are wrong."""
+"""Classes are 0, 1 and 2. Every fifth burst is at the beginning of a bucket of prediction time.
+
+The delays of a model with a fixed age change, so that early shares are wrong.
+"""
 
 
 def say_the_same(
@@ -114,6 +119,7 @@ def say_the_same(
     ("name", "kinds", "rule"),
     [
         ("judged at the horizon", {CLAIMED}, WHOLE_HORIZON),
+        ("in bursts", {CLAIMED}, WHOLE_HORIZON),
         ("judged early", {CLAIMED, CONFIRMS}, SETTLED_RULE),
         ("judged early, and confirmed", {CLAIMED, CONFIRMS}, SETTLED_RULE),
         ("judged early, and retracted", {CLAIMED, RETRACTED}, SETTLED_RULE),
