@@ -7,7 +7,7 @@ hundred outcomes: seconds where Python runs what is compiled.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import pytest
@@ -24,7 +24,12 @@ from streamwatch.core.estimators.registers.cohorts.state import (
 )
 from tests.core.estimators.registers.cohorts.costs import COSTS, utility_of
 from tests.core.estimators.registers.cohorts.naive_cohorts import NaiveCohorts
-from tests.core.estimators.registers.cohorts.observed import batch_of, part, register_of
+from tests.core.estimators.registers.cohorts.observed import (
+    batch_of,
+    bytes_of_state,
+    part,
+    register_of,
+)
 from tests.core.estimators.registers.cohorts.same_as_plain import differences, rule_of
 from tests.core.estimators.registers.cohorts.streams import Outcomes, in_order_of_labels
 
@@ -135,3 +140,16 @@ def test_few_outcomes_leave_what_the_plain_rule_says(name: str, kinds: set[int],
 def test_few_outcomes_of_a_model_judged_by_costs_leave_what_the_plain_rule_says() -> None:
     found, _ = say_the_same(STREAMS["judged at the horizon"], utility_of(COSTS))
     assert found
+
+
+def test_a_label_that_is_assumed_counts_as_one_that_came_at_the_horizon() -> None:
+    """Whether it is assumed is held beside the label that was known, and must not change that."""
+    outcomes = STREAMS["in bursts"].drawn()
+    at_horizon = np.arange(len(outcomes.at)) % 3 == 0
+    batch = batch_of(outcomes._replace(delay=np.where(at_horizon, HOUR_MS, outcomes.delay)))
+    states = []
+    for assumed in (np.zeros_like(at_horizon), at_horizon):
+        register = register_of(CohortsSpec(HOUR_MS, outcomes=100), start=START)
+        register.observe(replace(batch, assumed=assumed))
+        states.append(bytes_of_state(register, 0))
+    assert states[0] == states[1]
