@@ -314,6 +314,15 @@ def test_new_series_are_shown_for_a_minute_if_the_reserve_has_room() -> None:
         assert len(keys(chosen.cut(many_metrics("m", 201), 0, DAY + after).families)) == number
 
 
+def test_a_quota_of_no_line_rises_as_soon_as_there_is_room_for_a_class() -> None:
+    """A class has two lines here, besides the one that is needed, and five are left free."""
+    chosen = budget(100)
+    families = per_class({"m": {f"c{c}": 0.5 / (c + 1) for c in range(50)}})
+    assert classes_of(chosen.cut(families, 94, DAY), "m") == set()
+    assert classes_of(chosen.cut(families, 93, DAY + 2 * 60 * MINUTE), "m") == set()
+    assert classes_of(chosen.cut(families, 92, DAY + 4 * 60 * MINUTE), "m") == {"c0"}
+
+
 def test_models_that_stay_get_the_lines_of_those_that_go() -> None:
     chosen = budget(100)
     chosen.cut(many_metrics("mn"), 0, DAY)

@@ -4,13 +4,23 @@ from __future__ import annotations
 
 import random
 from collections import Counter
+from collections.abc import Sequence
+from dataclasses import replace
+from itertools import pairwise
 
 import numpy as np
 import pytest
 from numpy.typing import NDArray
 
 from streamwatch.core.merge import MergeProgress, Released
-from streamwatch.core.merge.released import CONTINUED, EVENTS_PER_TURN, IN_ORDER, expanded, expanded_in_turns
+from streamwatch.core.merge.released import (
+    CONTINUED,
+    EVENTS_PER_TURN,
+    IN_ORDER,
+    expanded,
+    expanded_in_turns,
+    together,
+)
 from streamwatch.core.records.batch import (
     OBJECT,
     PREDICTION,
@@ -139,13 +149,13 @@ def test_records_of_one_event_each_stay_as_they_are() -> None:
     assert progress.evaluated == progress.events == {"a": 3}
 
 
-def test_records_with_many_events_become_rows_a_few_at_a_time() -> None:
-    sizes = (3, EVENTS_PER_TURN + 5, 1, EVENTS_PER_TURN - 1, 1, 2, 0)
+def stretch_of(sizes: Sequence[int]) -> Released:
+    """Records of one partition that hold so many predictions each."""
     objects: list[Decoded] = [
         EventGroup(tuple(prediction(f"{n}#{i}") for i in range(size))) for n, size in enumerate(sizes)
     ]
     order = np.arange(len(sizes))
-    stretch = Released(
+    return Released(
         batch_of(objects, order),
         PARTITIONS,
         order * 0,
@@ -155,6 +165,34 @@ def test_records_with_many_events_become_rows_a_few_at_a_time() -> None:
         np.full(len(sizes), IN_ORDER),
         (order * 0).astype(np.uint8),
     )
+
+
+@pytest.mark.parametrize("sizes", [(EVENTS_PER_TURN + 5,), (EVENTS_PER_TURN, EVENTS_PER_TURN)])
+def test_a_record_that_fills_a_turn_has_its_own(sizes: Sequence[int]) -> None:
+    assert [len(part) for part in expanded_in_turns([stretch_of(sizes)])] == list(sizes)
+
+
+@pytest.mark.parametrize("cuts", [(), (2,), (1, 3)])
+def test_stretches_that_follow_each_other_are_put_together_with_the_texts_of_the_last(
+    cuts: Sequence[int],
+) -> None:
+    whole = stretch_of((1, 2, 1, 3))
+    parts = [whole.part(*edges) for edges in pairwise((0, *cuts, 4))]
+    later = replace(parts[-1].records, texts=["known since"])
+    joined = together([*parts[:-1], replace(parts[-1], records=later)])
+    assert joined.records.texts is later.texts
+    assert joined.offsets.tolist() == whole.offsets.tolist()
+    assert joined.clock_ms.tolist() == whole.clock_ms.tolist()
+    assert joined.records.events() == whole.records.events()
+
+
+def test_nothing_put_together_is_an_empty_stretch() -> None:
+    assert len(together([])) == 0
+
+
+def test_records_with_many_events_become_rows_a_few_at_a_time() -> None:
+    sizes = (3, EVENTS_PER_TURN + 5, 1, EVENTS_PER_TURN - 1, 1, 2, 0)
+    stretch = stretch_of(sizes)
     parts = list(expanded_in_turns([stretch]))
     assert [len(part) for part in parts] == [EVENTS_PER_TURN + 8, EVENTS_PER_TURN, 4]
     whole = expanded(stretch)

@@ -165,3 +165,85 @@ def test_looking_at_records_together_says_the_same_as_at_each(monkeypatch: pytes
             alike = judge(stamps, readable, running, view, MAX_FUTURE, appended=False, at_end=bool(count % 2))
             found.append((alike.times_ms.tolist(), alike.reasons.tolist()))
         assert found == [found[0]] * 4
+
+
+def plainly(
+    stamps: list[int],
+    readable: list[bool],
+    running_ms: int,
+    view: ClockView,
+    *,
+    appended: bool,
+    at_end: bool,
+    look_ahead: int,
+    max_future_ms: int,
+) -> tuple[list[int], list[str]]:
+    """The rule as the module's docstring has it, record by record; stops at one that waits."""
+    newest_ms, times, reasons = view.newest_ms, list[int](), list[str]()
+    for i, stamp_ms in enumerate(stamps):
+        following = [each for each in stamps[i + 1 : i + 1 + look_ahead] if each > 0]
+        may_wait = len(stamps[i + 1 : i + 1 + look_ahead]) < look_ahead and not at_end
+        latest_ms = float("inf") if view.host_is_behind else max(view.host_ms, newest_ms) + max_future_ms
+        reason = ""
+        if readable[i] and not appended:
+            if stamp_ms <= 0:
+                reason = "not_positive"
+            elif running_ms < 0 or stamp_ms > running_ms + max_future_ms:
+                if stamp_ms > latest_ms:
+                    if view.host_is_behind is None:
+                        break
+                    reason = "future"
+                elif running_ms >= 0 and any(abs(p - running_ms) < abs(stamp_ms - p) for p in following):
+                    reason = "jump"
+                elif running_ms >= 0 and may_wait:
+                    break
+        if reason and running_ms < 0:
+            believed = [each for each in following if each <= latest_ms]
+            if not believed and may_wait:
+                break
+            known_ms = newest_ms if newest_ms >= 0 else view.host_ms
+            running_ms = believed[0] if believed else known_ms
+        elif readable[i] and not reason:
+            running_ms = max(running_ms, stamp_ms)
+        newest_ms = max(newest_ms, running_ms)
+        times.append(running_ms)
+        reasons.append(reason)
+    return times, reasons
+
+
+@pytest.mark.parametrize("appended", [False, True])
+def test_any_timestamps_are_judged_as_the_rule_says(
+    monkeypatch: pytest.MonkeyPatch, *, appended: bool
+) -> None:
+    """Times are so few, and so few records are looked at ahead, that all limits are met exactly."""
+    random = np.random.default_rng(11)
+    for _ in range(by_tier(fast=1_500, default=4_000, everything=40_000)):
+        count, look_ahead = int(random.integers(0, 9)), int(random.integers(1, 4))
+        monkeypatch.setattr("streamwatch.core.merge.timestamps.LOOK_AHEAD", look_ahead)
+        readable = (random.random(count) < 0.85).tolist()
+        stamps = np.where(readable, random.integers(1 if appended else -1, 25, count), -1).tolist()
+        running_ms, at_end = int(random.integers(-1, 15)), bool(random.integers(2))
+        view = ClockView(
+            int(random.integers(0, 15)), int(random.integers(-1, 15)), (None, True, False)[random.integers(3)]
+        )
+        found = judge(
+            np.array(stamps, np.int64),
+            np.array(readable, np.bool_),
+            running_ms,
+            view,
+            4,
+            appended=appended,
+            at_end=at_end,
+        )
+        expected = plainly(
+            stamps,
+            readable,
+            running_ms,
+            view,
+            appended=appended,
+            at_end=at_end,
+            look_ahead=look_ahead,
+            max_future_ms=4,
+        )
+        got = found.times_ms.tolist(), [REASONS[code] for code in found.reasons.tolist()]
+        assert got == expected, (stamps, running_ms, view, at_end, look_ahead)

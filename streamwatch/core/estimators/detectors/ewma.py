@@ -131,12 +131,16 @@ def limit(d, p):
 
 @hot
 def excess(d, watched):
-    """Distance Z − p, or that of Z below what is expected of it, or the larger if both are monitored."""
+    """Distance Z − p, or that of Z below what is expected of it, or the larger if both are monitored.
+
+    If every loss was 1, Z is what is expected, and is not compared: the paper's limit is 0 then, and rounding
+    would exceed it.
+    """
     rate = d.losses / d.n
     rise = d.faded - rate
     if not watched[1]:
         return rise
-    fall = rate * (1.0 - sqrt(d.unfilled)) - d.faded
+    fall = rate * (1.0 - sqrt(d.unfilled)) - d.faded if d.losses < d.n else 0.0
     return max(rise, fall) if watched[0] else fall
 
 

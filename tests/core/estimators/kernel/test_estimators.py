@@ -93,6 +93,17 @@ def test_no_page_hinkley_alarm_before_the_least_number_of_outcomes() -> None:
     assert (np.diff(outcomes) >= 40).all()
 
 
+def test_of_a_rise_and_a_fall_of_the_same_size_page_hinkley_reports_the_rise() -> None:
+    """Losses 0, 0, 1, 0 at α = 3/4: ¾·⅔ − ¼ = ¼ above the mean from the third on, ¼ below it at the last."""
+    detector = PageHinkleySpec(
+        tolerance=0.0, threshold=0.2, alpha=0.75, min_outcomes=4, dependence="ignored", direction="both"
+    )
+    table = table_of(replace(MonitorsSpec(), detectors=(detector, AdwinDriftSpec())))
+    (alarm,) = table.fold(one_row(4), np.zeros(4, np.int32), np.array([0, 0, 1, 0], np.int32))
+    assert (alarm.outcome, alarm.statistic) == (4, 0.25)
+    assert (alarm.before, alarm.after) == (0.0, 0.5)
+
+
 @pytest.mark.parametrize("seed", range(3))
 def test_forty_changes_five_hundred_apart_are_forty_new_drifts(seed) -> None:
     """As published; where dependence is followed, an error that alternates so soon is no drift."""

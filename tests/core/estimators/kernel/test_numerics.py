@@ -9,8 +9,10 @@ import numpy as np
 import pytest
 
 from streamwatch.core.estimators.agreement import Totals
+from streamwatch.core.estimators.forgetting.adwin import FIRST_BLOCK_ROW, PER_ROW, ROWS, SMALL_OUTCOMES
 from streamwatch.core.estimators.kernel.table import ModelTable
 from streamwatch.core.estimators.measures import measures
+from streamwatch.core.estimators.memory import AGREED, HEADER, HITS, PAIRS, REPEATS, SLOT, N
 from streamwatch.core.specs import (
     AdwinSpec,
     FadingSpec,
@@ -19,6 +21,7 @@ from streamwatch.core.specs import (
     PageHinkleySpec,
     SlidingSpec,
 )
+from tests.layouts import EVERYTHING
 
 ONE = np.array([0])
 ALPHAS = (0.99, 0.999, 0.99999)
@@ -217,3 +220,59 @@ def test_counts_go_on_beyond_thirty_two_bits() -> None:
 def assert_same(ours: Totals, theirs: Totals) -> None:
     for field in (each for each in fields(Totals) if each.init):
         np.testing.assert_array_equal(getattr(ours, field.name), getattr(theirs, field.name), field.name)
+
+
+CHECKED_AT_EVERY_OUTCOME = 6
+"""Number of the ADWIN window among the forgetting mechanisms of `EVERYTHING`."""
+
+
+def window_of(table):
+    """The record of this window of the first model."""
+    spec = EVERYTHING.forgetting[CHECKED_AT_EVERY_OUTCOME]
+    return table.pools.models[0]["windows"][table.layout.windows.index(spec)]
+
+
+def with_full_rows(rows):
+    """A table whose window has five buckets in each of so many rows, all of hits of class 0.
+
+    Those of the first rows are of outcomes that have come, the others are as if more had come before.
+    """
+    table = ModelTable(EVERYTHING)
+    table.add_model()
+    table.fold(*np.zeros((3, SMALL_OUTCOMES - 1), np.int32))
+    column = table.layout.column_of[CHECKED_AT_EVERY_OUTCOME]
+    pools, model = table.pools, table.pools.models[0]
+    window = window_of(table)
+    assert window["buckets"].tolist() == [PER_ROW] * FIRST_BLOCK_ROW + [0] * (ROWS + 1 - FIRST_BLOCK_ROW)
+    older = PER_ROW * ((1 << rows) - (1 << FIRST_BLOCK_ROW))
+    for row in range(FIRST_BLOCK_ROW, rows):
+        window["buckets"][row] = PER_ROW
+        for k in range(PER_ROW):
+            block = int(pools.block_allocator[0])
+            pools.block_allocator[0] += 3
+            first, outcomes = block * SLOT, 1 << row
+            assert HEADER + 3 * 2 <= 3 * SLOT
+            pools.blocks[first : first + 2] = outcomes, 1  # repeats; two classes
+            pools.blocks[first + HEADER + AGREED] = outcomes
+            window["blocks"][row - FIRST_BLOCK_ROW, k] = block
+    window["rows"] = rows
+    window["large"] += older
+    model["totals"][[N, HITS, REPEATS, PAIRS], column] += older
+    pools.class_counts[int(model["class_counts"]), AGREED * table.layout.columns + column] += older
+    return table, older + SMALL_OUTCOMES - 1
+
+
+@pytest.mark.parametrize(("rows", "dropped"), [(ROWS - 1, 0), (ROWS, 1 << (ROWS - 1))])
+def test_a_window_drops_its_oldest_bucket_only_once_all_rows_are_full(rows, dropped) -> None:
+    """The next outcome has two buckets of every row merged into one of the next; none follows the last."""
+    table, outcomes = with_full_rows(rows)
+    totals = table.totals(ONE, CHECKED_AT_EVERY_OUTCOME)
+    assert (totals.n[0], totals.pairs[0]) == (outcomes, outcomes - 1)
+    table.fold(*np.zeros((3, 1), np.int32))
+    totals = table.totals(ONE, CHECKED_AT_EVERY_OUTCOME)
+    left = outcomes + 1 - dropped
+    assert (totals.n[0], totals.hits[0], totals.repeats[0]) == (left, left, left - 1)
+    assert (totals.true_class.tolist(), totals.agreed.tolist()) == ([[left]], [[left]])
+    buckets = window_of(table)["buckets"].tolist()
+    assert buckets == [PER_ROW - 1] * (ROWS - 1) + [PER_ROW if dropped else 1, 0]
+    assert sum(number << row for row, number in enumerate(buckets)) == left

@@ -125,7 +125,7 @@ class TwinEwma:
             self.threshold = spec.alarm_level * sigma + weight * spec.alarm_level**2 / 6
         else:
             self.threshold = (3.97 - 6.56 * p + 48.73 * p**3 - 330.13 * p**5 + 848.18 * p**7) * sigma
-        rise, fall = faded - p, p * float(weights.sum()) - faded
+        rise, fall = faded - p, float(weights @ (p - np.array(self.losses)))
         self.statistic = {"up": rise, "down": fall, "both": max(rise, fall)}[spec.direction]
         if n < spec.min_outcomes:
             return None

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from dataclasses import replace
-from math import isclose
 
 import numpy as np
 import pytest
@@ -12,81 +10,19 @@ import pytest
 from streamwatch.core.estimators.registers.cohorts import CohortsSpec
 from streamwatch.core.estimators.registers.cohorts.state import (
     CLAIMED,
-    CONFIRMED,
     CONFIRMS,
-    EARLY,
-    FAST_RULE,
     HEADLINE,
-    OPEN,
     RETRACTED,
     SETTLED_RULE,
-    SLOTS,
-    WHOLE_HORIZON,
 )
 from tests.core.estimators.registers.cohorts.costs import COSTS, utility_of
 from tests.core.estimators.registers.cohorts.drawn import STREAMS, drawn
-from tests.core.estimators.registers.cohorts.naive_cohorts import AGES, OPPONENTS, NaiveCohorts
+from tests.core.estimators.registers.cohorts.naive_cohorts import NaiveCohorts
 from tests.core.estimators.registers.cohorts.observed import batch_of, part, register_of
+from tests.core.estimators.registers.cohorts.same_as_plain import differences, rule_of
 from tests.core.estimators.registers.cohorts.streams import Outcomes, Stream, outcomes_of
 
-STATUS = {"": OPEN, "early": EARLY, "confirmed": CONFIRMED, "complete": CONFIRMED}
 START = (100.0, 100.0)
-
-
-def rule_of(parameters) -> int:
-    if parameters.status == "early":
-        return SETTLED_RULE
-    return WHOLE_HORIZON if parameters.age == AGES - 1 else FAST_RULE
-
-
-def close(own: Iterable[float], plain: Iterable[float]) -> bool:
-    """Whether sums are the same but for the order in which they were added."""
-    return all(isclose(a, b, rel_tol=1e-6) for a, b in zip(own, plain, strict=True))
-
-
-def differences(register, naive: NaiveCohorts) -> list[str]:
-    """What a model's record says otherwise than the plain rule."""
-    m = register.taken_in([0]).models[0]
-    cohorts = [*naive.closed, *([naive.current] if naive.current else [])]
-    pairs: dict[str, tuple[object, object]] = {
-        "judged": (int(m["judged"]), naive.judged),
-        "cohorts": (int(m["next_cohort"] - m["first_cohort"]), len(cohorts)),
-    }
-    for k, cohort in enumerate(cohorts):
-        slot = int(m["first_cohort"] + k) % SLOTS
-        own = m["cohorts"][slot]
-        pairs[f"cohort {k}"] = (
-            (int(own["opened_ms"]), int(own["age_ms"]), int(own["rule"])),
-            (cohort.opened, naive.ages[cohort.parameters.age], rule_of(cohort.parameters)),
-        )
-        if cohort.end is not None:
-            pairs[f"closed {k}"] = (
-                (int(own["ended_ms"]), int(own["predictions"])),
-                (cohort.end, cohort.n),
-            )
-    for j, name in enumerate(OPPONENTS):
-        own, plain = m["opponents"][j], naive.opponents[name]
-        pairs[f"{name} verdict"] = (
-            (int(own["verdict"]), int(own["status"]), int(own["changes"]), int(own["retracted"])),
-            (plain.verdict, STATUS[plain.status], plain.changes, plain.retracted),
-        )
-        pairs[f"{name} started"] = (bool(own["started"]), plain.started)
-        if plain.verdict:
-            pairs[f"{name} since"] = (int(own["since_ms"]), plain.since)
-        earliest, latest = plain.between or (None, 0)
-        pairs[f"{name} between"] = ((int(own["earliest_ms"]), int(own["latest_ms"])), (earliest or 0, latest))
-        same = isclose(max(float(own["dispersion"]), 1.0), plain.phi, rel_tol=1e-9)
-        pairs[f"{name} dispersion"] = (same, True)
-        for side, evidence in ((0, plain.better), (1, plain.worse)):
-            pairs[f"{name} evidence {side}"] = (close(own["sums"][side].tolist(), evidence.m), True)
-        if plain.started:
-            pairs[f"{name} wealth"] = (close(own["wealth"][0].tolist(), plain.worse.wealth), True)
-    stretches = m["stretches"][: int(m["bounds"])]
-    errors = np.column_stack([stretches["weights"], stretches["weight_squares"]])
-    if naive.judged % 8 == 0:  # whole lists are slow
-        plain_errors = np.array(naive.errors_by_stretch()).reshape(-1, 4)
-        pairs["errors"] = (errors.shape == plain_errors.shape and np.allclose(errors, plain_errors), True)
-    return [f"{what}: {own}, not {plain}" for what, (own, plain) in pairs.items() if own != plain]
 
 
 def say_the_same(register, naive: NaiveCohorts, outcomes: Outcomes) -> None:

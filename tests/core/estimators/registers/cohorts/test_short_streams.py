@@ -1,0 +1,155 @@
+"""Cohorts of few labels: some hundred outcomes leave what the plain rule says.
+
+Only some predictions in a hundred get a label, so that cohorts of enough predictions are judged within some
+hundred outcomes: seconds where Python runs what is compiled.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+
+import numpy as np
+import pytest
+
+from streamwatch.core.estimators.registers.cohorts import CohortsSpec
+from streamwatch.core.estimators.registers.cohorts.state import (
+    CLAIMED,
+    CONFIRMS,
+    FAST_RULE,
+    HEADLINE,
+    RETRACTED,
+    SETTLED_RULE,
+    WHOLE_HORIZON,
+)
+from tests.core.estimators.registers.cohorts.costs import COSTS, utility_of
+from tests.core.estimators.registers.cohorts.naive_cohorts import NaiveCohorts
+from tests.core.estimators.registers.cohorts.observed import (
+    batch_of,
+    bytes_of_state,
+    part,
+    register_of,
+)
+from tests.core.estimators.registers.cohorts.same_as_plain import differences, rule_of
+from tests.core.estimators.registers.cohorts.streams import Outcomes, in_order_of_labels
+
+HOUR_MS = 3_600_000
+START = (100.0, 100.0)
+
+
+@dataclass(frozen=True)
+class Sparse:
+    """Predictions of which few get a label; the model changes after a part of them. Delays in horizons."""
+
+    predictions: int
+    per_horizon: int
+    labelled: float
+    accuracy: tuple[float, float]
+    changes_at: float
+    delays: tuple[float, float]
+    """Of hits and of errors."""
+    later_delays: tuple[float, float] | None = None
+    age: int | None = None
+    """Number of the fixed age, if it is fixed."""
+    seed: int = 1
+    outcomes: int = 10_000
+    """Those after so many are left out."""
+    burst_ms: int = 1
+    """Times of predictions are multiples of it."""
+
+    def drawn(self) -> Outcomes:
+        rng = np.random.default_rng(self.seed)
+        n = self.predictions
+        gaps = rng.exponential(HOUR_MS / self.per_horizon, n)
+        made_at = (1_700_000_000_000 + np.cumsum(gaps).astype(np.int64)) // self.burst_ms * self.burst_ms
+        is_later = np.arange(n) >= self.changes_at * n
+        label = np.where(rng.random(n) < 0.6, 0, rng.integers(1, 3, n))
+        hit = rng.random(n) < np.where(is_later, self.accuracy[1], self.accuracy[0])
+        before, after = (np.where(hit, *each) for each in (self.delays, self.later_delays or self.delays))
+        delay = (rng.exponential(np.where(is_later, after, before)) * HOUR_MS).astype(np.int64)
+        comes = (rng.random(n) < self.labelled) & (delay <= 1.01 * HOUR_MS)
+        all_of_them = in_order_of_labels(made_at, delay, comes, label, np.where(hit, label, (label + 1) % 3))
+        return Outcomes(*(column[: self.outcomes] for column in all_of_them))
+
+
+STREAMS = {
+    "judged at the horizon": Sparse(8_000, 900, 0.06, (0.75, 0.2), 0.55, (0.2, 0.1)),
+    "in bursts": Sparse(8_000, 900, 0.06, (0.75, 0.2), 0.55, (0.2, 0.1), burst_ms=HOUR_MS // 16 // 5),
+    "judged early": Sparse(36_000, 4_000, 0.1, (0.65, 0.4), 0.6, (0.02, 0.01), outcomes=2_700),
+    "judged early, and confirmed": Sparse(
+        36_000, 4_000, 0.05, (0.5, 0.5), 0.6, (0.4, 0.02), (0.01, 0.4), age=9, seed=2, outcomes=1_560
+    ),
+    "judged early, and retracted": Sparse(
+        36_000, 4_000, 0.05, (0.5, 0.5), 0.6, (0.02, 0.3), (0.3, 0.02), age=9, outcomes=1_390
+    ),
+    "labelled at once": Sparse(2_600, 900, 1.0, (0.9, 0.1), 0.75, (1e-4, 2e-4), outcomes=2_530),
+}
+"""Classes are 0, 1 and 2. Every fifth burst is at the beginning of a bucket of prediction time.
+
+The delays of a model with a fixed age change, so that early shares are wrong.
+"""
+
+
+def say_the_same(
+    stream: Sparse, utility: Callable[[object, object], float] | None = None
+) -> tuple[set[int], set[int]]:
+    """Compare the register with the plain rule after every few outcomes; returns changes and rules seen."""
+    outcomes = stream.drawn()
+    given = {} if utility is None else {"utility": utility}
+    naive = NaiveCohorts(HOUR_MS, predictions=100, start=START, age=stream.age, **given)
+    spec = CohortsSpec(
+        HOUR_MS,
+        outcomes=100,
+        age_ms=0 if stream.age is None else naive.ages[stream.age],
+        utilities=() if utility is None else (COSTS,),
+    )
+    register = register_of(spec, start=START)
+    if utility is not None:
+        register.name_classes(0, COSTS, [str(label) for label in range(10)])
+    batch, kinds, rules, done = batch_of(outcomes), set[int](), set[int](), 0
+    for i, (at, delay, made, label, predicted, last) in enumerate(
+        zip(*(column.tolist() for column in outcomes), strict=True), 1
+    ):
+        naive.take(at, delay, made, label, predicted, last if last >= 0 else None)
+        rules |= {rule_of(each.parameters) for each in naive.closed[:1]}
+        if i % 23 == 0 or i == len(outcomes.at):
+            kinds |= set(register.changes_in(part(batch, slice(done, i)))["kind"].tolist())
+            assert differences(register, naive) == [], i
+            done = i
+    assert naive.judged > 40
+    return kinds, rules
+
+
+@pytest.mark.parametrize(
+    ("name", "kinds", "rule"),
+    [
+        ("judged at the horizon", {CLAIMED}, WHOLE_HORIZON),
+        ("in bursts", {CLAIMED}, WHOLE_HORIZON),
+        ("judged early", {CLAIMED, CONFIRMS}, SETTLED_RULE),
+        ("judged early, and confirmed", {CLAIMED, CONFIRMS}, SETTLED_RULE),
+        ("judged early, and retracted", {CLAIMED, RETRACTED}, SETTLED_RULE),
+        ("labelled at once", {CLAIMED}, FAST_RULE),
+    ],
+)
+def test_few_outcomes_leave_what_the_plain_rule_says(name: str, kinds: set[int], rule: int) -> None:
+    found, rules = say_the_same(STREAMS[name])
+    assert found - {HEADLINE} == kinds
+    assert rule in rules
+
+
+def test_few_outcomes_of_a_model_judged_by_costs_leave_what_the_plain_rule_says() -> None:
+    found, _ = say_the_same(STREAMS["judged at the horizon"], utility_of(COSTS))
+    assert found
+
+
+def test_a_label_that_is_assumed_counts_as_one_that_came_at_the_horizon() -> None:
+    """Whether it is assumed is held beside the label that was known, and must not change that."""
+    outcomes = STREAMS["in bursts"].drawn()
+    at_horizon = np.arange(len(outcomes.at)) % 3 == 0
+    batch = batch_of(outcomes._replace(delay=np.where(at_horizon, HOUR_MS, outcomes.delay)))
+    states = []
+    for assumed in (np.zeros_like(at_horizon), at_horizon):
+        register = register_of(CohortsSpec(HOUR_MS, outcomes=100), start=START)
+        register.observe(replace(batch, assumed=assumed))
+        states.append(bytes_of_state(register, 0))
+    assert states[0] == states[1]
