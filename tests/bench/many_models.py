@@ -6,9 +6,9 @@
 Outcomes of all models, in turn, go through evaluation into a state on disk, without Kafka and the join, and
 are committed every 20,000 as the daemon commits by default. CPU is that of this thread, per outcome, as
 commits come after so many outcomes; what disturbs a run only adds to it, so the lowest of the rounds counts.
-A report is built after each fifth commit, and rendered for a scraper; the first, for which the text of every
-series is made, is told apart. At last the state is opened again. Where both kinds of scrapes are measured,
-the first of a report pays for what both of them need: `--series` measures one.
+A report is built after each fifth commit, and rendered for a scraper; the first rendering is told apart. At
+last the state is opened again. Where both kinds of scrapes are measured, the first of a report pays for what
+both of them need: `--series` measures one.
 """
 
 from __future__ import annotations
