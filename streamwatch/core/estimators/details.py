@@ -20,7 +20,7 @@ from streamwatch.core.estimators.measures.measures import accuracy
 from streamwatch.core.estimators.names import Slice, confusion_document
 from streamwatch.core.estimators.registers import names_of
 from streamwatch.core.estimators.state import EstimatorState
-from streamwatch.core.metrics.layered import Details
+from streamwatch.core.metrics.layered import DetailsInParts
 from streamwatch.core.records.events import SEPARATOR, fold_of
 
 _SLICE_MODELS: Final = 200
@@ -31,7 +31,7 @@ _Read: TypeAlias = Callable[[int, Collection[str] | None], Mapping[str, object]]
 """Function from a model's index among some models, and the parts that are needed, to its details."""
 
 
-class ModelDetails(Details):
+class ModelDetails(DetailsInParts):
     """Details by model; each document is built when it is looked up."""
 
     def __init__(self) -> None:

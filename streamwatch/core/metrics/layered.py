@@ -14,8 +14,8 @@ from typing import TypeAlias
 Document: TypeAlias = Mapping[str, object]
 
 
-class Details(Mapping[str, Document]):
-    """Details by model."""
+class DetailsInParts(Mapping[str, Document]):
+    """Details by model, of which only the parts that are needed are built."""
 
     @abstractmethod
     def with_parts(self, model: str, parts: Collection[str] | None) -> Document:
@@ -34,14 +34,14 @@ class Details(Mapping[str, Document]):
 def with_parts(details: Mapping[str, Document], model: str, parts: Collection[str]) -> Document:
     """Build the details of a model with these of its parts; empty for a model without details.
 
-    Details that are no `Details` are returned whole.
+    Details of any other mapping are returned whole.
     """
     if model not in details:
         return {}
-    return details.with_parts(model, parts) if isinstance(details, Details) else details[model]
+    return details.with_parts(model, parts) if isinstance(details, DetailsInParts) else details[model]
 
 
-class Layered(Details):
+class Layered(DetailsInParts):
     """Mapping of details by model that applies a function to them on each read.
 
     Parameters
@@ -69,7 +69,7 @@ class Layered(Details):
         if model in self._further:
             return self._change(model, {})
         below = self._details
-        if parts is None or not isinstance(below, Details):
+        if parts is None or not isinstance(below, DetailsInParts):
             return self._change(model, below[model])
         return self._change(model, below.with_parts(model, parts))
 

@@ -33,8 +33,7 @@ KINDS: tuple[RegisterKind, ...] = (
 
 def names_of(spec: MonitorsSpec) -> Sequence[str]:
     """Names of the kinds of the specifications in `spec.registers`, in their order."""
-    by_spec = {kind.spec: kind.name for kind in KINDS}
-    return [by_spec[type(wanted)] for wanted in spec.registers]
+    return [kind.name for kind in _kinds_of(spec)]
 
 
 def registers_of(spec: MonitorsSpec) -> Sequence[Register]:
@@ -45,8 +44,12 @@ def registers_of(spec: MonitorsSpec) -> Sequence[Register]:
     ValueError
         If two specifications are of the same kind.
     """
-    by_spec = {kind.spec: kind for kind in KINDS}
-    chosen = [by_spec[type(wanted)] for wanted in spec.registers]
+    chosen = _kinds_of(spec)
     if len(set(chosen)) < len(chosen):
         raise ValueError(f"registers must be of different kinds, got {[kind.name for kind in chosen]}")
     return [kind.build(wanted, spec.max_models) for kind, wanted in zip(chosen, spec.registers, strict=True)]
+
+
+def _kinds_of(spec: MonitorsSpec) -> Sequence[RegisterKind]:
+    by_spec = {kind.spec: kind for kind in KINDS}
+    return [by_spec[type(wanted)] for wanted in spec.registers]
