@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from prometheus_client.parser import text_string_to_metric_families
 
-from streamwatch.core.metrics.series import Family, Histogram
+from streamwatch.core.metrics.series import ClassNames, ClassSamples, Family, Histogram
 from streamwatch.edge.web.routes.prometheus import PrometheusExporter
 from tests.edge.web.exposition import (
     FORMATS,
@@ -175,6 +175,43 @@ def test_a_retired_model_vanishes_from_the_scrape_and_from_the_cache() -> None:
         assert len(exporter._prefixes["accuracy_ratio"].scalars) == 9
     exporter.render(report([gauge(1.0, name="kappa")]), (), PLAIN, {})
     assert set(exporter._prefixes) == {"kappa", "series_dropped"}
+
+
+def of_classes(models: dict[str, tuple[ClassNames, list[float]]]) -> Family:
+    samples = ClassSamples("fading:0.999")
+    for model, (names, values) in models.items():
+        samples.add(model, names, np.array(values))
+    return Family("recall_ratio", "gauge", "Recall", ("class", "forgetting", "model"), samples)
+
+
+@pytest.mark.parametrize("media_type", FORMATS)
+def test_series_of_classes_are_those_of_the_client_library(media_type) -> None:
+    plain, odd = ClassNames(["a", "b", "c"]), ClassNames(['"', "\n", "\\", "ü", "\x7f", ""])
+    made = of_classes(
+        {
+            "m": (plain, [0.5, math.nan, 1.0]),
+            'quoted "m"': (odd, [0.1, 0.2, math.nan, 1 / 3, 0.25, 2.0]),
+            "none defined": (plain, [math.nan] * 3),
+            "one value": (odd, [1.0]),
+            "more values than names": (plain, [0.0, 0.5, 1.0, 0.75]),
+            "none": (plain, []),
+        }
+    )
+    exporter = PrometheusExporter()
+    for _ in range(2):  # the second report finds names that the first has kept
+        text = exporter.render(report([made]), (), media_type, {}).decode()
+        single = replace(made, samples=list(made.samples))
+        assert parsed(text, media_type)[:1] == parsed(rendered_by_client([single], media_type), media_type)
+
+
+def test_names_of_classes_are_kept_while_they_are_in_the_report() -> None:
+    exporter = PrometheusExporter()
+    first, second = ClassNames(["a", "b"]), ClassNames(["a"])
+    exporter.render(report([of_classes({"m": (first, [0.5, 0.5]), "n": (second, [1.0])})]), (), PLAIN, {})
+    assert {id(names) for names, _ in exporter._escaped.values()} == {id(first.names), id(second.names)}
+    assert exporter._escaped[id(first.names)][1][0] is first.names[0]  # no copies of plain names
+    exporter.render(report([of_classes({"n": (second, [0.5])})]), (), PLAIN, {})
+    assert [names for names, _ in exporter._escaped.values()] == [second.names]
 
 
 @given(reports=st.lists(families(), min_size=2, max_size=3))

@@ -1,17 +1,17 @@
 """Route of metrics, as Prometheus text 0.0.4 or OpenMetrics 1.0, as the scraper requests.
 
 Series of a column differ by the model only: its lines are joined from the text before the name of the model,
-that name, the text after it, and the value. The text before the value of any other series is made once and
-kept while the series exists. A report is rendered once for all scrapers and both formats. prometheus-client
-chooses the format, and is the oracle of the tests; its own renderer makes every line anew.
+that name, the text after it, and the value; those of a model's classes in the same way around the name of the
+class. The text before the value of any other series is made once and kept while the series exists. A report
+is rendered once for all scrapers and both formats. prometheus-client chooses the format, and is the oracle of
+the tests; its own renderer makes every line anew.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from itertools import chain, compress, cycle, repeat
-from operator import add
+from itertools import chain, compress, cycle, islice, repeat
 from typing import Final
 
 import msgspec
@@ -55,11 +55,6 @@ class _Prefixes:
     histograms: dict[tuple[str, ...], tuple[str, ...]] = field(
         default_factory=dict[tuple[str, ...], tuple[str, ...]]
     )
-    classes: dict[tuple[str, int], tuple[object, Sequence[str]]] = field(
-        default_factory=dict[tuple[str, int], "tuple[object, Sequence[str]]"]
-    )
-    """Model and `id` of the object that names its classes → (that object, kept so that its id stays unique,
-    texts)."""
 
     def forget_vanished(self, family: Family) -> None:
         """Drop the texts of series that are not in the family."""
@@ -107,9 +102,11 @@ class PrometheusExporter:
         self._prefixes: dict[str, _Prefixes] = {}
         self._cut: tuple[Report, frozenset[str], Cut] | None = None
         self._rendered: tuple[Cut, list[tuple[Family, str]]] | None = None
-        self._escaped: dict[int, tuple[object, list[str]]] = {}
-        """`id` of a sequence of models → (that sequence, kept so that its id stays unique, escaped names);
-        while a report is rendered."""
+        self._escaped: dict[int, tuple[object, Sequence[str]]] = {}
+        """`id` of a sequence of models or classes → (that sequence, kept so that its id stays unique, escaped
+        names); of those in the last report."""
+        self._used: set[int] = set()
+        """Keys of `_escaped` that the present report has used so far."""
         self._reported: Mapping[Part, int] = {}
 
     def media_type(self, accept: str, asked: Mapping[str, str]) -> str:
@@ -137,7 +134,6 @@ class PrometheusExporter:
         counted = family(DROPPED, [((part,), dropped.get(part, 0)) for part in PARTS])
         blocks = [(each, self._lines(each)) for each in of_daemon]
         blocks += [*self._of(cut), (counted, self._lines(counted))]
-        self._escaped.clear()
         parts = [part for each, lines in blocks for part in (_head(each, openmetrics=openmetrics), lines)]
         if openmetrics:
             parts.append("# EOF\n")
@@ -171,7 +167,9 @@ class PrometheusExporter:
             before = () if self._rendered is None else self._rendered[0].families
             for vanished in {each.name for each in before} - {each.name for each in cut.families}:
                 del self._prefixes[vanished]
+            self._used.clear()
             self._rendered = (cut, [(each, self._lines(each)) for each in cut.families])
+            self._escaped = {key: names for key, names in self._escaped.items() if key in self._used}
         return self._rendered[1]
 
     def _lines(self, family: Family) -> str:
@@ -181,7 +179,7 @@ class PrometheusExporter:
         if isinstance(family.samples, Columns):
             return self._column_lines(family, prefixes, family.samples)
         if isinstance(family.samples, ClassSamples):
-            return _class_lines(family, prefixes, family.samples)
+            return self._class_lines(family, family.samples)
         lines = "".join(_sample_lines(family, prefixes, family.samples))
         prefixes.forget_vanished(family)
         return lines
@@ -191,7 +189,7 @@ class PrometheusExporter:
         lines: list[str] = []
         for part in columns.parts:
             if isinstance(part, Column):
-                before, after = _around(family, part.keys)
+                before, after = _around(family, part.keys.before, part.keys.after)
                 names, values = self._names(part.keys.models), part.values
                 defined = ~np.isnan(values)
                 if not defined.all():
@@ -213,23 +211,47 @@ class PrometheusExporter:
         prefixes.forget_vanished(replace(family, samples=others))
         return "".join(lines)
 
-    def _names(self, models: Sequence[str]) -> list[str]:
-        """Return the names of models as they stand in label values."""
-        found = self._escaped.get(id(models))
+    def _class_lines(self, family: Family, samples: ClassSamples) -> str:
+        """Render the samples of classes of all models."""
+        groups = [(model, names, values[: len(names)]) for model, names, values in samples.columns()]
+        if not groups:
+            return ""
+        before, after = _around(family, (), (samples.forgetting, ""))
+        after = after[: -len('"} ')]  # up to the name of the model
+        values = np.concatenate([values for _, _, values in groups])
+        defined = ~np.isnan(values)
+        numbers, is_defined = iter(_numbers(values[defined])), iter(defined.tolist())
+        lines: list[str] = []
+        for model, names, of_model in groups:
+            shown = list(compress(self._names(names), islice(is_defined, len(of_model))))
+            if shown:
+                of_classes = f'{after}{_escaped(model)}"}} '.join
+                ends = map(of_classes, zip(shown, numbers, strict=False))
+                lines += before, f"\n{before}".join(ends), "\n"
+        return "".join(lines)
+
+    def _names(self, names: Sequence[str]) -> Sequence[str]:
+        """Return names of models or classes as they stand in label values."""
+        key = id(names)
+        self._used.add(key)
+        found = self._escaped.get(key)
         if found is None:
-            found = self._escaped[id(models)] = models, list(map(_escaped, models))
+            found = self._escaped[key] = names, list(map(_escaped, names))
         return found[1]
 
 
-def _around(family: Family, keys: ModelKeys) -> tuple[str, str]:
-    """Texts before and after the name of the model in the lines of a column, without the values."""
-    start, end = _labels_around(family, keys)
+def _around(family: Family, before: tuple[str, ...], after: tuple[str, ...]) -> tuple[str, str]:
+    """Texts before and after a label value in the lines of a column, without the values of the series.
+
+    `before` and `after` are the values of the other labels, those that sort before and after that label.
+    """
+    start, end = _labels_around(family, before, after)
     return f"{exposed(family.name)}{{{start}", f"{end}}} "
 
 
 def _histogram_around(family: Family, keys: ModelKeys) -> list[tuple[str, str]]:
-    """As `_around`, for each bucket, for the count and for the sum."""
-    start, end = _labels_around(family, keys)
+    """Texts before and after the name of a model, for each bucket, for the count and for the sum."""
+    start, end = _labels_around(family, keys.before, keys.after)
     name = exposed(family.name)
     bounds = (*family.bounds, float("inf"))
     return [
@@ -239,13 +261,13 @@ def _histogram_around(family: Family, keys: ModelKeys) -> list[tuple[str, str]]:
     ]
 
 
-def _labels_around(family: Family, keys: ModelKeys) -> tuple[str, str]:
-    """Labels before and after the name of the model, with its quotes."""
-    at = len(keys.before)
-    before = _pairs(zip(family.labels[:at], keys.before, strict=True))
-    after = _pairs(zip(family.labels[at + 1 :], keys.after, strict=True))
-    start = f'{before},{family.labels[at]}="' if before else f'{family.labels[at]}="'
-    return start, f'",{after}' if after else '"'
+def _labels_around(family: Family, before: tuple[str, ...], after: tuple[str, ...]) -> tuple[str, str]:
+    """Labels before and after a label value, with its quotes."""
+    at = len(before)
+    first = _pairs(zip(family.labels[:at], before, strict=True))
+    last = _pairs(zip(family.labels[at + 1 :], after, strict=True))
+    start = f'{first},{family.labels[at]}="' if first else f'{family.labels[at]}="'
+    return start, f'",{last}' if last else '"'
 
 
 def _differ(before: Mapping[Part, int], now: Mapping[Part, int]) -> bool:
@@ -253,33 +275,6 @@ def _differ(before: Mapping[Part, int], now: Mapping[Part, int]) -> bool:
     if before.keys() != now.keys():
         return True
     return any(abs(now[part] - count) > 0.1 * count for part, count in before.items())
-
-
-def _class_lines(family: Family, prefixes: _Prefixes, samples: ClassSamples) -> str:
-    """Render the samples of classes of all models."""
-    texts: list[str] = []
-    parts: list[NDArray[np.float64]] = []
-    known, prefixes.classes = prefixes.classes, {}
-    for model, names, values in samples.columns():
-        key = model, id(names)
-        found = known.get(key)
-        if found is None:
-            label = (_scalar_prefix(family, (name, samples.forgetting, model)) for name in names)
-            found = names, list(label)
-        prefixes.classes[key] = found
-        number = min(len(names), len(values))
-        texts += found[1] if number == len(names) else found[1][:number]
-        parts.append(values[:number])
-    return _joined(texts, np.concatenate(parts)) if parts else ""
-
-
-def _joined(texts: Sequence[str], values: NDArray[np.float64]) -> str:
-    """Join texts and values to lines, without those whose value is NaN."""
-    defined = ~np.isnan(values)
-    if not defined.all():
-        texts, values = list(compress(texts, defined.tolist())), values[defined]
-    lines = "\n".join(map(add, texts, _numbers(values)))
-    return f"{lines}\n" if lines else ""
 
 
 def _numbers(values: NDArray[np.float64]) -> Sequence[str]:
@@ -337,6 +332,8 @@ def _pairs(labels: Iterable[tuple[str, str]]) -> str:
 
 def _escaped(value: str) -> str:
     """Escape a label value; lone surrogates become escapes, so that such a name does not fail a scrape."""
+    if value.isascii() and value.isprintable() and '"' not in value and "\\" not in value:
+        return value  # not a copy: escaped names are kept
     text = value.encode("utf-8", "backslashreplace").decode()
     return text.replace("\\", r"\\").replace("\n", r"\n").replace('"', r"\"")
 
