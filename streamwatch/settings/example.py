@@ -9,6 +9,7 @@ from typing import Any, cast
 from pydantic import BaseModel
 
 from streamwatch.edge.yaml_text import comment, inline
+from streamwatch.settings.descriptions import descriptions
 from streamwatch.settings.settings import Settings
 from streamwatch.settings.topics import MappingSection, TopicSection
 
@@ -33,9 +34,10 @@ def example() -> str:
     Loading it gives the defaults, with the broker `localhost:9092` and topics `predictions` and `labels`.
     """
     lines: list[str] = []
+    texts = descriptions(Settings)
     for name, field in Settings.model_fields.items():
         if isinstance(field.default, str):
-            lines += ["", *comment(field.description or "", ""), f"{name}: {inline(_present(field.default))}"]
+            lines += ["", *comment(texts.get(name, ""), ""), f"{name}: {inline(_present(field.default))}"]
             continue
         section = cast("type[BaseModel]", field.annotation)
         within = list(_section(section, _defaults(section, _REQUIRED.get(name, {})), INDENT))
@@ -53,9 +55,10 @@ def _defaults(section: type[BaseModel], required: dict[str, Any]) -> dict[str, A
 
 
 def _section(section: type[BaseModel], values: dict[str, Any], indent: str) -> Iterator[str]:
+    texts = descriptions(section)
     for name, field in section.model_fields.items():
         value = values[name]
-        yield from comment(field.description or "", indent)
+        yield from comment(texts.get(name, ""), indent)
         if value is None:
             yield f"{indent}# {name}:"
         elif isinstance(field.default, BaseModel):
@@ -82,9 +85,9 @@ def _mapping() -> Iterator[str]:
 
 def _namespace() -> Iterator[str]:
     """Yield the commented-out keys `namespace` and `format` of that topic."""
+    texts = descriptions(TopicSection)
     for name, value in (("namespace", ""), ("format", "json")):
-        help_text = TopicSection.model_fields[name].description or ""
-        yield from (f"{INDENT}#     {line}" for line in comment(help_text, INDENT))
+        yield from (f"{INDENT}#     {line}" for line in comment(texts[name], INDENT))
         yield f"{INDENT}#     {INDENT}{name}: {inline(_present(value))}"
 
 

@@ -123,11 +123,7 @@ def _beside(parameter: Parameter) -> Callable[[float, ValidationInfo], float]:
     return check
 
 
-class Generated(Section, use_attribute_docstrings=False):
-    """Base of generated sections, whose descriptions are given, not read from docstrings in the source."""
-
-
-class Parameters(Generated):
+class Parameters(Section):
     """Parameters of one estimator."""
 
     def values(self) -> dict[str, Any]:
@@ -162,7 +158,7 @@ def _written(entry: Entry, base: type[Parameters]) -> type[Section]:
     section = parameters_of(entry, base)
     title = section.__name__.removesuffix("Section")
     key: dict[str, Any] = {entry.name: (section, ...)}
-    return create_model(f"{title}Entry", __base__=Generated, __doc__=f"`{entry.name}: {{…}}`.", **key)
+    return create_model(f"{title}Entry", __base__=Section, __doc__=f"`{entry.name}: {{…}}`.", **key)
 
 
 class OneOf:

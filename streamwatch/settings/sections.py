@@ -1,6 +1,6 @@
 """The sections of the configuration file, except those that have files of their own.
 
-A field's description is what `streamwatch config example` writes above it.
+The docstring below a key is what `streamwatch config example` writes above it.
 """
 
 from __future__ import annotations
@@ -12,7 +12,6 @@ from typing import Annotated, Literal
 
 from pydantic import (
     AfterValidator,
-    BaseModel,
     BeforeValidator,
     ConfigDict,
     Field,
@@ -23,16 +22,17 @@ from pydantic import (
 
 from streamwatch.core.specs import Conflicts
 from streamwatch.edge.decoders.fields import NAME, is_name
+from streamwatch.settings.descriptions import Described
 from streamwatch.settings.values import Bounded, Duration, Lasting
 
 Count = Annotated[int, Bounded(least=1)]
 
 
-class Section(BaseModel):
+class Section(Described):
     """A mapping of the file: frozen; unknown keys are errors."""
 
     # `defer_build`: a section's validator is built at its first use, usually as part of an outer section's.
-    model_config = ConfigDict(extra="forbid", frozen=True, use_attribute_docstrings=True, defer_build=True)
+    model_config = ConfigDict(extra="forbid", frozen=True, defer_build=True)
 
 
 def readable(file: Path) -> Path:

@@ -11,6 +11,7 @@ from pydantic_settings import (
 )
 
 from streamwatch.settings.alerts import AlertsSection
+from streamwatch.settings.descriptions import Described
 from streamwatch.settings.http import HttpSection
 from streamwatch.settings.models import ModelsSection
 from streamwatch.settings.monitors import MonitorsSection
@@ -32,10 +33,10 @@ from streamwatch.settings.values import PATTERN as DURATION_PATTERN
 from streamwatch.settings.values import format_duration
 
 
-class Settings(BaseSettings):
+class Settings(Described, BaseSettings):
     """Everything an operator can choose."""
 
-    model_config = SettingsConfigDict(extra="forbid", frozen=True, use_attribute_docstrings=True)
+    model_config = SettingsConfigDict(extra="forbid", frozen=True)
 
     source: Literal["kafka", "results"] = "kafka"
     """What `streamwatch run` reads: the topics (kafka), or the results of `streamwatch spark` (results)."""
