@@ -2,9 +2,10 @@
 
     python -m tests.faults.audited CONFIG FOLDER
 
-This process imports everything, and compiles once what a daemon with these settings calls. Then a line on its stdin begins a life: a
-child is forked that opens real state, reads real topics and serves. What happens is told on stdout: `forked`
-with the child's PID, `opening`, `ended`. After another line nobody may use the PID any more.
+This process imports everything, and compiles once what a daemon with these settings calls. Then a line on its
+stdin begins a life: a child is forked that opens real state, reads real topics and serves. What happens is
+told on stdout: `forked` with the child's PID, `opening`, `ended`. After another line nobody may use the PID
+any more.
 """
 
 from __future__ import annotations
