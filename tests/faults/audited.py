@@ -2,9 +2,10 @@
 
     python -m tests.faults.audited CONFIG FOLDER
 
-This process imports everything and compiles the estimators once. Then a line on its stdin begins a life: a
-child is forked that opens real state, reads real topics and serves. What happens is told on stdout: `forked`
-with the child's PID, `opening`, `ended`. After another line nobody may use the PID any more.
+This process imports everything, and compiles once what a daemon with these settings calls. Then a line on its
+stdin begins a life: a child is forked that opens real state, reads real topics and serves. What happens is
+told on stdout: `forked` with the child's PID, `opening`, `ended`. After another line nobody may use the PID
+any more.
 """
 
 from __future__ import annotations
@@ -25,12 +26,11 @@ from streamwatch.assembly.alerts import build_deliveries
 from streamwatch.assembly.build import build_daemon
 from streamwatch.assembly.state import consume_loop_spec
 from streamwatch.assembly.topics import build_topics
-from streamwatch.core.estimators.warming import warm_up
+from streamwatch.assembly.warming import STEPS, warm_up_run
 from streamwatch.core.join.cold.overflow import OverflowSpec
 from streamwatch.core.join.cold.store import ColdSpec
 from streamwatch.core.pipeline.pipeline import Pipeline
 from streamwatch.core.ports import CommitBatch, Store
-from streamwatch.core.predictions.registers import warm_up_predictions
 from streamwatch.daemon import State
 from streamwatch.settings import Settings
 from streamwatch.telemetry import Telemetry
@@ -39,6 +39,8 @@ from tests.faults.crash_audit import COMMITTING, CONNECTING, OPENING, READING, S
 
 COLD = "STREAMWATCH_TEST_COLD"
 """With 1 in the environment the join's table is small."""
+LOADED_BY_THE_SOURCE = ("client", "batches read")
+"""Steps of warming that a daemon leaves to its source of records."""
 SMALL_RUNS = ColdSpec(block_entries=16, chunk_blocks=4, first_entries=128, fanout=3, many_entries=1_000)
 
 
@@ -129,8 +131,9 @@ def say(*words: object) -> None:
 
 
 def serve(settings: Settings, folder: Path) -> None:
-    warm_up(specs.monitors_spec(settings))
-    warm_up_predictions(specs.join_spec(settings).prediction_registers)
+    warm_up_run(settings)
+    for name in LOADED_BY_THE_SOURCE:
+        STEPS[name]()
     gc.collect()
     gc.freeze()
     say("ready")

@@ -1,7 +1,5 @@
 """A program that commits one thing after the other to a state directory, and says so when each is durable.
 
-    python -m tests.faults.committed DIRECTORY LAST IDS_PER_COMMIT
-
 Its join writes old entries anew all the time; with COMMITTED_COLD=1 in the environment most of its entries
 lie outside its table, besides, in runs that are merged. It goes on from what it finds and stops after commit
 number LAST. Everything a commit can hold changes in every one: entries of every kind, dedup entries and
@@ -11,12 +9,10 @@ dropped generations, models, journal, notifications. What is in commit n depends
 from __future__ import annotations
 
 import os
-import sys
 import threading
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
-from typing import NoReturn
 
 from streamwatch.core.join.cold.overflow import Overflow, OverflowSpec
 from streamwatch.core.pipeline.pipeline import Pipeline
@@ -127,12 +123,7 @@ def changes(commit: int, pipeline: bytes) -> CommitBatch:
     )
 
 
-def commit_all(directory: Path, last: int, ids: int) -> NoReturn:
-    """Commit up to number `last`, write the number of each as a line when it is durable, and end."""
+def commit_all(directory: Path, last: int, ids: int) -> None:
+    """Commit up to number `last`, and write the number of each as a line when it is durable."""
     for durable in Committing(directory, ids).until(last):
         os.write(1, f"{durable}\n".encode())
-    os._exit(0)  # as it would end otherwise: without a goodbye to the disk
-
-
-if __name__ == "__main__":
-    commit_all(Path(sys.argv[1]), int(sys.argv[2]), int(sys.argv[3]))

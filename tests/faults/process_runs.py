@@ -12,6 +12,7 @@ import sys
 import time
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -39,7 +40,7 @@ SINCE_THE_START = frozenset(
 """Counters of the process, not of the state: a start begins them anew."""
 
 _TYPE = re.compile(r"# TYPE streamwatch_(\w+) (\w+)")
-_SAMPLE = re.compile(r"streamwatch_(\w+)(?:\{(.*)\})? (\S+)")
+_SERIES = re.compile(r"streamwatch_(\w+)(?:\{(.*)\})?")
 _LABEL = re.compile(r'(\w+)="((?:[^"\\]|\\.)*)"')
 
 
@@ -164,14 +165,28 @@ def samples(text: str) -> tuple[dict[Series, float], dict[Series, float]]:
     """Every sample of an exposition; and those of them that may only grow."""
     found: dict[Series, float] = {}
     growing: dict[Series, float] = {}
-    kind = ""
+    grows = False
     for line in text.splitlines():
-        if told := _TYPE.match(line):
-            kind = told[2] if told[1] not in SINCE_THE_START else "of the process"
-        elif sample := _SAMPLE.fullmatch(line):
-            name, labels, value = sample.groups()
-            series = name, frozenset(_LABEL.findall(labels or ""))
-            found[series] = float(value)
-            if kind in ("counter", "histogram"):
-                growing[series] = float(value)
+        if line.startswith("#"):
+            grows = _kind_of(line, grows=grows)
+        elif (series := _series_of((said := line.rpartition(" "))[0])) is not None:
+            found[series] = float(said[2])
+            if grows:
+                growing[series] = found[series]
     return found, growing
+
+
+@cache
+def _kind_of(comment: str, *, grows: bool) -> bool:
+    """Whether the samples after this comment may only grow; where it says nothing of that, as before."""
+    told = _TYPE.match(comment)
+    if told is None:
+        return grows
+    return told[1] not in SINCE_THE_START and told[2] in ("counter", "histogram")
+
+
+@cache
+def _series_of(name_and_labels: str) -> Series | None:
+    """The series of a sample, which the next scrape says again; None where it is none of ours."""
+    series = _SERIES.fullmatch(name_and_labels)
+    return None if series is None else (series[1], frozenset(_LABEL.findall(series[2] or "")))

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import json
-import multiprocessing
+import os
 import shutil
 from collections.abc import Mapping
-from contextlib import suppress
 from pathlib import Path
 from random import Random
 from typing import NamedTuple
@@ -16,6 +15,7 @@ import pytest
 from streamwatch.edge.stores.rocksdb.opening import FORMAT
 from tests.faults.committed import COLD, Committing
 from tests.faults.disk.cold_committer import commit_until_killed
+from tests.faults.forked import forked
 from tests.tiers import by_tier
 
 LIVES = by_tier(fast=8, default=30, everything=500)
@@ -45,22 +45,15 @@ def expected(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Mapping[int, ob
 
 def killed(directory: Path, chance: Random, before: Said) -> Said:
     """Let a process commit until it is killed."""
-    context = multiprocessing.get_context("forkserver")
-    context.set_forkserver_preload([commit_until_killed.__module__])
-    listening, telling = context.Pipe(duplex=False)
-    process = context.Process(target=commit_until_killed, args=(directory, IDS, COMMITS, telling))
-    process.start()
-    telling.close()
+    process, listening = forked(commit_until_killed, directory, IDS, COMMITS)
     if chance.random() >= SHARE_AT_ONCE:
         listening.poll(None)  # until something is durable, or it has ended
     process.join(chance.uniform(0.0, LATEST_SECONDS))  # at any instant after that
     process.kill()
     process.join()
-    said = before
-    with suppress(EOFError), listening:
-        while True:
-            said = Said(*json.loads(listening.recv_bytes()))
-    return said
+    with listening, os.fdopen(os.dup(listening.fileno())) as lines:
+        said = [Said(*json.loads(line)) for line in lines]
+    return said[-1] if said else before
 
 
 def cut_short(directory: Path, flushed: Mapping[str, int], chance: Random) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 import time
 from contextlib import AbstractContextManager
 from pathlib import Path
@@ -15,6 +14,7 @@ from streamwatch.core.join.cold.entries import ColdEntries
 from streamwatch.edge.stores.rocksdb.store import RocksRuns
 from tests.core.join.cold.cold_model import IDS, SMALL, rows_of
 from tests.edge.stores.rocksdb.cold_steps import COMMITS, Undisturbed, opened
+from tests.faults.disk.cold_writer import take_steps
 from tests.faults.disk.volume import volume
 from tests.faults.disk.writing import Writing, running
 from tests.tiers import number
@@ -26,7 +26,7 @@ MOST_COMMITS, LATEST_SECONDS = 60, 0.02
 
 def writing(directory: Path, seed: int) -> AbstractContextManager[Writing]:
     """A process that takes steps with cold entries there."""
-    return running([sys.executable, "-m", "tests.faults.disk.cold_writer", str(directory), str(seed)])
+    return running(take_steps, directory, seed)
 
 
 def commit_found(directory: Path, seed: int) -> int:

@@ -16,7 +16,7 @@ import pytest
 
 from streamwatch.demo.embedded import EmbeddedBroker
 from tests.cpu_budget import OwnTime
-from tests.faults.disk.injecting import injected, under_strace
+from tests.faults.disk.injecting import attached, injected, under_strace
 from tests.faults.disk.watching import Pairs, Watching, watching
 from tests.faults.disk.writing import expectations, found_in, writing
 
@@ -63,7 +63,7 @@ def test_after_an_error_the_state_opens_again_with_every_durable_commit(tmp_path
         def run(when: str) -> int:
             state = tmp_path / f"state-{when}"
             injection = f"{call}:error={ERRORS[call]}:when={when}"
-            with writing(state, COMMITS, under=under_strace(injection)) as writer:
+            with writing(state, COMMITS, under=attached(injection)) as writer:
                 code = writer.wait()
             if code or not writer.said or writer.said[-1][0] not in ends:
                 wrong.append(f"{when}: exit code {code}, {writer.said[-3:]}")

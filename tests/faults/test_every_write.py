@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import os
 import shutil
 import signal
 import subprocess
@@ -18,8 +19,8 @@ from threading import Lock
 import pytest
 
 from streamwatch.edge.stores.kind import StateFailed, StateRefused
-from tests.faults.committed import COLD, Committing
-from tests.faults.stopped import let_go, stopped
+from tests.faults.committed import COLD, Committing, commit_all
+from tests.faults.forked import forked, let_go
 from tests.tiers import by_tier, is_due
 
 CALLS = (
@@ -61,9 +62,8 @@ class Tracing:
         copy = self._copies / f"{call}-{when}"
         if self._original.exists():
             shutil.copytree(self._original, copy)
-        told = self._copies / f"{call}-{when}.said"
         with self._starting:
-            process = stopped(copy, self._last, IDS, told)
+            process, said = forked(commit_all, copy, self._last, IDS, stops=True)
         command = [self._strace, "-f", "-qq", "-o", "/dev/null", "-e", f"trace={call}"]
         command += ["-e", f"inject={call}:signal=KILL:when={when}", "-p", str(process.pid)]
         with subprocess.Popen(command, stderr=subprocess.PIPE, text=True) as tracer:
@@ -73,8 +73,9 @@ class Tracing:
         with self._starting:
             process.join()
         assert process.exitcode in (0, -signal.SIGKILL), errors
-        said = [int(line) for line in told.read_text().split()]
-        return Run(call, when, copy, process.exitcode != 0, said[-1] if said else 0)
+        with said, os.fdopen(os.dup(said.fileno())) as lines:
+            durable = [int(line) for line in lines]
+        return Run(call, when, copy, process.exitcode != 0, durable[-1] if durable else 0)
 
     def every_call(self, call: str) -> Iterator[Run]:
         """Killed at its first call, and at every later one whose turn it is, until it makes no more."""

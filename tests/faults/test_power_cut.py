@@ -14,7 +14,7 @@ import pytest
 from streamwatch.demo.embedded import EmbeddedBroker
 from streamwatch.edge.stores.kind import StateDamaged
 from tests.faults.committed import COLD
-from tests.faults.disk.injecting import under_strace
+from tests.faults.disk.injecting import attached
 from tests.faults.disk.volume import Volume, volume
 from tests.faults.disk.watching import Pairs, watching
 from tests.faults.disk.writing import Expected, expectations, found_in, writing
@@ -26,7 +26,7 @@ UNORDERED = "data=writeback"
 """Not the default, and not promised: ext4 may then end a file with bytes that nobody wrote. RocksDB overlooks
 that in its log; in its manifest, which it seldom writes to, it refuses it (once in some hundred cuts)."""
 JOURNALS = ("data=ordered", UNORDERED, "data=ordered,nodelalloc")
-MOST_COMMITS, LATEST_SECONDS, MAKING_SECONDS = 12, 0.004, 0.5
+MOST_COMMITS, LATEST_SECONDS, MAKING_SECONDS = 12, 0.004, 0.1
 SHARE_NEW, SHARE_OPENING = 0.2, 0.15
 """Of the cuts: while a state is made; as soon as an opening has said what it found."""
 
@@ -91,7 +91,7 @@ def test_no_commit_held_for_durable_is_lost_in_a_power_cut(
 @pytest.mark.real("strace")
 @pytest.mark.parametrize("when", ["3", "5..6", "9"])
 def test_what_is_durable_after_a_failed_fsync_outlives_a_power_cut(tmp_path: Path, when: str) -> None:
-    injection = under_strace(f"fdatasync:error=EIO:when={when}")
+    injection = attached(f"fdatasync:error=EIO:when={when}")
     with volume(tmp_path) as disk, expectations(tmp_path / "expected") as expected:
         state = disk.path / "state"
         with writing(state, under=injection) as writer:
@@ -107,7 +107,7 @@ def test_what_is_durable_after_a_failed_fsync_outlives_a_power_cut(tmp_path: Pat
 def test_what_an_opening_found_stays_although_nobody_had_flushed_it(tmp_path: Path, attempt: int) -> None:
     with volume(tmp_path) as disk, expectations(tmp_path / "expected") as expected:
         state = disk.path / "state"
-        with writing(state, 100_000, "--without-flush") as killed:
+        with writing(state, flush=False) as killed:
             killed.until("durable", 3 + 4 * attempt)
             killed.kill()
         with writing(state) as writer:
@@ -142,7 +142,7 @@ def test_without_flushes_a_power_cut_does_lose_commits(tmp_path: Path) -> None:
         state = disk.path / "state"
         lost = []
         for _ in range(3):
-            with writing(state, 100_000, "--without-flush") as writer:
+            with writing(state, flush=False) as writer:
                 writer.until("durable", 5)
                 writer.lose_power(disk)
             lost.append(writer.promised - examine(disk, state, expected, tmp_path / "copy"))

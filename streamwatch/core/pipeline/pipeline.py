@@ -30,9 +30,16 @@ from streamwatch.core.join.durable.packed import fitting, reading
 from streamwatch.core.join.durable.totals import JoinTotals
 from streamwatch.core.join.join import CHECK_IDLE, DONE, LOAD_OLDEST, CompiledJoin
 from streamwatch.core.join.layout import Records
-from streamwatch.core.join.models import joined_folds
+from streamwatch.core.join.models import ModelActivity, joined_folds
 from streamwatch.core.join.rows import Digests
-from streamwatch.core.join.series import counter_families, gauge_families, identities, model_families
+from streamwatch.core.join.series import (
+    Holdings,
+    Joining,
+    counter_families,
+    gauge_families,
+    identities,
+    model_families,
+)
 from streamwatch.core.metrics.series import Family
 from streamwatch.core.predictions.registers import PredictionRegisters
 from streamwatch.core.records.batch import RecordBatch, joined
@@ -181,6 +188,26 @@ class ColumnAgreement:
         self._settled = np.zeros(0, np.bool_)
 
 
+class JoinReading:
+    """Counters and holdings of a join at one time, read once for all of its metrics.
+
+    Parameters
+    ----------
+    join
+        Join to read.
+    """
+
+    __slots__ = ("_holdings", "counters")
+
+    def __init__(self, join: Joining) -> None:
+        self.counters = join.counters
+        self._holdings = join.holdings()
+
+    def holdings(self) -> Holdings:
+        """Return the holdings as of then."""
+        return self._holdings
+
+
 MOST_AT_ONCE: Final = 4_096
 """Number of outcomes after which a step ends."""
 
@@ -325,7 +352,9 @@ class Pipeline:
 
     def mismatches(self) -> list[Mismatch]:
         """List the models whose predictions and labels seem not to belong together (`join.caveats`)."""
-        models = self.join.holdings().models
+        return self._mismatches(self.join.holdings().models)
+
+    def _mismatches(self, models: Mapping[str, ModelActivity]) -> list[Mismatch]:
         return mismatches(self._agreement.classes, models, self.clock_ms - self._spec.early_horizon_ms)
 
     def caveats(self) -> dict[str, Caveats]:
@@ -334,9 +363,13 @@ class Pipeline:
 
     def join_families(self) -> list[Family]:
         """Series of the join and of the prediction registers."""
-        families = counter_families(self.join, self._monitors.records_over_limit)
-        of_models = [*model_families(self.join, self.mismatches()), *self.predictions.families()]
-        return [*families, *gauge_families(self.join), *of_models]
+        join = JoinReading(self.join)
+        families = counter_families(join, self._monitors.records_over_limit)
+        of_models = [
+            *model_families(join, self._mismatches(join.holdings().models)),
+            *self.predictions.families(),
+        ]
+        return [*families, *gauge_families(join), *of_models]
 
     def families(self) -> list[Family]:
         """Every series, those of the estimators last."""

@@ -1,13 +1,11 @@
-"""A process that takes steps with cold entries on disk, until it is killed.
+"""A program that takes steps with cold entries on disk, until it is killed.
 
-    python -m tests.faults.disk.cold_writer <directory> <seed>
-
-Says `durable <n>` after each commit.
+It says `durable <n>` after each commit.
 """
 
 from __future__ import annotations
 
-import sys
+import os
 from pathlib import Path
 from random import Random
 
@@ -19,16 +17,11 @@ class Saying(OnDisk):
 
     def commit_to_store(self, changes):
         super().commit_to_store(changes)
-        sys.stdout.write(f"durable {self.commits}\n")
-        sys.stdout.flush()
+        os.write(1, f"durable {self.commits}\n".encode())
 
 
-def main() -> None:
-    directory, seed = sys.argv[1:]
-    steps = Saying(Random(int(seed)), Path(directory))
+def take_steps(directory: Path, seed: int) -> None:
+    """Take those of this seed, without an end."""
+    steps = Saying(Random(seed), directory)
     while True:
         steps.walk(1, checked=False)
-
-
-if __name__ == "__main__":
-    main()

@@ -5,18 +5,24 @@ from __future__ import annotations
 import shutil
 import signal
 import subprocess
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
 from tests.faults.disk.writing import PATIENCE_SECONDS, until
 
 
-def under_strace(*injections: str, log: str = "/dev/null") -> list[str]:
+def under_strace(*injections: str) -> list[str]:
     """The beginning of a command whose calls go wrong from the start; counts are by thread."""
+    strace, *arguments = attached(*injections)
+    return [strace, "--seccomp-bpf", *arguments]
+
+
+def attached(*injections: str, log: str = "/dev/null") -> list[str]:
+    """The beginning of a command that lets calls of a process that is there go wrong: `-p` and its PID."""
     strace = shutil.which("strace")
     assert strace is not None
-    command = [strace, "-f", "-qq", "--seccomp-bpf", "-o", log]
+    command = [strace, "-f", "-qq", "-o", log]
     calls = ",".join(injection.partition(":")[0] for injection in injections)
     command += ["-e", f"trace={calls}"]
     for injection in injections:
@@ -27,8 +33,7 @@ def under_strace(*injections: str, log: str = "/dev/null") -> list[str]:
 @contextmanager
 def injected(pid: int, injection: str, log: Path) -> Iterator[None]:
     """Calls of a running process go wrong until the end of the block; it runs slower meanwhile."""
-    command: Sequence[str] = [arg for arg in under_strace(injection, log=str(log)) if arg != "--seccomp-bpf"]
-    with subprocess.Popen([*command, "-p", str(pid)]) as strace:
+    with subprocess.Popen([*attached(injection, log=str(log)), "-p", str(pid)]) as strace:
         try:
             until(lambda: _traced(pid) == strace.pid)
             yield

@@ -1,7 +1,5 @@
 """A program that commits to a state directory, whatever the disk does, and says what it was told.
 
-    python -m tests.faults.disk.writer DIRECTORY LAST IDS_PER_COMMIT [--without-flush]
-
 It says `found N` when state is open, `durable N` when a commit is, `failed …` when the disk did: then it
 drops what is in memory and opens state again, as the daemon does. `ended` comes after commit number LAST,
 `stuck` where nothing was durable over MOST_FAILURES openings: a disk may fail at the same place for ever.
@@ -10,7 +8,6 @@ drops what is in memory and opens state again, as the daemon does. `ended` comes
 from __future__ import annotations
 
 import os
-import sys
 import time
 from pathlib import Path
 
@@ -27,7 +24,8 @@ def say(*words: object) -> None:
     os.writev(1, [(" ".join(map(str, words)).replace("\n", " ") + "\n").encode()])
 
 
-def write(directory: Path, last: int, ids: int, *, flush: bool) -> None:
+def write(directory: Path, last: int, ids: int, flush: bool) -> None:  # noqa: FBT001 - of a process
+    """Commit up to number `last`; without `flush` nothing is made durable, whatever it says."""
     failures = 0
     while failures < MOST_FAILURES:
         committing = None
@@ -49,8 +47,3 @@ def write(directory: Path, last: int, ids: int, *, flush: bool) -> None:
             say("ended")
             return
     say("stuck")
-
-
-if __name__ == "__main__":
-    write(Path(sys.argv[1]), int(sys.argv[2]), int(sys.argv[3]), flush="--without-flush" not in sys.argv)
-    os._exit(0)  # as it would end otherwise: without a goodbye to the disk

@@ -4,31 +4,36 @@ from __future__ import annotations
 
 import os
 import queue
-import signal
 import subprocess
-import sys
 import threading
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from multiprocessing.connection import Connection, wait
+from multiprocessing.process import BaseProcess
 from pathlib import Path
 
 from tests.faults.committed import Committing
 from tests.faults.disk.volume import Volume
+from tests.faults.disk.writer import write
+from tests.faults.forked import forked, let_go
 
 ROOT = Path(__file__).parents[3]
 PATIENCE_SECONDS = 600.0
 IDS = 40
 """Per commit."""
+STARTING = threading.Lock()
+"""To start a process asks for the exit codes of others, and each is said once."""
 
 
 class Writing:
     """One run of the writer; it reads what the writer says as fast as that is said."""
 
-    def __init__(self, process: subprocess.Popen[str]) -> None:
+    def __init__(self, process: BaseProcess, heard: Connection) -> None:
         self.said: list[tuple[str, str]] = []
         self._before_cut: int | None = None
         self._process = process
+        self._heard = heard
         self._lines: queue.SimpleQueue[str] = queue.SimpleQueue()
         self._listener = threading.Thread(target=self._listen)
         self._listener.start()
@@ -50,15 +55,15 @@ class Writing:
         self.kill()
 
     def kill(self) -> None:
-        """End it and all that runs it; what it said until then counts."""
-        os.killpg(self._process.pid, signal.SIGKILL)
+        """End it; what it said until then counts."""
+        self._process.kill()
         self._close()
 
     def wait(self) -> int:
         """Its exit code."""
-        code = self._process.wait(PATIENCE_SECONDS)
         self._close()
-        return code
+        assert self._process.exitcode is not None
+        return self._process.exitcode
 
     @property
     def promised(self) -> int:
@@ -75,9 +80,9 @@ class Writing:
         return max(self.promised, self.last - 1) <= found <= self.last + 1
 
     def _listen(self) -> None:
-        assert self._process.stdout is not None
-        for line in self._process.stdout:
-            self._lines.put(line)
+        with self._heard, os.fdopen(os.dup(self._heard.fileno())) as lines:
+            for line in lines:
+                self._lines.put(line)
         self._lines.put("")
 
     def _next(self) -> None:
@@ -90,7 +95,9 @@ class Writing:
         self.said.append((word, value))
 
     def _close(self) -> None:
-        self._process.wait(PATIENCE_SECONDS)
+        assert wait([self._process.sentinel], PATIENCE_SECONDS), "it does not end"
+        with STARTING:
+            self._process.join()
         self._listener.join(PATIENCE_SECONDS)
         while line := self._lines.get(timeout=PATIENCE_SECONDS):
             self._note(line)
@@ -98,25 +105,30 @@ class Writing:
 
 @contextmanager
 def writing(
-    directory: Path, last: int = 100_000, *arguments: str, under: Sequence[str] = ()
+    directory: Path, last: int = 100_000, *, flush: bool = True, under: Sequence[str] = ()
 ) -> Iterator[Writing]:
-    """A writer, run by the command `under` if there is one; killed at the end if it is still there."""
-    command = [*under, sys.executable, "-m", "tests.faults.disk.writer", str(directory), str(last), str(IDS)]
-    with running([*command, *arguments]) as writer:
+    """A writer, traced by the command `under` if there is one; killed at the end if it is still there."""
+    with running(write, directory, last, IDS, flush, under=under) as writer:
         yield writer
 
 
 @contextmanager
-def running(command: Sequence[str]) -> Iterator[Writing]:
+def running(program: Callable[..., None], *arguments: object, under: Sequence[str] = ()) -> Iterator[Writing]:
     """A process that says `durable <n>` after each commit; killed at the end if it is still there."""
-    with subprocess.Popen(
-        command, cwd=ROOT, stdout=subprocess.PIPE, text=True, start_new_session=True
-    ) as process:
-        try:
-            yield Writing(process)
-        finally:
-            if process.poll() is None:
-                os.killpg(process.pid, signal.SIGKILL)
+    with STARTING:
+        process, heard = forked(program, *arguments, stops=bool(under))
+    tracer = subprocess.Popen([*under, "-p", str(process.pid)]) if under else None
+    try:
+        if tracer is not None:
+            let_go(process)
+        yield Writing(process, heard)
+    finally:
+        process.kill()
+        assert wait([process.sentinel], PATIENCE_SECONDS), "it does not end"
+        with STARTING:
+            process.join()
+        if tracer is not None:
+            tracer.wait(PATIENCE_SECONDS)
 
 
 class Expected(Mapping[int, object]):

@@ -96,10 +96,10 @@ BROKEN: dict[str, Break] = dict(
         _instead(Outbox, "restore", another_content_after_a_restart),
         _instead(Deliveries, "record", not_kept_at_all),
         _instead(Outbox, "settle", never_removed),
-        _instead(outbox, "_age", by_the_hosts_clock),
+        _instead(outbox, "_number", by_the_hosts_clock),
         _instead(Outbox, "_enter", newest_of_a_series_first),
         _instead(Incidents, "restore", incidents_that_do_not_know_what_was_told),
-        _instead(Outbox, "owes", reminded_of_what_is_not_told),
+        _instead(Outbox, "has_pending", reminded_of_what_is_not_told),
         _instead(DeliveryAccounts, "drop", given_up_without_a_count),
     ]
 )

@@ -8,6 +8,7 @@ from __future__ import annotations
 import copy
 import pickle
 from dataclasses import dataclass, field
+from functools import cached_property
 from random import Random
 from typing import Literal
 
@@ -18,6 +19,7 @@ from streamwatch.daemon.source_positions import (
     MERGE,
     POSITIONS,
     DataLossTotals,
+    SourcePositions,
     decode_positions,
     restored_progress,
 )
@@ -52,9 +54,13 @@ class Image:
     alarms: tuple[Alarm, ...] = ()
     """Of this commit."""
 
+    @cached_property
+    def _sources(self) -> SourcePositions:
+        return decode_positions(self.saved.sections[POSITIONS]) if self.number else SourcePositions()
+
     @property
     def positions(self):
-        return decode_positions(self.saved.sections[POSITIONS]).positions if self.number else {}
+        return self._sources.positions
 
     @property
     def progress(self) -> MergeProgress:
@@ -62,7 +68,7 @@ class Image:
 
     @property
     def counts(self) -> DataLossTotals:
-        return decode_positions(self.saved.sections[POSITIONS]).counts if self.number else DataLossTotals()
+        return self._sources.counts
 
 
 @dataclass(frozen=True)

@@ -31,7 +31,7 @@ from streamwatch.daemon.status import SteadyClock
 from streamwatch.telemetry import InternalEvent, StateLost
 from tests.core.join.durable_streams import cramped_logs
 from tests.faults.simulation.broker import SimDecoder, SimSource
-from tests.faults.simulation.checks import Shown, a_pipeline, audit, side_of
+from tests.faults.simulation.checks import Shown, a_pipeline, audit, restored, side_of
 from tests.faults.simulation.disk import Defect, Disk, DiskStore, require
 from tests.faults.simulation.loop import CrashError, StuckError, VirtualLoop
 from tests.faults.simulation.telling import Telling
@@ -113,9 +113,7 @@ class Simulation:
 
     def final(self) -> Pipeline:
         """What the disk holds."""
-        pipeline, _, checkpoint = a_pipeline(self.plan)
-        checkpoint.restore(self.disk.images[-1].saved)
-        return pipeline
+        return restored(self.plan, self.disk.images[-1].saved)
 
     def run(self) -> Simulation:
         """All runs to the end of the logs, then the audit; packed commits are written anew at once."""
