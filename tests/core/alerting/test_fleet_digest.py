@@ -283,4 +283,6 @@ def test_it_is_so_of_accounts_drawn_by_the_thousand(seed: int) -> None:
                 for _ in range(chance.randint(0, 20))
             ]
         )
-    assert min(seen[what] for what in ("digests", "nothing to say", "after a restart", "empty after some")) > 5
+    assert (
+        min(seen[what] for what in ("digests", "nothing to say", "after a restart", "empty after some")) > 5
+    )

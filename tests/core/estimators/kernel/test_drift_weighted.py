@@ -2,22 +2,30 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from math import log
 
 import numpy as np
 import pytest
 
 from streamwatch.core.estimators.kernel.table import ModelTable
-from streamwatch.core.specs import DriftWeightedSpec, MonitorsSpec
+from streamwatch.core.specs import DriftWeightedSpec
 from tests.core.estimators.kernel.streams import one_row
+from tests.layouts import EVERYTHING
 
 pytestmark = pytest.mark.slow
 
 REFERENCE = DriftWeightedSpec(drift_signal="reference", reference="champion")
 LABELS = DriftWeightedSpec(drift_signal="labels")
-DRIFT_WEIGHTED = (DriftWeightedSpec(), REFERENCE, LABELS, DriftWeightedSpec(alpha=0.99))
+DRIFT_WEIGHTED = (
+    DriftWeightedSpec(),
+    REFERENCE,
+    LABELS,
+    DriftWeightedSpec(alpha=0.99),
+    DriftWeightedSpec(w_avg=2.0, delta=0.002, dependence="ignored"),  # for as many as `EVERYTHING` has
+)
 OWN, BY_REFERENCE, BY_LABELS, FADED = range(4)
-SPEC = MonitorsSpec((), (), DRIFT_WEIGHTED, max_models=3, max_classes=8)
+SPEC = replace(EVERYTHING, drift_weighted=DRIFT_WEIGHTED, max_models=3)
 
 
 def table_of(models, spec=SPEC):
