@@ -583,12 +583,16 @@ class NaiveCohorts:
         right = self.utility(label, predicted)
         lead = {name: right - self.utility(label, a) for name, a in answers.items() if a is not None}
         kind = kind_of(label, predicted, self.most_classes)
-        self.outcomes.append((predicted_at, delay, kind, lead))
-        self.by_bucket[self._bucket(predicted_at)].append((delay, kind))
+        self._note(predicted_at, delay, kind, lead)
         for cohort in [*self.closed, *([self.current] if self.current else [])]:
             inside = cohort.opened <= predicted_at and (cohort.end is None or predicted_at < cohort.end)
             if inside and delay <= self.ages[cohort.parameters.age]:
                 cohort.leads.append((kind, lead))
+
+    def _note(self, predicted_at: int, delay: int, kind: Kind, lead: dict[str, float]) -> None:
+        """Keep an outcome, for what is confirmed later and for the settling of its bucket."""
+        self.outcomes.append((predicted_at, delay, kind, lead))
+        self.by_bucket[self._bucket(predicted_at)].append((delay, kind))
 
     def _note_leader(self, at: int) -> None:
         """Its changes, seldom enough for 33 notes to cover a horizon."""
