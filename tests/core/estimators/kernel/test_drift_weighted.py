@@ -158,7 +158,7 @@ def test_one_change_of_labels_is_one_drift_though_several_signals_see_it() -> No
     true_class = true_class.astype(np.int32)
     table = table_of(1)
     table.fold(one_row(4_000), true_class, true_class)
-    assert table.pools.models["drift_weighted"]["drifts"][0].tolist() == [0, 0, 1, 0]
+    assert table.pools.models["drift_weighted"]["drifts"][0].tolist() == [0, 0, 1, 0, 0]
 
 
 def test_stationary_labels_hardly_ever_restart_the_weights() -> None:
