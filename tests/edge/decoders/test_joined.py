@@ -151,7 +151,7 @@ def test_the_contents_can_be_read_from_the_text_so_different_ones_never_share_it
 
 
 MANY = 500
-"""Contents drawn from one seed: hypothesis takes a hundred times as long to draw them as they take to test."""
+"""Contents drawn from one seed: hypothesis takes far longer to draw them than they take to test."""
 
 
 @settings(max_examples=by_tier(fast=100, rotating=1_000, default=25_000, everything=50_000) // MANY + 1)

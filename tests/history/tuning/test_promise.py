@@ -12,7 +12,6 @@ from streamwatch.history.tuning.history import CannotPromise
 from streamwatch.history.tuning.promise import TUNED
 from tests.history.tuning.promises import KINDS, Kept, promises
 
-
 INDEPENDENT, CORRELATED = "independent, error .2", "correlated .5, error .1"
 
 
