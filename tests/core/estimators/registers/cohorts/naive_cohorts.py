@@ -13,7 +13,6 @@ from collections import defaultdict
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from math import ceil, exp, log, sqrt
-from operator import add
 
 LAMBDAS = (0.02, 0.04, 0.08, 0.15, 0.25, 0.4, 0.6, 0.8)
 AGES = 16
@@ -492,12 +491,12 @@ class NaiveCohorts:
             self.starts = self.starts[:32:2] + self.starts[32:]
         self.starts.append(opened)
 
-    def errors_by_stretch(self) -> list[Errors]:
+    def errors_by_stretch(self) -> list[list[float]]:
         """Weights of hits and misses in judged cohorts, and their squares, by stretch."""
-        found = [(0.0, 0.0, 0.0, 0.0)] * len(self.starts)
+        found = [[0.0] * 4 for _ in self.starts]
         for opened, errors in self.judged_errors:
             stretch = bisect_right(self.starts, opened) - 1  # the last that begins no later
-            found[stretch] = tuple(map(add, found[stretch], errors))
+            found[stretch] = [total + more for total, more in zip(found[stretch], errors, strict=True)]
         return found
 
     @staticmethod
