@@ -39,6 +39,7 @@ from streamwatch.core.specs import (
     MonitorsSpec,
     PageHinkleySpec,
     SlidingSpec,
+    UtilitySpec,
 )
 from streamwatch.edge.decoders.scanner.reader import compile_reader
 from streamwatch.edge.decoders.transcoding.avro import compile_avro_transcoder
@@ -116,8 +117,15 @@ EVERYTHING = MonitorsSpec(
     ),
     max_models=6,
     max_classes=40,
+    utilities=(UtilitySpec(), UtilitySpec("fair", "balanced")),
 )
-"""Several of every kind, none at its default count, some sharing a window."""
+"""Several of every kind, none at its default count, some sharing a window.
+
+All models are judged by accuracy, but there is room for what balanced verdicts need.
+"""
+
+BALANCED = replace(DEFAULT, utilities=(UtilitySpec("fair", "balanced"), UtilitySpec()))
+"""What settings that say nothing ask for, and a balanced utility."""
 
 CLOCKED = replace(TINY, max_models=3, registers=(PredictionClockSpec(),))
 """The landmark alone, and a detector in the order of predictions, which has a table of its own."""
@@ -129,6 +137,7 @@ LAYOUTS = {
     "tiny": TINY,
     "default": DEFAULT,
     "everything": EVERYTHING,
+    "balanced": BALANCED,
     "prediction clock": CLOCKED,
     "cohorts": JUDGED,
 }

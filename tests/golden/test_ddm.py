@@ -32,7 +32,9 @@ def golden(name):
 
 def traced(loss):
     loss = np.array(loss, np.int32)
-    table = ModelTable(MonitorsSpec((), (DdmSpec(),), (), max_models=1, max_classes=2, opponents=()))
+    table = ModelTable(
+        MonitorsSpec((), (DdmSpec(),), (), max_models=1, max_classes=2, opponents=(), shadow_max_classes=0)
+    )
     return table.trace(np.full(len(loss), table.add_model(), np.int32), np.zeros_like(loss), loss)
 
 

@@ -12,7 +12,7 @@ import pytest
 
 from streamwatch import Evaluator
 from streamwatch.core.estimators.registers.segments import SegmentsSpec
-from streamwatch.core.specs import FadingSpec, MonitorsSpec
+from streamwatch.core.specs import AdwinSpec, FadingSpec, LandmarkSpec, MonitorsSpec, SlidingSpec
 
 PREDICTIONS = Path(__file__).parent / "elec2_predictions.csv.gz"
 TENTHS = 10
@@ -37,7 +37,8 @@ def test_each_tenth_of_elec2_is_compared_with_the_previous_label_of_all_outcomes
     tenth = np.arange(len(truth)) % TENTHS
     repeats = np.concatenate([[np.nan], truth[1:] == truth[:-1]])
     register = SegmentsSpec(alpha=alpha, measures=("kappa_persistent",))
-    spec = replace(MonitorsSpec(max_models=4), forgetting=(FadingSpec(alpha),), registers=(register,))
+    forgetting = (LandmarkSpec(), FadingSpec(alpha), SlidingSpec(), AdwinSpec())
+    spec = replace(MonitorsSpec(max_models=4), forgetting=forgetting, registers=(register,))
     evaluator = Evaluator(spec)
     below: dict[str, tuple[float, float]] = {}
     for model in MODELS:

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections import Counter
+from random import Random
+
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -210,7 +213,40 @@ def test_another_interval_goes_on_at_the_next_time_of_its_grid(before: int, afte
     assert all(at_ms % after == 0 for at_ms in found)
 
 
-@settings(max_examples=by_tier(fast=100, rotating=1_000, default=10_000, everything=20_000), deadline=None)
+Step = tuple[int, set[str], bool, bool]
+"""Time since the step before, models that are worse, whether behind, and whether after a restart."""
+
+
+def require_as_by_a_plain_account(steps: list[Step]) -> Counter[str]:
+    """Compare what digests say after every step with a plain account; return what was seen."""
+    watched, now_ms = begun(), NOON_MS
+    last, last_day = set[str](), NOON_MS // DAY_MS
+    seen = Counter[str]()
+    for wait_ms, models, behind, restarts in steps:
+        now_ms += wait_ms
+        watched.worse_now = worse(*sorted(models))
+        if restarts:
+            watched = again(watched)
+        sent = watched.reviews(now_ms, behind=behind)
+        if behind or now_ms // DAY_MS == last_day:
+            assert sent == []
+            continue
+        last_day = now_ms // DAY_MS
+        seen["after a restart"] += restarts
+        seen["empty after some"] += bool(last and not models)
+        if models or last:
+            found = fleet(sent)
+            assert found.at_ms == last_day * DAY_MS
+            assert [pair.model for pair in found.listed] == sorted(models)
+            seen["digests"] += 1
+            assert (set(names(found.added)), set(names(found.left))) == (models - last, last - models)
+        else:
+            assert sent == []
+            seen["nothing to say"] += 1
+        last = models
+    return seen
+
+
 @given(
     st.lists(
         st.tuples(
@@ -222,26 +258,31 @@ def test_another_interval_goes_on_at_the_next_time_of_its_grid(before: int, afte
         max_size=20,
     )
 )
-def test_what_digests_say_is_what_a_plain_account_says(
-    steps: list[tuple[int, set[str], bool, bool]],
-) -> None:
-    watched, now_ms = begun(), NOON_MS
-    last, last_day = set[str](), NOON_MS // DAY_MS
-    for wait_ms, models, behind, restarts in steps:
-        now_ms += wait_ms
-        watched.worse_now = worse(*sorted(models))
-        if restarts:
-            watched = again(watched)
-        sent = watched.reviews(now_ms, behind=behind)
-        if behind or now_ms // DAY_MS == last_day:
-            assert sent == []
-            continue
-        last_day = now_ms // DAY_MS
-        if models or last:
-            found = fleet(sent)
-            assert found.at_ms == last_day * DAY_MS
-            assert [pair.model for pair in found.listed] == sorted(models)
-            assert (set(names(found.added)), set(names(found.left))) == (models - last, last - models)
-        else:
-            assert sent == []
-        last = models
+def test_what_digests_say_is_what_a_plain_account_says(steps: list[Step]) -> None:
+    require_as_by_a_plain_account(steps)
+
+
+MANY = 100
+"""Accounts drawn from one seed: hypothesis takes longer to draw their steps than they take to test."""
+
+
+@settings(max_examples=by_tier(fast=100, rotating=1_000, default=10_000, everything=20_000) // MANY)
+@given(st.integers(0, 2**64))
+def test_it_is_so_of_accounts_drawn_by_the_thousand(seed: int) -> None:
+    chance = Random(seed)
+    seen = Counter[str]()
+    for _ in range(MANY):
+        seen += require_as_by_a_plain_account(
+            [
+                (
+                    chance.choice((chance.randint(1, 3 * DAY_MS), chance.randint(1, HOUR_MS), DAY_MS)),
+                    {model for model in "abcde" if chance.random() < 0.3},
+                    chance.random() < 0.3,
+                    chance.random() < 0.3,
+                )
+                for _ in range(chance.randint(0, 20))
+            ]
+        )
+    assert (
+        min(seen[what] for what in ("digests", "nothing to say", "after a restart", "empty after some")) > 5
+    )

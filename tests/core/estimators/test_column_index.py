@@ -78,7 +78,7 @@ def all_of(monitors):
 SPECS = {
     "tiny": replace(TINY, max_models=6),
     "everything": EVERYTHING,
-    "costs": replace(EVERYTHING, utilities=(COSTS, UtilitySpec())),
+    "costs": replace(EVERYTHING, utilities=(COSTS, *EVERYTHING.utilities)),
 }
 
 

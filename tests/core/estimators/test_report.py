@@ -7,13 +7,13 @@ from dataclasses import replace
 
 import pytest
 
+from streamwatch.core.estimators import catalogue
 from streamwatch.core.estimators.catalogue import METRICS, OF_REGISTERS
-from streamwatch.core.estimators.detectors.ddm import DdmSpec
 from streamwatch.core.estimators.set import EstimatorSet
 from streamwatch.core.metrics import LABEL_DELAY_BOUNDS
 from streamwatch.core.metrics.series import Histogram
 from streamwatch.core.records.events import Outcome
-from streamwatch.core.specs import FadingSpec, LandmarkSpec, MonitorsSpec, PageHinkleySpec
+from streamwatch.core.specs import FadingSpec, LandmarkSpec, MonitorsSpec
 from tests.core.estimators.estimated import drifting, folded, value
 from tests.layouts import EVERYTHING
 
@@ -224,9 +224,10 @@ def test_several_weightings_are_distinguished_by_what_they_are_called():
     }
 
 
-@pytest.mark.slow  # a layout of its own
+@pytest.mark.slow
 def test_a_detector_with_a_warning_level_says_whether_it_warns_in_series_and_trace():
-    spec = MonitorsSpec(detectors=(DdmSpec(), PageHinkleySpec()), max_models=1, max_classes=2)
+    spec = replace(EVERYTHING, max_models=1)
+    warning = {(each.name, "m") for each in spec.detectors if catalogue.entry(each).warns}
     monitors = EstimatorSet(spec)
     loss = [i % 10 == 0 for i in range(300)] + [1] * 40
     trace = monitors.trace([Outcome("m", "a", "b" if x else "a", i, 0) for i, x in enumerate(loss)])
@@ -236,8 +237,10 @@ def test_a_detector_with_a_warning_level_says_whether_it_warns_in_series_and_tra
     assert sum(warned) > 0
     assert warned.index(1) < alarmed.index(1)
     assert warned[alarmed.index(1)] == 0
-    assert series_of(monitors)["detector_warning"] == {("ddm", "m"): float(warned[-1])}
+    series = series_of(monitors)["detector_warning"]
+    assert series.keys() == warning
+    assert series["ddm", "m"] == float(warned[-1])
     calm = EstimatorSet(spec)
     until = warned.index(1) + 1
     calm.fold([Outcome("m", "a", "b" if x else "a", i, 0) for i, x in enumerate(loss[:until])])
-    assert series_of(calm)["detector_warning"] == {("ddm", "m"): 1.0}
+    assert series_of(calm)["detector_warning"]["ddm", "m"] == 1.0

@@ -10,6 +10,7 @@ from streamwatch.core.estimators.set import EstimatorSet
 from streamwatch.core.records.events import Outcome
 from streamwatch.core.specs import DriftWeightedSpec, MonitorsSpec
 from tests.core.estimators.estimated import SPEC, STREAM, folded, state, value
+from tests.layouts import EVERYTHING
 
 
 def test_a_folded_prediction_is_a_hit_only_if_it_names_the_true_class():
@@ -109,13 +110,11 @@ def test_when_a_model_was_first_seen_is_reported():
     assert {m: d["first_seen_timestamp_seconds"] for m, d in monitors.details().items()} == first
 
 
-@pytest.mark.slow  # a layout of its own
+@pytest.mark.slow
 def test_a_reference_that_appears_later_is_followed_by_its_name_from_then_on():
-    drift_weighted = (
-        DriftWeightedSpec(),
-        DriftWeightedSpec(drift_signal="reference", reference="champion"),
-    )
-    monitors = EstimatorSet(replace(MonitorsSpec(), drift_weighted=drift_weighted, max_models=2))
+    by_champion = DriftWeightedSpec(drift_signal="reference", reference="champion")
+    spec = replace(EVERYTHING, drift_weighted=(*EVERYTHING.drift_weighted[:-1], by_champion), max_models=2)
+    monitors = EstimatorSet(spec)
 
     def evaluate(model, wrong):
         monitors.fold([Outcome(model, "a", "b" if w else "a", i, 0) for i, w in enumerate(wrong)])
@@ -135,7 +134,7 @@ def test_a_reference_that_appears_later_is_followed_by_its_name_from_then_on():
     assert weighs_more("challenger", "reference")
     assert not weighs_more("challenger", "own")
 
-    resumed = EstimatorSet(replace(MonitorsSpec(), drift_weighted=drift_weighted, max_models=2))
+    resumed = EstimatorSet(spec)
     for model in ("challenger", "champion"):
         resumed.restore(monitors.snapshot(model))
     for each in (monitors, resumed):

@@ -75,6 +75,7 @@ class Joined:
     def results(self):
         """Everything but the entries and where they lie."""
         holdings = self.pipeline.join.holdings()
+        join = self.kept_of_join()
         models = {name: asdict(activity) for name, activity in holdings.models.items()}
         return (
             self.pipeline.clock_ms,
@@ -90,9 +91,13 @@ class Joined:
             [each for each in self.pipeline.families() if each.name != "join_entries"],
             self.pipeline.predictions.details(),
             self.pipeline.predictions.snapshot(),
-            decoded(self.pipeline.snapshot()).join.pairing,
-            {m: (s.label, s.before) for m, s in decoded(self.pipeline.snapshot()).join.fold_streams.items()},
+            join.pairing,
+            {m: (s.label, s.before) for m, s in join.fold_streams.items()},
         )
+
+    def kept_of_join(self):
+        """What a commit would keep of the join beside its entries."""
+        return decoded(self.pipeline.snapshot()).join
 
 
 def a_case(chance):
@@ -206,7 +211,7 @@ def agrees_with(naive, joined):
     assert joined.monitors.retired == naive.retired_after_outcomes()
     models = joined.pipeline.join.holdings().models
     assert {name: asdict(activity) for name, activity in models.items()} == naive_activity(naive)
-    streams = decoded(joined.pipeline.snapshot()).join.fold_streams
+    streams = joined.kept_of_join().fold_streams
     got = {model: (stream.label, stream.before) for model, stream in streams.items()}
     expected = {model: (label, before) for model, (_, label, before) in naive.streams.items()}
     assert got == expected

@@ -130,11 +130,8 @@ def test_every_reason_that_a_missing_part_gives_is_one_of_the_closed_set() -> No
 CONTENT = st.none() | st.text(st.sampled_from("ab/%2F5"), min_size=1, max_size=6)
 
 
-@settings(max_examples=by_tier(fast=100, rotating=1_000, default=25_000, everything=50_000))
-@given(st.lists(CONTENT, min_size=3, max_size=3), st.lists(st.booleans(), min_size=3, max_size=3))
-def test_the_contents_can_be_read_from_the_text_so_different_ones_never_share_it(
-    contents: list[str | None], optional: list[bool]
-) -> None:
+def require_readable(contents: list[str | None], optional: list[bool]) -> None:
+    """Require that contents can be read from their text, or that there is none."""
     text = joined_text(contents, optional)
     if all(content is None for content in contents):
         assert text is None
@@ -144,6 +141,34 @@ def test_the_contents_can_be_read_from_the_text_so_different_ones_never_share_it
         assert isinstance(text, str)
         read = [unquote(part) or None for part in text.split("/")]
         assert read + [None] * (3 - len(read)) == contents
+
+
+@given(st.lists(CONTENT, min_size=3, max_size=3), st.lists(st.booleans(), min_size=3, max_size=3))
+def test_the_contents_can_be_read_from_the_text_so_different_ones_never_share_it(
+    contents: list[str | None], optional: list[bool]
+) -> None:
+    require_readable(contents, optional)
+
+
+MANY = 500
+"""Contents drawn from one seed: hypothesis takes far longer to draw them than they take to test."""
+
+
+@settings(max_examples=by_tier(fast=100, rotating=1_000, default=25_000, everything=50_000) // MANY + 1)
+@given(st.integers(0, 2**64))
+def test_contents_drawn_by_the_thousand_can_be_read_from_their_texts(seed: int) -> None:
+    chance = random.Random(seed)
+    kinds: set[type | None] = set()
+    for _ in range(MANY):
+        absent = chance.choice((0.0, 0.2, 0.5))
+        contents = [
+            None if chance.random() < absent else "".join(chance.choices("ab/%2F5", k=chance.randint(1, 6)))
+            for _ in range(3)
+        ]
+        optional = [chance.random() < 0.5 for _ in range(3)]
+        require_readable(contents, optional)
+        kinds.add(type(joined_text(contents, optional)))
+    assert len(kinds) == 3, "a text, nothing, and what is said of a part that is missing"
 
 
 def test_the_text_of_constants_is_known_before_any_record() -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import gzip
 import math
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -12,7 +13,6 @@ from scipy.signal import lfilter
 
 from streamwatch.core.specs import (
     AdwinDriftSpec,
-    AdwinSpec,
     FadingSpec,
     LandmarkSpec,
     MonitorsSpec,
@@ -21,6 +21,7 @@ from streamwatch.core.specs import (
 )
 from tests.history.replay.elec2 import GOLDEN, as_csv, elec2
 from tests.history.replay.events import rows_of, series
+from tests.layouts import EVERYTHING
 
 
 def test_ten_outcomes_give_the_measures_worked_out_by_hand(played):
@@ -114,9 +115,8 @@ def test_the_whole_of_elec2_ends_at_the_numbers_of_a_direct_computation(played):
 @pytest.mark.slow
 def test_every_row_of_a_trace_is_what_a_direct_computation_gives(played):
     true_class, models = elec2(3_000)
-    spec = MonitorsSpec(
-        forgetting=(LandmarkSpec(), FadingSpec(), SlidingSpec(), SlidingSpec(100), AdwinSpec())
-    )
+    several = (LandmarkSpec(), FadingSpec(), FadingSpec(0.6), SlidingSpec(), SlidingSpec(100))
+    spec = replace(EVERYTHING, forgetting=(*several, *EVERYTHING.forgetting[5:]))
     result, path = played(as_csv(true_class, models), "elec2.csv", trace=True, monitors=spec)
     rows = rows_of(path)
     assert result.trace_rows == len(rows) == 9_000

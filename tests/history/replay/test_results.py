@@ -10,7 +10,16 @@ import pytest
 from rich.console import Console
 
 from streamwatch.core.records.events import Alarm
-from streamwatch.core.specs import AdwinDriftSpec, MonitorsSpec, PageHinkleySpec
+from streamwatch.core.specs import (
+    AdwinDriftSpec,
+    AdwinSpec,
+    DriftWeightedSpec,
+    FadingSpec,
+    LandmarkSpec,
+    MonitorsSpec,
+    PageHinkleySpec,
+    SlidingSpec,
+)
 from streamwatch.history.recordings.file import RecordingError
 from streamwatch.history.replay.replay import ReplaySpec, replay
 from streamwatch.history.replay.tables import print_result, to_json
@@ -78,11 +87,13 @@ def test_the_json_document_says_everything(played):
 def test_the_tables_tell_the_estimates_the_alarms_and_what_was_left_over(played, capsys):
     true_class, models = elec2(3_000)
     lines = as_csv(true_class, {"m": models["nb@5"]}) + "7,m,a\n" * 7 + "8,m,UP,\n"
-    published = (
-        PageHinkleySpec(threshold=50.0, dependence="ignored"),
-        AdwinDriftSpec(delta=0.002, dependence="ignored"),
+    window = {"delta": 0.002, "dependence": "ignored"}
+    monitors = MonitorsSpec(
+        (LandmarkSpec(), FadingSpec(), SlidingSpec(), AdwinSpec(**window)),
+        (PageHinkleySpec(threshold=50.0, dependence="ignored"), AdwinDriftSpec(**window)),
+        (DriftWeightedSpec(**window),),
     )
-    result, _ = played(lines, "elec2.csv", monitors=MonitorsSpec(detectors=published))
+    result, _ = played(lines, "elec2.csv", monitors=monitors)
     print_result(result, Console(width=160))
     stated = capsys.readouterr().out
     accuracy = f"{(true_class == models['nb@5']).mean():.4f}"

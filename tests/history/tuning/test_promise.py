@@ -2,20 +2,29 @@
 
 from __future__ import annotations
 
+from functools import cache
+
 import numpy as np
 import pytest
 
 from streamwatch.history.tuning import promise
 from streamwatch.history.tuning.history import CannotPromise
 from streamwatch.history.tuning.promise import TUNED
-from tests.history.tuning.promises import KINDS, promises
+from tests.history.tuning.promises import KINDS, Kept, promises
+
+INDEPENDENT, CORRELATED = "independent, error .2", "correlated .5, error .1"
+
+
+@cache
+def few_promises(kind: str, process: str, histories: int) -> Kept:
+    """The short form: 6 histories, of which one may fall out (a fair share is one in 20)."""
+    return promises(kind, process, histories, length=16_000_000 if process == INDEPENDENT else 8_000_000)
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("process", ["independent, error .2", "correlated .5, error .1"])
+@pytest.mark.parametrize("process", [INDEPENDENT, CORRELATED])
 def test_promises_are_kept(process) -> None:
-    """The short form: 6 histories, of which one may fall out (a fair share is one in 20)."""
-    found = promises("page_hinkley", process, 6, length=8_000_000)
+    found = few_promises("page_hinkley", process, 6)
     assert found.kept >= 5 / 6
     assert found.loosest < 1.5
 
@@ -69,10 +78,10 @@ def test_a_promise_that_takes_too_long_to_simulate_is_refused_with_what_it_takes
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("kind", ["page_hinkley", "ewma"])
-def test_a_process_alarms_as_often_as_was_expected(kind) -> None:
+@pytest.mark.parametrize(("kind", "histories"), [("page_hinkley", 6), ("ewma", 5)])
+def test_a_process_alarms_as_often_as_was_expected(kind, histories) -> None:
     """Counted from the start of short streams, `ewma` alarmed 1.4 times as often as was expected."""
-    assert 0.8 < promises(kind, "independent, error .2", 5, length=16_000_000).printed < 1.2
+    assert 0.8 < few_promises(kind, INDEPENDENT, histories).printed < 1.2
 
 
 @pytest.mark.long

@@ -225,8 +225,9 @@ def harmonic_mean_recall(totals: Totals) -> Floats:
     """Harmonic mean of recall over the classes present; 0 if one is never recognised (Bifet 2015, §5.2)."""
     chosen = present(totals)
     recalls = np.where(chosen, recall(totals), 1.0)
-    inverses = np.divide(1.0, recalls, out=np.ones_like(recalls), where=recalls > 0)
-    means = _mean_over(inverses, chosen)
+    with np.errstate(over="ignore"):  # a recall that faded to less than 1e-308 makes the mean 0
+        inverses = np.divide(1.0, recalls, out=np.ones_like(recalls), where=recalls > 0)
+        means = _mean_over(inverses, chosen)
     return np.where((recalls > 0).all(axis=1), 1.0 / means, _zero_if_any(chosen))
 
 

@@ -57,16 +57,17 @@ def shares_labelled(
     waiting, sums = 1.0, np.zeros(kinds)
     before = labelled.sum(axis=1)
     at_risk = predictions[:, None] - np.cumsum(before, axis=1) + before
-    for k in range(bins):
-        lived = ages_ms >= edges_ms[k]
-        risk = int(at_risk[lived, k].sum())
+    has_lived = ages_ms[:, None] >= edges_ms  # shape (n, bins)
+    risks = (at_risk * has_lived).sum(axis=0).tolist()
+    counts = (labelled * has_lived[:, None, :]).sum(axis=0)  # shape (kinds, bins)
+    for k, risk in enumerate(risks):
         if waiting > 0.0:
             if risk <= 0:
                 break
-            hazard = labelled[lived, :, k].sum(axis=0) / risk
+            hazard = counts[:, k] / risk
             sums = sums + waiting * hazard
             waiting *= 1.0 - float(hazard.sum())
-            if labelled[lived, :, k].sum() >= risk:
+            if counts[:, k].sum() >= risk:
                 waiting = 0.0
         shares[k], by_kind[:, k] = 1.0 - waiting, sums
     return shares, by_kind

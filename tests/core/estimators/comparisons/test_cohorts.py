@@ -102,7 +102,7 @@ class NaivePairs(NaiveCohorts):
             tracker.count(predicted_at, delay)
         self.everything.append((predicted_at, delay, *found))
         if self.lead:
-            self.with_lead.append((predicted_at, delay, *found))
+            self._note(predicted_at, delay, *found)
         for cohort in [*self.closed, *([self.current] if self.current else [])]:
             inside = cohort.opened <= predicted_at and (cohort.end is None or predicted_at < cohort.end)
             if inside and delay <= self.ages[cohort.parameters.age]:

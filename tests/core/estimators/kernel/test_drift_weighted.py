@@ -2,22 +2,30 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from math import log
 
 import numpy as np
 import pytest
 
 from streamwatch.core.estimators.kernel.table import ModelTable
-from streamwatch.core.specs import DriftWeightedSpec, MonitorsSpec
+from streamwatch.core.specs import DriftWeightedSpec
 from tests.core.estimators.kernel.streams import one_row
+from tests.layouts import EVERYTHING
 
 pytestmark = pytest.mark.slow
 
 REFERENCE = DriftWeightedSpec(drift_signal="reference", reference="champion")
 LABELS = DriftWeightedSpec(drift_signal="labels")
-DRIFT_WEIGHTED = (DriftWeightedSpec(), REFERENCE, LABELS, DriftWeightedSpec(alpha=0.99))
+DRIFT_WEIGHTED = (
+    DriftWeightedSpec(),
+    REFERENCE,
+    LABELS,
+    DriftWeightedSpec(alpha=0.99),
+    DriftWeightedSpec(w_avg=2.0, delta=0.002, dependence="ignored"),  # for as many as `EVERYTHING` has
+)
 OWN, BY_REFERENCE, BY_LABELS, FADED = range(4)
-SPEC = MonitorsSpec((), (), DRIFT_WEIGHTED, max_models=3, max_classes=8)
+SPEC = replace(EVERYTHING, drift_weighted=DRIFT_WEIGHTED, max_models=3)
 
 
 def table_of(models, spec=SPEC):
@@ -150,7 +158,7 @@ def test_one_change_of_labels_is_one_drift_though_several_signals_see_it() -> No
     true_class = true_class.astype(np.int32)
     table = table_of(1)
     table.fold(one_row(4_000), true_class, true_class)
-    assert table.pools.models["drift_weighted"]["drifts"][0].tolist() == [0, 0, 1, 0]
+    assert table.pools.models["drift_weighted"]["drifts"][0].tolist() == [0, 0, 1, 0, 0]
 
 
 def test_stationary_labels_hardly_ever_restart_the_weights() -> None:

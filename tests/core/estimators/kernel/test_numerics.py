@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import fields
+from dataclasses import fields, replace
 from decimal import Decimal, localcontext
 
 import numpy as np
@@ -18,10 +18,9 @@ from streamwatch.core.specs import (
     FadingSpec,
     LandmarkSpec,
     MonitorsSpec,
-    PageHinkleySpec,
     SlidingSpec,
 )
-from tests.layouts import EVERYTHING
+from tests.layouts import DEFAULT, EVERYTHING
 
 ONE = np.array([0])
 ALPHAS = (0.99, 0.999, 0.99999)
@@ -30,11 +29,11 @@ HUNDRED_MILLION = 100_000_000
 BATCH = 1_000_000
 
 
-def table_of(forgetting, classes=3):
-    detectors = (PageHinkleySpec(),) if len(forgetting) > len(ALPHAS) else ()
-    table = ModelTable(
-        MonitorsSpec(forgetting, detectors, (), max_models=1, max_classes=classes, shadow_max_classes=0)
-    )
+def table_of(forgetting):
+    """A table of a model; of the layout of `DEFAULT` where mechanisms are of as many kinds."""
+    of_few_classes = MonitorsSpec((), (), (), max_classes=3, shadow_max_classes=0)
+    spec = DEFAULT if len(forgetting) == len(DEFAULT.forgetting) else of_few_classes
+    table = ModelTable(replace(spec, forgetting=forgetting, max_models=1))
     table.add_model()
     return table
 
@@ -131,7 +130,7 @@ def test_a_thousand_classes_are_counted_exactly() -> None:
     rng = np.random.default_rng(3)
     true_class = (classes * rng.random(n) ** 2).astype(np.int32)  # the last classes are rare
     predicted_class = np.where(rng.random(n) < 0.7, true_class, rng.integers(0, classes, n)).astype(np.int32)
-    table = table_of((LandmarkSpec(), SlidingSpec(5_000), AdwinSpec(), FadingSpec()), classes)
+    table = table_of((LandmarkSpec(), SlidingSpec(5_000), AdwinSpec(), FadingSpec()))
     for start in range(0, n, 10_000):
         part = slice(start, start + 10_000)
         table.fold(zeros(10_000), true_class[part], predicted_class[part])
@@ -154,7 +153,7 @@ def test_a_class_that_appears_after_a_million_outcomes_is_counted_from_then_on()
     true_class = np.concatenate([rng.integers(0, 2, early), rng.choice([0, 700], late)]).astype(np.int32)
     predicted_class = np.concatenate([true_class[:early], rng.choice([0, 700], late)]).astype(np.int32)
     predicted_class[:early:5] = 1 - predicted_class[:early:5]
-    table = table_of((LandmarkSpec(), SlidingSpec(1_000), AdwinSpec(), FadingSpec(0.99)), 1_000)
+    table = table_of((LandmarkSpec(), SlidingSpec(1_000), AdwinSpec(), FadingSpec(0.99)))
     table.fold(zeros(early), true_class[:early], predicted_class[:early])
     assert table.totals(ONE, 0).true_class.shape == (1, 2)
     table.fold(zeros(late), true_class[early:], predicted_class[early:])

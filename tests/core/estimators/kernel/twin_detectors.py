@@ -29,8 +29,8 @@ class TwinHddmA:
 
     def reset(self) -> None:
         self.losses: list[int] = []
-        self.bounds: dict[int, list[tuple[float, int]]] = {1: [], -1: []}
-        """(±x + ε, -k) of every beginning: the least is the best, the latest of equals."""
+        self.best: dict[int, tuple[float, int]] = dict.fromkeys((1, -1), (math.inf, 0))
+        """The least (±x + ε, -k) of all beginnings so far, the latest of equals."""
         self.warned = False
 
     def update(self, loss: int) -> Alarm | None:
@@ -38,8 +38,9 @@ class TwinHddmA:
         n, z = len(self.losses), sum(self.losses) / len(self.losses)
         found: list[tuple[float, float, float, int, float]] = []
         for sign in SIGNS[self.spec.direction]:
-            self.bounds[sign].append((sign * z + math.sqrt(math.log(1 / self.spec.delta) / (2 * n)), -n))
-            k = -min(self.bounds[sign])[1]
+            bound = sign * z + math.sqrt(math.log(1 / self.spec.delta) / (2 * n))
+            self.best[sign] = min(self.best[sign], (bound, -n))
+            k = -self.best[sign][1]
             x = sum(self.losses[:k]) / k
             spread = (1 / k - 1 / n) / 2
             limit = math.sqrt(spread * math.log(2 / self.spec.delta))
@@ -74,8 +75,10 @@ class TwinHddmW:
 
     def reset(self) -> None:
         self.losses: list[int] = []
-        self.past: dict[int, list[tuple[float, int, float, float]]] = {1: [], -1: []}
-        """(±μ + ε, n, μ, s) of every outcome: the least is the best, the first of equals."""
+        self.best: dict[int, tuple[float, int, float, float]] = dict.fromkeys(
+            (1, -1), (math.inf, 0, 0.0, 0.0)
+        )
+        """The least (±μ + ε, n, μ, s) of all outcomes so far, the first of equals."""
         self.warned = False
 
     def update(self, loss: int) -> Alarm | None:
@@ -86,8 +89,8 @@ class TwinHddmW:
         found: list[tuple[float, float, float, float, float]] = []
         for sign in SIGNS[spec.direction]:
             bound = sign * mean + math.sqrt(squares * math.log(1 / spec.delta) / 2)
-            self.past[sign].append((bound, n, mean, squares))
-            _, at, before, s = min(self.past[sign])
+            self.best[sign] = min(self.best[sign], (bound, n, mean, squares))
+            _, at, before, s = self.best[sign]
             after, more = faded_mean(self.losses[at:], spec.weight) if at < n else (before, 0.0)
             limit = math.sqrt((s + more) * math.log(1 / spec.delta) / 2)
             warning = math.sqrt((s + more) * math.log(1 / spec.warning_delta) / 2)

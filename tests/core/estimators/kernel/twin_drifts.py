@@ -186,7 +186,7 @@ class TwinPageHinkley:
 
 
 class TwinDdm:
-    """DDM over the losses since its last reset; every p + s so far is kept."""
+    """DDM over the losses since its last reset."""
 
     def __init__(self, spec: DdmSpec) -> None:
         self.spec = spec
@@ -195,8 +195,8 @@ class TwinDdm:
 
     def reset(self) -> None:
         self.losses: list[int] = []
-        self.past: list[tuple[float, int, float, float]] = []
-        """(p + s, -n, p, s) since `min_outcomes`."""
+        self.best = (math.inf, 0, 0.0, 0.0)
+        """The least (p + s, -n, p, s) since `min_outcomes`."""
         self.warned = False
 
     def update(self, loss: int) -> tuple[float, float, int] | None:
@@ -208,8 +208,8 @@ class TwinDdm:
         self.statistic, self.threshold = p + s, math.nan
         if n < self.spec.min_outcomes:
             return None
-        self.past.append((p + s, -n, p, s))
-        _, newest, p_min, s_min = min(self.past)
+        self.best = min(self.best, (p + s, -n, p, s))
+        _, newest, p_min, s_min = self.best
         s_min = max(s_min, 1 / -newest)
         self.threshold = p_min + self.spec.alarm_level * s_min
         self.warned = p + s > p_min + self.spec.warning_level * s_min

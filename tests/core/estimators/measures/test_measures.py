@@ -138,6 +138,13 @@ def test_a_class_that_was_never_recognised_holds_geometric_and_harmonic_mean_at_
     assert measures.arithmetic_mean_recall(totals)[0] == 0.5
 
 
+@pytest.mark.parametrize("recognised", [1e-309, 1e-300])
+def test_a_class_hardly_ever_recognised_has_a_harmonic_mean_of_about_zero(recognised):
+    """Of a recall that faded for a thousand outcomes the inverse is beyond the largest float."""
+    totals = confusion([[10.0, 0.0], [5.0, recognised]])
+    assert measures.harmonic_mean_recall(totals)[0] == pytest.approx(0.0, abs=1e-299)
+
+
 def test_a_class_seen_once_long_ago_no_longer_holds_the_geometric_mean_at_zero():
     pairs = [(1, 0)] + [(0, 0), (2, 2)] * 30
     early, late = plain.fading(0.9)(pairs[:20]), plain.fading(0.9)(pairs)

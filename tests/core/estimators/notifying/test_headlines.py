@@ -10,13 +10,14 @@ import pytest
 from streamwatch.core.estimators.registers.cohorts import CohortsSpec
 from streamwatch.core.estimators.set import EstimatorSet
 from streamwatch.core.records.events import VERDICT, Alarm, Outcome, fold_name
-from streamwatch.core.specs import MonitorsSpec, UtilitySpec
+from streamwatch.core.specs import UtilitySpec
 from tests.core.estimators.registers.cohorts.streams import Stream, outcomes_of
+from tests.layouts import BALANCED
 
 HORIZON_MS = 600_000
 UTILITIES = (UtilitySpec("fair", "balanced"),)
 SPEC = replace(
-    MonitorsSpec(),
+    BALANCED,
     max_models=4,
     utilities=UTILITIES,
     registers=(CohortsSpec(HORIZON_MS, utilities=UTILITIES),),

@@ -8,6 +8,8 @@ G, the settled share of labels of its kind that do.
 
 from __future__ import annotations
 
+from bisect import bisect_right
+from collections import defaultdict
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from math import ceil, exp, log, sqrt
@@ -36,6 +38,9 @@ MOST_STARTS = 64
 Kind = tuple[object, bool]
 """A class (or "others", or "all") and whether the prediction was a hit."""
 
+Errors = tuple[float, float, float, float]
+"""Weights of hits and of misses, and the squares of both."""
+
 
 def ages_of(horizon_ms: int) -> list[int]:
     """16 ages up to the horizon: the last 8 in steps of √2, below them equal ratios from a minute or less."""
@@ -48,6 +53,14 @@ def ages_of(horizon_ms: int) -> list[int]:
 def kind_of(label: int, predicted: int, most: int = OWN_CLASSES) -> Kind:
     """The model's first 7 classes have kinds of their own, and of these no more than `most`."""
     return (label if label < min(OWN_CLASSES, most) else "others", label == predicted)
+
+
+def errors_of(weights: list[tuple[bool, float]]) -> Errors:
+    """Sum the weights of hits and of misses, and the squares of both."""
+    sides = [[weight for hit, weight in weights if hit is side] for side in (True, False)]
+    hits, misses = map(sum, sides)
+    hit_squares, miss_squares = (sum(weight * weight for weight in side) for side in sides)
+    return hits, misses, hit_squares, miss_squares
 
 
 def pooled(kind: Kind) -> Kind:
@@ -259,8 +272,12 @@ class NaiveCohorts:
         self.starts: list[int] = []
         self.judged_outcomes: list[tuple[int, bool, float]] = []
         """Of all judged cohorts: opening, whether a hit, and 1/G of each outcome labelled by their age."""
+        self.judged_errors: list[tuple[int, Errors]] = []
+        """Of each judged cohort: opening, and those of its outcomes."""
         self.outcomes: list[tuple[int, int, Kind, dict[str, float]]] = []
         """Prediction time, delay, kind, leads: of all labels within the horizon."""
+        self.by_bucket: defaultdict[int, list[tuple[int, Kind]]] = defaultdict(list)
+        """Of the same, delay and kind by bucket of prediction time, until it settles."""
         self.judged_leads: list[tuple[int, int, dict[str, list[float]]]] = []
         """Of all judged cohorts: opening, predictions, and leads weighted by 1/G by opponent."""
         self.settled: dict[Kind, Settled] = {}
@@ -334,8 +351,8 @@ class NaiveCohorts:
             self.next_bucket = self._bucket(at - self.horizon)
         while at >= (self.next_bucket + 1) * self.bucket_width + self.horizon:
             delays: dict[Kind, list[int]] = {kind: [] for kind in self.settled}
-            inside = [o for o in self.outcomes if self._bucket(o[0]) == self.next_bucket]
-            for _, delay, kind, _ in inside:
+            inside = self.by_bucket.pop(self.next_bucket, [])
+            for delay, kind in inside:
                 delays.setdefault(kind, []).append(delay)
                 delays.setdefault(pooled(kind), []).append(delay)
             fade = max(1 - 1 / BUCKETS, 1 - len(inside) / 200)
@@ -379,9 +396,9 @@ class NaiveCohorts:
         if cohort.n == 0:
             return
         share = cohort.parameters.share
-        self.judged_outcomes += [
-            (cohort.opened, kind[1], 1.0 / cohort.parameters.of(share, kind)) for kind, _ in cohort.leads
-        ]
+        weights = [(kind[1], 1.0 / cohort.parameters.of(share, kind)) for kind, _ in cohort.leads]
+        self.judged_outcomes += [(cohort.opened, hit, weight) for hit, weight in weights]
+        self.judged_errors.append((cohort.opened, errors_of(weights)))
         by_opponent = {
             name: [d[name] / cohort.parameters.of(share, kind) for kind, d in cohort.leads if name in d]
             for name in self.opponents
@@ -474,14 +491,12 @@ class NaiveCohorts:
             self.starts = self.starts[:32:2] + self.starts[32:]
         self.starts.append(opened)
 
-    def errors_by_stretch(self) -> list[tuple[float, float, float, float]]:
+    def errors_by_stretch(self) -> list[list[float]]:
         """Weights of hits and misses in judged cohorts, and their squares, by stretch."""
-        ends = [*self.starts[1:], *([float("inf")] if self.starts else [])]
-        found = []
-        for start, end in zip(self.starts, ends, strict=True):
-            inside = [(hit, w) for opened, hit, w in self.judged_outcomes if start <= opened < end]
-            sides = [[w for hit, w in inside if hit is side] for side in (True, False)]
-            found.append((*(sum(each) for each in sides), *(sum(w * w for w in each) for each in sides)))
+        found = [[0.0] * 4 for _ in self.starts]
+        for opened, errors in self.judged_errors:
+            stretch = bisect_right(self.starts, opened) - 1  # the last that begins no later
+            found[stretch] = [total + more for total, more in zip(found[stretch], errors, strict=True)]
         return found
 
     @staticmethod
@@ -567,11 +582,16 @@ class NaiveCohorts:
         right = self.utility(label, predicted)
         lead = {name: right - self.utility(label, a) for name, a in answers.items() if a is not None}
         kind = kind_of(label, predicted, self.most_classes)
-        self.outcomes.append((predicted_at, delay, kind, lead))
+        self._note(predicted_at, delay, kind, lead)
         for cohort in [*self.closed, *([self.current] if self.current else [])]:
             inside = cohort.opened <= predicted_at and (cohort.end is None or predicted_at < cohort.end)
             if inside and delay <= self.ages[cohort.parameters.age]:
                 cohort.leads.append((kind, lead))
+
+    def _note(self, predicted_at: int, delay: int, kind: Kind, lead: dict[str, float]) -> None:
+        """Keep an outcome, for what is confirmed later and for the settling of its bucket."""
+        self.outcomes.append((predicted_at, delay, kind, lead))
+        self.by_bucket[self._bucket(predicted_at)].append((delay, kind))
 
     def _note_leader(self, at: int) -> None:
         """Its changes, seldom enough for 33 notes to cover a horizon."""

@@ -22,7 +22,7 @@ from tests.core.estimators.registers.cohorts.observed import (
     register_of,
 )
 from tests.core.estimators.registers.cohorts.streams import Outcomes, Stream, outcomes_of
-from tests.layouts import TINY
+from tests.layouts import BALANCED
 
 COSTS = UtilitySpec("c*", "costs", (("0", "0", 0.0), ("1", "1", 0.0), ("1", "0", 4.0)), 1.0)
 OTHER = replace(COSTS, models="d*", other=2.0)
@@ -135,7 +135,7 @@ def test_estimators_judge_each_model_by_its_own_utility() -> None:
     """The classes of models get their indices in the table as they appear, and after a restore."""
     utilities = (COSTS, UtilitySpec("b*", "balanced"))
     spec = replace(
-        TINY, max_models=3, utilities=utilities, registers=(CohortsSpec(16_000, utilities=utilities),)
+        BALANCED, max_models=3, utilities=utilities, registers=(CohortsSpec(16_000, utilities=utilities),)
     )
 
     def outcomes(model: str, start: int) -> list[Outcome]:
