@@ -23,10 +23,10 @@ from streamwatch.core.estimators.registers.segments.estimates import (
     named_change,
     with_previous_of_stream,
 )
-from streamwatch.core.estimators.registers.segments.observe import CANDIDATES, NONE, OTHER, exchanged
+from streamwatch.core.estimators.registers.segments.observe import CANDIDATES, NONE, exchanged
 from streamwatch.core.estimators.registers.segments.state import Given, SegmentState
 from streamwatch.core.metrics.series import Sample
-from streamwatch.core.records.events import SEPARATOR, ErrorChange, Name
+from streamwatch.core.records.events import OTHER, SEPARATOR, ErrorChange, Name
 from streamwatch.core.specs import UtilitySpec
 
 # Snapshot of a model's segments, ordered by name, each with its values, and of its latest label.
