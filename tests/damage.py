@@ -19,7 +19,7 @@ NESTED = 0.5
 """Share of decodable bytes of which the decoded values are damaged."""
 
 
-def damaged(tree: Any, chance: np.random.Generator) -> Any:
+def damaged_tree(tree: Any, chance: np.random.Generator) -> Any:
     """The tree of a decoded state with one of its numbers, or its bytes, damaged."""
     paths = list(_leaves(tree, ()))
     return _with(tree, paths[chance.integers(len(paths))], lambda leaf: _other(leaf, chance))
@@ -27,7 +27,7 @@ def damaged(tree: Any, chance: np.random.Generator) -> Any:
 
 def encoded(body: bytes, chance: np.random.Generator) -> bytes:
     """The encoded state with one of its numbers, or its bytes, damaged."""
-    return msgspec.msgpack.encode(damaged(msgspec.msgpack.decode(body), chance))
+    return msgspec.msgpack.encode(damaged_tree(msgspec.msgpack.decode(body), chance))
 
 
 def gone_on(restore: Callable[[], object], go_on: Callable[[], object]) -> bool:
@@ -63,7 +63,7 @@ def _other(leaf: Any, chance: np.random.Generator) -> Any:
     if isinstance(leaf, bytes):
         tree = _decoded(leaf)
         if tree and chance.random() < NESTED:
-            return msgspec.msgpack.encode(damaged(tree, chance))
+            return msgspec.msgpack.encode(damaged_tree(tree, chance))
         return damaged_bytes(leaf, chance)
     return int(chance.choice(INTEGERS)) if isinstance(leaf, int) else float(chance.choice(FLOATS))
 

@@ -16,7 +16,7 @@ from streamwatch.core.pipeline.journal import JournalPosition
 from streamwatch.core.pipeline.sections import DocumentError, spec_of
 from tests.core.join.join_stream import clocked, label_for_all, predict, tick
 from tests.core.pipeline.test_checkpoint import Life
-from tests.damage import damaged, damaged_bytes
+from tests.damage import damaged_bytes, damaged_tree
 from tests.tiers import by_tier
 
 TRIES = by_tier(fast=60, default=150, everything=5_000)
@@ -134,5 +134,5 @@ def test_sections_that_are_damaged_at_chance(life):
     sections = dict(life.model_store.saved().sections)
     for _ in range(TRIES):
         name = (PIPELINE, ESTIMATORS)[int(chance.integers(2))]
-        tree = damaged(msgspec.msgpack.decode(sections[name]), chance)
+        tree = damaged_tree(msgspec.msgpack.decode(sections[name]), chance)
         goes_on(life, sections=sections | {name: msgspec.msgpack.encode(tree)})
