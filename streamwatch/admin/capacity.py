@@ -36,8 +36,7 @@ from streamwatch.core.metrics.series_budget import RESERVE
 from streamwatch.core.metrics.table import is_needed, main_forgetting
 from streamwatch.core.predictions.early_hints import EarlyHintsSpec
 from streamwatch.core.predictions.early_hints.observe import CLASSES, EARLY
-from streamwatch.core.predictions.label_delays import LabelDelaysSpec
-from streamwatch.core.predictions.label_delays.register import BUCKETS
+from streamwatch.core.predictions.label_delays import BUCKETS, LabelDelaysSpec
 from streamwatch.core.predictions.sampled_labels import SAMPLED_LABELS_BYTES, SampledLabelsSpec
 from streamwatch.core.predictions.sampled_labels.state import CLASSES as SAMPLED_CLASSES
 from streamwatch.core.predictions.sampled_labels.state import OPPONENTS

@@ -33,10 +33,10 @@ from streamwatch.core.estimators.registers.segments.register import Segments
 from streamwatch.core.predictions.early_hints import EarlyHintsSpec
 from streamwatch.core.predictions.early_hints.observe import CLASSES, EARLY
 from streamwatch.core.predictions.early_hints.register import KeptModel, encode
-from streamwatch.core.predictions.label_delays import LabelDelaysSpec
-from streamwatch.core.predictions.label_delays.register import (
+from streamwatch.core.predictions.label_delays import (
     BUCKETS,
     LabelDelays,
+    LabelDelaysSpec,
     _KeptClass,
     _RegisterState,
 )

@@ -35,8 +35,7 @@ from streamwatch.core.metrics import (
 )
 from streamwatch.core.metrics.series import Family, Report, exposed
 from streamwatch.core.predictions.early_hints import EarlyHints, EarlyHintsSpec
-from streamwatch.core.predictions.label_delays import LabelDelaysSpec
-from streamwatch.core.predictions.label_delays.register import LabelDelays
+from streamwatch.core.predictions.label_delays import LabelDelays, LabelDelaysSpec
 from streamwatch.core.predictions.sampled_labels import SampledLabelsSpec
 from streamwatch.core.predictions.sampled_labels.register import SampledLabels
 from streamwatch.core.specs import ComparisonSpec, JoinSpec, MonitorsSpec

@@ -307,7 +307,7 @@ class Merge:
         """Note the partitions that the smallest record waits for; return whether one was left behind."""
         left = self._partitions.wait(
             self._held.first_key,
-            rested_ms=self._held.first_arrived_ms + self._spec.settle_ms,
+            fetched_since_ms=self._held.first_arrived_ms + self._spec.settle_ms,
             now_ms=now_ms,
             longest_ms=self._spec.max_hold_back_ms,
             connected=connected,

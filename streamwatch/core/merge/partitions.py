@@ -91,7 +91,7 @@ def note_waiting(
     holds_since,
     time,
     first_index,
-    rested,
+    fetched_since,
     now,
     longest,
     connected,
@@ -105,7 +105,7 @@ def note_waiting(
         Columns of `Partitions`; `left_behind` and `holds_since` are updated.
     time, first_index
         The record's time, and the index of its partition.
-    rested, now, longest, connected
+    fetched_since, now, longest, connected
         As in `Partitions.wait`.
     left
         bool, one for each partition; output: whether it was left behind just now.
@@ -118,7 +118,7 @@ def note_waiting(
     for index in range(running.shape[0]):
         left[index] = False
         precedes = running[index] < time or (running[index] == time and index < first_index)
-        if not (precedes and held[index] == 0 and not left_behind[index] and at_end[index] < rested):
+        if not (precedes and held[index] == 0 and not left_behind[index] and at_end[index] < fetched_since):
             holds_since[index] = -1
             continue
         if holds_since[index] < 0 or not connected:
@@ -234,7 +234,13 @@ class Partitions:
         subtract_released(self.held, self.size_bytes, indices, self._released)
 
     def wait(
-        self, first_key: tuple[int, int], *, rested_ms: int, now_ms: int, longest_ms: int, connected: bool
+        self,
+        first_key: tuple[int, int],
+        *,
+        fetched_since_ms: int,
+        now_ms: int,
+        longest_ms: int,
+        connected: bool,
     ) -> Sequence[Partition]:
         """Note which partitions the first held record waits for, and leave behind those that take too long.
 
@@ -242,7 +248,7 @@ class Partitions:
         ----------
         first_key
             The record's time, and the index of its partition.
-        rested_ms
+        fetched_since_ms
             A partition found at its end by a fetch sent from then on is not waited for.
         now_ms
             Time now, of the same clock.
@@ -266,7 +272,7 @@ class Partitions:
             self.holds_since_ms,
             time_ms,
             index,
-            rested_ms,
+            fetched_since_ms,
             now_ms,
             longest_ms,
             connected,

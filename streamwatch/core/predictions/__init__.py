@@ -1,8 +1,8 @@
 """Kinds of prediction registers: state of models from their predictions as they arrive, before any label.
 
-To add a kind, add a package with a specification and a register, and one line in `KINDS`. Its state in every
-commit, its series, and its details in the API are derived from that. Results must not depend on how a stream
-is cut or resumed, nor on which join is used.
+To add a kind, add a module or package with a specification and a register, and one line in `KINDS`. Its
+state in every commit, its series, and its details in the API are derived from that. Results must not depend
+on how a stream is cut or resumed, nor on which join is used.
 """
 
 from __future__ import annotations

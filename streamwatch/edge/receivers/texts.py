@@ -21,9 +21,8 @@ from streamwatch.core.estimators.notifying.class_shift import ClassShift
 from streamwatch.core.estimators.notifying.false_alarms import in_words
 from streamwatch.core.estimators.registers.fleet import RIVALS, RULE, WorsePair
 from streamwatch.core.estimators.registers.segments.estimates import SegmentChange
-from streamwatch.core.predictions.early_hints.view import OTHERS
 from streamwatch.core.predictions.kind import ActiveHint
-from streamwatch.core.records.events import Alarm, Judgement
+from streamwatch.core.records.events import OTHER, Alarm, Judgement
 from streamwatch.core.specs import HEADLINE, UtilityKind
 
 # Formatting of times and shares.
@@ -213,7 +212,7 @@ def _changed(hint: ActiveHint) -> str:
 
 def class_of(hint: ActiveHint) -> str:
     """Name the class whose share changed; classes that are not counted by name are named together."""
-    return "classes beyond its first eight" if hint.predicted_class == OTHERS else f"{hint.predicted_class}"
+    return "classes beyond its first eight" if hint.predicted_class == OTHER else f"{hint.predicted_class}"
 
 
 def _score(value: float) -> str:

@@ -238,19 +238,9 @@ class Player:
         self._counts = OutcomeCounts()
         self._progress = MergeProgress()
         self._spec = spec
-        self._partitions: dict[Partition, RecordedPartition] = {}
-        self._merge = Merge(spec.merge, {}, self._progress)
         self._seen, self._look = spec.seen, spec.look
         self._batch = _BATCH if spec.look is None else _LOOKED_AT
         self._most = _IN_COLUMNS if spec.look is None else _LOOKED_AT
-
-    def begin(self, partitions: Sequence[RecordedPartition]) -> None:
-        """Set the partitions that `step` reads, after all parts given to `take`."""
-        self._partitions = {each.partition: each for each in partitions}
-        sides: dict[str, Side] = {name: topic.spec.side for name, topic in self._spec.topics.items()}
-        sides |= {each.partition.topic: each.side for each in partitions}
-        self._merge = Merge(self._spec.merge, sides, self._progress)
-        self._merge.set_partitions(list(self._partitions))
 
     def take(self, part: Part, partition: Partition) -> None:
         """Evaluate rows of the only recording, which need no merge."""
@@ -277,27 +267,33 @@ class Player:
         if len(part.offsets):
             self._progress.note(part.released(partition))
 
-    def step(self) -> bool:
-        """Read a chunk of the partition that is furthest behind, and evaluate the events released.
+    def play(self, partitions: Sequence[RecordedPartition], show: Callable[[], None]) -> None:
+        """Read partitions to their ends, merged by time, after all parts given to `take`.
 
-        Returns False once all partitions have been read.
+        Reads a chunk of the partition that is furthest behind at a time, evaluates the events released, and
+        calls `show`. Events and outcomes still held at the end are evaluated without expiry.
         """
-        if not self._partitions:
-            return False
-        reached = self._merge.running_ms
-        partition = min(self._partitions, key=lambda name: reached[name])
-        chunk = next(self._partitions[partition].chunks, None)
-        if chunk is None:
-            del self._partitions[partition]
-            self._merge.found({partition: _ENDED})
-        else:
-            self._merge.add({partition: _arrivals(chunk)}, 0)
-        self._join(self._merge.release(0, self._host_ms()))
-        return True
+        sides: dict[str, Side] = {name: topic.spec.side for name, topic in self._spec.topics.items()}
+        sides |= {each.partition.topic: each.side for each in partitions}
+        merge = Merge(self._spec.merge, sides, self._progress)
+        unread = {each.partition: each.chunks for each in partitions}
+        merge.set_partitions(list(unread))
+        while unread:
+            reached = merge.running_ms
+            partition = min(unread, key=lambda name: reached[name])
+            chunk = next(unread[partition], None)
+            if chunk is None:
+                del unread[partition]
+                merge.found({partition: _ENDED})
+            else:
+                merge.add({partition: _arrivals(chunk)}, 0)
+            self._join(merge.release(0, self._host_ms()))
+            show()
+        self._join(merge.drain(self._host_ms()))
+        self._finish()
 
-    def finish(self) -> None:
-        """Evaluate events and outcomes still held, without expiry, and set the estimates of the result."""
-        self._join(self._merge.drain(self._host_ms()))
+    def _finish(self) -> None:
+        """Evaluate outcomes that the join holds, and set the estimates of the result."""
         step = self._pipeline.release_held()
         self._evaluated(step.outcomes, step.alarms)
         self._pipeline.join.add_pairs(self._pairs.counters)
@@ -433,10 +429,7 @@ def replay(spec: ReplaySpec, console: Console | None = None) -> ReplayResult:
                 partitions = [reader.rest(recordings[0], rows.partition, "both", rows.times.last_ms)]
         if rows is None or rows.untouched:
             partitions = reader.partitions(recordings, show)
-        player.begin(partitions)
-        while player.step():
-            show()
-        player.finish()
+        player.play(partitions, show)
         show()
         result.lines = sum(recording.lines for recording in recordings)
         result.trace_rows = sum(trace.rows for trace in traces if trace)

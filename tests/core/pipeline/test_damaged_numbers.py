@@ -7,14 +7,19 @@ from dataclasses import replace
 from typing import Any
 
 import msgspec
+import numpy as np
 import pytest
 
 from streamwatch.core.join.durable.columns import PackedError
 from streamwatch.core.pipeline.checkpoint import ESTIMATORS, PIPELINE, SETTINGS, ModelCheckpoint
 from streamwatch.core.pipeline.journal import JournalPosition
 from streamwatch.core.pipeline.sections import DocumentError, spec_of
+from tests.core.join.join_stream import clocked, label_for_all, predict, tick
 from tests.core.pipeline.test_checkpoint import Life
+from tests.damage import damaged_bytes, damaged_tree
+from tests.tiers import by_tier
 
+TRIES = by_tier(fast=60, default=150, everything=5_000)
 LARGE = (2**31, 2**63, 2**64 - 1, -(2**63))
 
 
@@ -95,3 +100,39 @@ def test_texts_that_are_none(life):
 def test_a_document_that_is_no_text():
     with pytest.raises(DocumentError, match="expected the settings of monitors"):
         spec_of(b'{"of": "\xff"}')
+
+
+def goes_on(life, **parts) -> bool:
+    """Whether a start accepts the state; it then joins, evaluates and commits without an error."""
+    other = Life()
+    try:
+        other.checkpoint.restore(replace(life.model_store.saved(), **parts))
+    except PackedError:
+        return False
+    pipeline = other.stream.pipeline
+    for n in range(20, 40):
+        models = [predict(str(n), "xy"[n % 2], n, model, topic="t") for model in ("model-m", "model-n")]
+        events = [*models, label_for_all(str(n - n % 3), "x", n, topic="t"), tick(n + n // 39 * 100_000)]
+        clocked(events, pipeline.clock_ms)
+        other.checkpoint.take(pipeline.advance(events))
+    other.commit()
+    return True
+
+
+def test_columns_of_the_join_that_are_damaged_at_chance(life):
+    chance = np.random.default_rng(1)
+    columns = list(life.model_store.saved().columns)
+    for _ in range(TRIES):
+        at = int(chance.integers(len(columns)))
+        key, value = columns[at]
+        other = [*columns[:at], (key, damaged_bytes(value, chance)), *columns[at + 1 :]]
+        goes_on(life, columns=other)
+
+
+def test_sections_that_are_damaged_at_chance(life):
+    chance = np.random.default_rng(2)
+    sections = dict(life.model_store.saved().sections)
+    for _ in range(TRIES):
+        name = (PIPELINE, ESTIMATORS)[int(chance.integers(2))]
+        tree = damaged_tree(msgspec.msgpack.decode(sections[name]), chance)
+        goes_on(life, sections=sections | {name: msgspec.msgpack.encode(tree)})

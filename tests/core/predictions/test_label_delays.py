@@ -9,9 +9,8 @@ from collections.abc import Callable, Sequence
 import pytest
 
 from streamwatch.core.predictions.kind import batch_of
-from streamwatch.core.predictions.label_delays import LabelDelaysSpec
-from streamwatch.core.predictions.label_delays.register import BUCKETS, OTHER, LabelDelays, edges_of
-from streamwatch.core.records.events import Outcome, Prediction
+from streamwatch.core.predictions.label_delays import BUCKETS, LabelDelays, LabelDelaysSpec, edges_of
+from streamwatch.core.records.events import OTHER, Outcome, Prediction
 from tests.tiers import few
 
 HORIZON_MS = 64_000

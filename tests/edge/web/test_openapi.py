@@ -24,8 +24,7 @@ from streamwatch.core.estimators.set import EstimatorSet
 from streamwatch.core.metrics.series import Report
 from streamwatch.core.predictions.early_hints import EarlyHints, EarlyHintsSpec
 from streamwatch.core.predictions.kind import batch_of
-from streamwatch.core.predictions.label_delays import LabelDelaysSpec
-from streamwatch.core.predictions.label_delays.register import LabelDelays
+from streamwatch.core.predictions.label_delays import LabelDelays, LabelDelaysSpec
 from streamwatch.core.predictions.sampled_labels import SampledLabelsSpec
 from streamwatch.core.predictions.sampled_labels.register import SampledLabels
 from streamwatch.core.records.events import ErrorChange, Outcome, Prediction

@@ -9,7 +9,7 @@ from streamwatch.admin.doctor.facts import Facts, Finding, Rule, Weight, id_mism
 from streamwatch.core.join.caveats import CAUSE, CHANGE
 from streamwatch.core.join.caveats import MANY as MANY_REPEATED
 from streamwatch.core.metrics.series import detail_at
-from streamwatch.core.predictions.label_delays.register import BINS
+from streamwatch.core.predictions.label_delays import BINS
 from streamwatch.inspection.classes import matched
 from streamwatch.inspection.guessing import duration_text
 

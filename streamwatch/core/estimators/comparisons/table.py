@@ -10,11 +10,21 @@ import numpy as np
 from numpy.typing import NDArray
 
 from streamwatch.core.estimators.comparisons.measures import Sums
-from streamwatch.core.estimators.comparisons.observe import BALANCED, FADED, LATEST, TALLY, VERSION, observe
+from streamwatch.core.estimators.comparisons.observe import (
+    BALANCED,
+    CHALLENGER_WRONG,
+    CHAMPION_WRONG,
+    FADED,
+    LATEST,
+    TALLY,
+    VERSION,
+    observe,
+)
 from streamwatch.core.estimators.fingerprints import fingerprint
 from streamwatch.core.estimators.verdicts.readout import Verdicts, read_verdicts
 from streamwatch.core.estimators.verdicts.state import PACE, VERDICT, verdict_parameters
 from streamwatch.core.estimators.verdicts.state import VERSION as VERDICT_VERSION
+from streamwatch.core.ranges import LARGEST, require_all, require_steps
 from streamwatch.core.specs import (
     FadingSpec,
     ForgettingSpec,
@@ -27,6 +37,7 @@ from streamwatch.core.specs import (
 Integers: TypeAlias = NDArray[np.int64]
 
 LANDMARK = f"pairs/{VERSION}"
+_NAME = "comparisons"
 _LEAST = 8
 _encode = msgspec.msgpack.Encoder().encode
 _decode_landmark = msgspec.msgpack.Decoder(tuple[int, bytes]).decode
@@ -199,11 +210,14 @@ class ComparisonTable:
                 self._windows[row, j] = _record(window, TALLY)
                 if not int(self._windows[row, j]["pairs"]) == len(recent) <= spec.size:
                     raise ValueError(f"expected the pairs of a sliding window, got {len(recent)}")
-                self._rings[row, self._rings.shape[1] - len(recent) :] = np.frombuffer(recent, np.uint8)
+                pairs = np.frombuffer(recent, np.uint8)
+                require_all(_NAME, "pair", pairs, 0, CHAMPION_WRONG | CHALLENGER_WRONG)
+                self._rings[row, self._rings.shape[1] - len(recent) :] = pairs
         if (section := sections.get(self.verdict_section(utility))) is not None:
             pace, verdict, balanced, counts = _decode_verdict(section)
             self._paces[row] = _record(pace, PACE)
             self._verdicts[row] = _record(verdict, VERDICT)
+            require_steps(_NAME, self._paces[row], self._verdicts[row], LARGEST)
             self._balanced[row] = _record(balanced, BALANCED)
             counted = np.frombuffer(counts, np.float64)
             if len(counted) != int(self._balanced[row]["classes"]):

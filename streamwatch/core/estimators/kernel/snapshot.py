@@ -29,21 +29,23 @@ import numpy as np
 from numpy.typing import NDArray
 
 from streamwatch.core.estimators.detectors import KINDS
+from streamwatch.core.estimators.detectors.alarm import MOST
 from streamwatch.core.estimators.fingerprints import fingerprint
 from streamwatch.core.estimators.forgetting.adwin import FIRST_BLOCK_ROW, PER_ROW, ROWS, WINDOW
-from streamwatch.core.estimators.forgetting.drift_weighted import LABEL_DRIFT, WEIGHTING
+from streamwatch.core.estimators.forgetting.drift_weighted import CLOCK, LABEL_DRIFT, WEIGHTING
 from streamwatch.core.estimators.forgetting.mechanisms import FADING
 from streamwatch.core.estimators.kernel.layout import Layout, Records, label_drifts_of, utility_index
 from streamwatch.core.estimators.kernel.pools import Pools
 from streamwatch.core.estimators.kernel.shadow import VERSION as SHADOW_VERSION
 from streamwatch.core.estimators.kernel.shadow import shadow_words
-from streamwatch.core.estimators.memory import HEADER, SLOT, SUMS, N, true_class_shift
+from streamwatch.core.estimators.memory import FLAGS, HEADER, SLOT, SUMS, N, true_class_shift
 from streamwatch.core.estimators.recovery import RECOVERY, recovery_identity, watched_of
 from streamwatch.core.estimators.recovery import VERSION as RECOVERY_VERSION
 from streamwatch.core.estimators.verdicts.detector import COSTS
 from streamwatch.core.estimators.verdicts.leads import EXTRA_COLUMNS, LABEL_COUNTS
 from streamwatch.core.estimators.verdicts.state import PACE, VERDICT
 from streamwatch.core.estimators.verdicts.state import VERSION as VERDICT_VERSION
+from streamwatch.core.ranges import MOST_COUNTED, require, require_all, require_equal, require_steps
 from streamwatch.core.specs import LandmarkSpec, MonitorsSpec, UtilitySpec
 
 # Cutting the bytes of many models, which lie one after another, into those of each.
@@ -181,9 +183,14 @@ def _resume_shadow(pools: Pools, model: Any, most: int, section: bytes | None) -
         head = reader.array(_SHADOW_HEAD, 1)[0]
         block, rows = _rows(pools, shadow, classes)
         written = (len(section) - _SHADOW_HEAD.itemsize) // (4 + 8 * (classes + 1))
-        chosen = rows[reader.array(np.int32, written)]
+        indices = reader.array(np.int32, written)
         values = reader.array(np.float64, written * (classes + 1)).reshape(-1, classes + 1)
         reader.end()
+        require_all(SHADOWS, "row", indices, 0, len(rows) - 1)
+        require_all(SHADOWS, "leader", values[:, classes], 0, classes - 1)
+        for name in ("first_truth", "first_predicted"):
+            require(SHADOWS, name, head[name], 0, classes - 1)
+        chosen = rows[indices]
         block[chosen, :classes] = values[:, :classes]
         block[chosen, int(shadow["span"])] = values[:, classes]
         for name in _SHADOW_HEAD.names or ():
@@ -286,24 +293,45 @@ def _block_pieces(pools: Pools, slots: NDArray[np.int32], numbers: Integers) -> 
     return [_ragged(heads, numbers), _ragged(classes, of_model), _ragged(cells[counted], of_model)]
 
 
-def _resume_window(pools: Pools, model: Any, window: int, reader: _Reader) -> None:
-    """Restore an empty ADWIN window from its section."""
+def _require_buckets(name: str, buckets: Integers, losses: NDArray[np.int32]) -> None:
+    """Raise ValueError unless rows of buckets, without empty ones at their end, have losses that fit.
+
+    `losses` are those of each bucket, row by row.
+    """
+    require(name, "number of rows", len(buckets), 0, ROWS)
+    require_all(name, "number of buckets", buckets, 0, PER_ROW)
+    if len(buckets):
+        require(name, "number of the oldest buckets", buckets[-1], 1, PER_ROW)
+    require_all(name, "losses", losses, 0, np.repeat(1 << np.arange(len(buckets)), buckets))
+
+
+def _resume_window(pools: Pools, model: Any, window: int, width: int, name: str, reader: _Reader) -> int:
+    """Restore an empty ADWIN window from its section; return the number of outcomes that are in no block."""
     scalars = reader.array(_SCALARS, 1)[0]
     into = model["windows"][window]
     model["pending"][window] = scalars["pending"]
-    for name in (_SCALARS.names or ())[1:]:
-        into[name] = scalars[name]
-    buckets = reader.array(np.int32, int(scalars["rows"]))
-    if len(buckets) > ROWS or not ((buckets >= 0) & (buckets <= PER_ROW + 1)).all():
-        raise ValueError(f"an ADWIN window must have up to {ROWS} rows of buckets, got {buckets.tolist()}")
+    for field in (_SCALARS.names or ())[1:]:
+        into[field] = scalars[field]
+    buckets = reader.array(np.int32, int(scalars["rows"])).astype(np.int64)
+    losses = reader.array(np.int32, int(np.clip(buckets, 0, PER_ROW).sum()))
+    _require_buckets(name, buckets, losses)
+    held = buckets << np.arange(len(buckets))
+    require_equal(name, "outcomes in blocks", int(scalars["large"]), int(held[FIRST_BLOCK_ROW:].sum()))
+    require(name, "outcomes since the last check", scalars["pending"], 0, pools.rings.shape[1])
+    require_equal(name, "outcomes in buckets", int(held.sum() + scalars["pending"]), width)
     into["buckets"][: len(buckets)] = buckets
     filled = np.zeros((ROWS, PER_ROW + 1), np.bool_)
     filled[: len(buckets)] = np.arange(PER_ROW + 1) < buckets[:, None]
-    into["losses"][filled] = reader.array(np.int32, int(filled.sum()))
+    into["losses"][filled] = losses
     large = filled[FIRST_BLOCK_ROW:]
     heads = reader.array(_BLOCK_HEAD, int(large.sum()))
+    most = max(2, 1 << (int(model["classes"]) - 1).bit_length())
+    spans = heads["span"].astype(np.int64)
+    require_all(name, "span of a block", spans, 1, most)
+    require_all(name, "classes of a block", heads["counted"], 0, spans)
     total = int(heads["counted"].sum())
     classes, counts = reader.array(np.int32, total), reader.array(np.int32, 3 * total).reshape(-1, 3)
+    require_all(name, "class of a block", classes, 0, np.repeat(spans, heads["counted"]) - 1)
     slots: list[int] = []
     end = 0
     for head in heads:
@@ -314,6 +342,7 @@ def _resume_window(pools: Pools, model: Any, window: int, reader: _Reader) -> No
         block = pools.blocks[first + HEADER : first + HEADER + 3 * span].reshape(-1, 3)
         block[classes[start:end]] = counts[start:end]
     into["blocks"][large] = slots
+    return width - int(scalars["large"])
 
 
 # Sections of a model's snapshot that hold its verdicts: one for each opponent.
@@ -522,18 +551,23 @@ class Sections:
         reader = _Reader(MODEL, sections[MODEL])
         header = dict(zip(HEADER_FIELDS, reader.array(np.int64, len(HEADER_FIELDS)).tolist(), strict=True))
         reader.end()
-        classes = header["classes"]
+        classes, outcomes = header["classes"], header["outcomes"]
         if classes > layout.max_classes:
             most = layout.max_classes
             raise ValueError(f"a model with {classes} classes must fit max_classes, {most} with extras")
+        require(MODEL, "classes", classes, int(outcomes > 0), layout.max_classes)
+        require(MODEL, "outcomes", outcomes, 0, MOST_COUNTED)
+        require(MODEL, "errors", header["errors"], 0, outcomes)
+        require(MODEL, "last label", header["last"], 0, max(classes - 1, 0))
+        require(MODEL, "last error", header["last_missed"], 0, 1)
         if classes:
             pools.claim_span(row, classes)
         model = pools.models[row]
         for name, value in header.items():
             model[name] = value
-        model["waiting"]["settled"] = header["outcomes"]
+        model["waiting"]["settled"] = outcomes
         last = header["last"] << true_class_shift(layout.ring)
-        recent = [np.array([last], layout.ring)] if header["outcomes"] else []
+        recent = [np.array([last], layout.ring)] if outcomes else []
         names = self._names_of(int(model["utility"]), int(model["detector_row"]))
         start = int(model["class_counts"])
         cells = pools.class_counts[start : start + classes]
@@ -547,31 +581,66 @@ class Sections:
             j = column - len(layout.fading)
             if j < 0:
                 model["fading"][column] = reader.array(FADING, 1)[0]
-            elif j < len(layout.sliding):
-                recent.append(reader.rest(layout.ring))
-            elif (window := j - len(layout.sliding)) < len(layout.windows):
-                _resume_window(pools, model, window, reader)
-                recent.append(reader.rest(layout.ring))
+            elif j < len(layout.sliding) + len(layout.windows):
+                width = int(model["totals"][N, column])
+                require(name, "outcomes", width, 0, outcomes)
+                if (window := j - len(layout.sliding)) >= 0:
+                    width = _resume_window(pools, model, window, width, name, reader)
+                recent.append(_recent_of(reader, name, layout, width + (outcomes > width), classes))
             reader.end()
         # the longest last: the oldest entry of each has a label only, and must not overwrite an outcome
         for entries in sorted(recent, key=len):
             pools.rings[row, pools.rings.shape[1] - len(entries) :] = entries
         for name, field, j in names.records:
             if name in sections:
-                model[field][j] = _one(name, sections[name], model[field].dtype)
+                record = _one(name, sections[name], model[field].dtype)
+                _require_record(name, record)
+                model[field][j] = record
         for j, name in enumerate(names.verdicts):
             if name in sections:
                 reader = _Reader(name, sections[name])
                 model["pace"][j] = reader.array(PACE, 1)[0]
                 model["verdicts"][j] = reader.array(VERDICT, 1)[0]
                 reader.end()
+                require_steps(name, model["pace"][j], model["verdicts"][j], outcomes)
         if layout.opponents and LABELS_COUNTED in sections:
             reader = _Reader(LABELS_COUNTED, sections[LABELS_COUNTED])
             model["labels"] = reader.array(LABEL_COUNTS, 1)
+            require(LABELS_COUNTED, "leader", model["labels"]["leader"][0], 0, classes)
             cells[:, -EXTRA_COLUMNS:-1] = reader.array(np.float64, 2 * classes).reshape(-1, 2)
             reader.end()
         if layout.shadow_classes:
             _resume_shadow(pools, model, layout.shadow_classes, sections.get(SHADOWS))
+
+
+def _recent_of(reader: _Reader, name: str, layout: Layout, number: int, classes: int) -> NDArray[Any]:
+    """Read the last outcomes of a window, and the label before them; raise ValueError for other numbers."""
+    entries = reader.rest(layout.ring)
+    require_equal(name, "number of latest outcomes", len(entries), number)
+    require(name, "number of latest outcomes", number, 0, layout.ring_size)
+    below = true_class_shift(layout.ring)
+    wide = entries.astype(np.int64)
+    require_all(name, "label", wide >> below, 0, classes - 1)
+    require_all(name, "prediction", (wide >> FLAGS) & ((1 << (below - FLAGS)) - 1), 0, classes - 1)
+    return entries
+
+
+def _require_record(name: str, record: np.void) -> None:
+    """Raise ValueError unless the numbers of an estimator's record that lead to memory fit."""
+    fields = record.dtype.names or ()
+    if "ring" in fields:
+        require(name, "position in the ring of losses", record["head"], 0, MOST - 1)
+    if "signals" in fields:
+        for signal in record["signals"]:
+            require(name, "number of rows", signal["rows"], 0, ROWS)
+            buckets = signal["buckets"][: signal["rows"]].astype(np.int64)
+            require_all(name, "number of buckets", signal["buckets"], 0, PER_ROW)
+            filled = np.arange(PER_ROW + 1) < buckets[:, None]
+            _require_buckets(name, buckets, signal["losses"][: len(buckets)][filled])
+            require_equal(
+                name, "values in buckets", int(signal["n"]), int((buckets << np.arange(len(buckets))).sum())
+            )
+            require(name, "values since the last check", signal["waiting"], 0, CLOCK - 1)
 
 
 def _together(pieces: Sequence[Pieces]) -> Pieces:

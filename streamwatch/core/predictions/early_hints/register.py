@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from streamwatch.core.metrics.series import Family
 from streamwatch.core.predictions.early_hints.observe import (
+    BLOCK,
     CLASSES,
     EARLY,
     LAG,
@@ -29,6 +30,7 @@ from streamwatch.core.predictions.kind import (
     outcomes_in_columns,
     scores_of_classes,
 )
+from streamwatch.core.ranges import require
 from streamwatch.core.records.batch import taken
 from streamwatch.core.records.events import Name, Outcome, fold_of
 
@@ -135,6 +137,9 @@ class KeptModel(msgspec.Struct, frozen=True, array_like=True):
                 kind.shape
             )
             at += kind.itemsize
+        limits = {"filled": BLOCK, "scored": BLOCK, "is_now": 1, "waiting": LAG, "head": LAG - 1}
+        for name, most in limits.items():
+            require(f"early hints of {self.name!r}", name, record[name][0], 0, most)
         # Bets on classes that never occurred have neither won nor lost.
         record["capital"] = float(record["rounds"][0])
         used = _used(len(self.classes))

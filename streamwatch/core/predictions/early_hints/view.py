@@ -26,6 +26,7 @@ from streamwatch.core.predictions.early_hints.observe import (
 )
 from streamwatch.core.predictions.early_hints.spec import EarlyHintsSpec
 from streamwatch.core.predictions.kind import ActiveHint
+from streamwatch.core.records.events import OTHER
 
 # Expected accuracy of each stretch of prediction time by scores, compared with the labels that came later.
 #
@@ -133,8 +134,6 @@ def expectation_errors(found: Sequence[Stretch]) -> ExpectationErrors:
     )
 
 
-OTHERS: Final = "__other__"
-"""Name under which the classes without features of their own are reported."""
 OLDEST: Final = 16
 """Number of reference blocks whose shares are reported: the next to be compared."""
 
@@ -181,7 +180,7 @@ class EarlyView:
 
 def view(m: np.void, classes: Sequence[str], spec: EarlyHintsSpec) -> EarlyView:
     """Compute the view of a record `EARLY` with these classes by local index."""
-    named = dict(enumerate(classes)) | {CLASSES: OTHERS}
+    named = dict(enumerate(classes)) | {CLASSES: OTHER}
     waiting = int(m["waiting"])
     queue = np.roll(m["queue"], -int(m["head"]), axis=0)[LAG - waiting :][:OLDEST].astype(np.int64)
     then = queue.sum(axis=0) / max(1, len(queue) * BLOCK)

@@ -16,9 +16,9 @@ from msgspec import structs
 
 from streamwatch.core.estimators.measures.catalogue import MEASURES
 from streamwatch.core.estimators.registers.segments import SegmentsSpec
-from streamwatch.core.estimators.registers.segments.observe import EPOCH, OTHER
+from streamwatch.core.estimators.registers.segments.observe import EPOCH
 from streamwatch.core.estimators.set import EstimatorSet
-from streamwatch.core.records.events import Outcome, fold_name
+from streamwatch.core.records.events import OTHER, Outcome, fold_name
 from tests.core.estimators.measures import plain_measures
 from tests.layouts import TINY
 from tests.tiers import by_tier

@@ -28,25 +28,37 @@ from streamwatch.core.estimators.registers.cohorts.readout import (
     read_cohorts,
 )
 from streamwatch.core.estimators.registers.cohorts.state import (
+    AGES,
+    BOUNDS,
     BY_COSTS,
     CHANGE,
     CLASS,
     CLASSES,
+    CONFIRMED,
     HALVES,
     HEADLINE,
     LEAST_PREDICTIONS,
+    LIVE,
     MODEL,
     MOST_CHANGES,
+    OPEN,
     OPPONENTS,
     PARAMETERS,
     PREDICTIONS_BY_DISPERSION,
+    SETTLED_RULE,
+    SLOTS,
+    WHOLE,
+    WHOLE_HORIZON,
+    WIDTHS,
     State,
     empty,
     geometry_of,
 )
+from streamwatch.core.estimators.registers.cohorts.trackers import NEVER
 from streamwatch.core.estimators.registers.fleet import WorseList, WorsePair, worse_pairs
 from streamwatch.core.estimators.verdicts.costs import cost_table_of, stacked
 from streamwatch.core.metrics.series import Columns, ModelKeys
+from streamwatch.core.ranges import LARGEST, require, require_all, require_equal
 from streamwatch.core.records.events import Confirmation
 from streamwatch.core.specs import UtilitySpec
 
@@ -56,6 +68,7 @@ from streamwatch.core.specs import UtilitySpec
 _MODEL_WORDS: Final = MODEL.itemsize // 8
 _CLASS_WORDS: Final = CLASS.itemsize // 8
 _COST_WORDS: Final = BY_COSTS.itemsize // 8
+_NAME: Final = "cohorts"
 
 
 class _CohortsState(msgspec.Struct, frozen=True, array_like=True):
@@ -124,13 +137,14 @@ def _bytes_of(values: NDArray[Any]) -> list[bytes]:
     return [body[number * size : (number + 1) * size] for number in range(len(values))]
 
 
-def decode(state: State, row: int, snapshot: bytes) -> None:
+def decode(state: State, row: int, snapshot: bytes, parameters: NDArray[Any]) -> None:
     """Set a cleared row to a snapshot; it stays empty if the snapshot is judged by another utility.
 
     Raises
     ------
     ValueError
-        If the bytes are not a snapshot, or of more classes than there may be.
+        If the bytes are not a snapshot, or of more classes than there may be, or if a number that leads to
+        memory is none that a model has.
     """
     if not snapshot:
         return
@@ -153,6 +167,7 @@ def decode(state: State, row: int, snapshot: bytes) -> None:
         )
     words = np.zeros(number, np.uint64)
     words[filled] = np.frombuffer(kept.words, np.uint64)
+    _require_model(words[:_MODEL_WORDS].view(MODEL)[0], len(counts), parameters[0])
     by_costs = _is_by_costs(state, row)
     if by_costs != (number > plain):
         return
@@ -166,6 +181,60 @@ def decode(state: State, row: int, snapshot: bytes) -> None:
         record[:] = words[start : start + len(record)]
         start += len(record)
     state.labels[row, : len(counts)] = counts
+
+
+def _require_model(m: np.void, classes: int, p: np.void) -> None:
+    """Raise ValueError unless the numbers of a record that lead to memory fit to each other.
+
+    As compiled functions assume: records of cohorts, stretches, buckets and ages are looked up without a
+    comparison; cohorts that are not judged follow each other, and none is as narrow that there could be more
+    of them than slots; and what is due is seen to before outcomes are counted.
+    """
+    bounds, first, after = int(m["bounds"]), int(m["first_cohort"]), int(m["next_cohort"])
+    clock_ms, bucket_ms = int(m["clock_ms"]), int(m["bucket_ms"])
+    require_equal(_NAME, "number of classes", int(m["classes"]), classes)
+    for name, least, most in (
+        ("observed", 1, LARGEST),
+        ("clock_ms", -LARGEST, LARGEST),
+        ("bucket_ms", -LARGEST, LARGEST),
+        ("made", 0, LARGEST),
+        ("last_made", 0, 2**32 - 1),
+        ("leader", 0, classes),
+        ("noted", 0, classes),
+        ("notes", 0, LARGEST),
+        ("bucket_slot", 0, LIVE - 1),
+        ("first_cohort", 0, LARGEST),
+        ("next_cohort", first, first + SLOTS - 1),
+        ("first_slot", first % SLOTS, first % SLOTS),
+        ("is_open", 0, min(1, after - first)),
+        ("bounds", after - first, BOUNDS),
+        ("settled_age", 0, AGES),
+        ("fast_age", 0, WHOLE),
+    ):
+        require(_NAME, name, m[name], least, most)
+    require_all(_NAME, "note_class", m["note_class"], 0, max(classes - 1, 0))
+    require_all(_NAME, "bounds_ms", m["bounds_ms"][bounds:], NEVER, NEVER)
+    require_all(_NAME, "rule", m["cohorts"]["rule"], 0, WHOLE_HORIZON)
+    require_all(_NAME, "status", m["opponents"]["status"], OPEN, CONFIRMED)
+    require_all(_NAME, "verdict", m["opponents"]["verdict"], -1, 1)
+    if p["by_prediction"] == 0:
+        settles_ms = bucket_ms + int(p["width_ms"]) + int(p["horizon_ms"])
+        require_equal(_NAME, "settles_ms", int(m["settles_ms"]), settles_ms)
+        require(_NAME, "due_ms", m["due_ms"], -LARGEST, settles_ms)
+    longest_ms = 0
+    opened_ms = -LARGEST
+    for number in range(first, after):
+        cohort = m["cohorts"][number % SLOTS]
+        require(_NAME, "rule of a cohort", cohort["rule"], SETTLED_RULE, WHOLE_HORIZON)
+        require(_NAME, "age of a cohort", cohort["age_ms"], 0, int(p["horizon_ms"]))
+        require(_NAME, "opening of a cohort", cohort["opened_ms"], opened_ms, clock_ms)
+        longest_ms = max(longest_ms, int(cohort["age_ms"]))
+        least_ms = int(cohort["opened_ms"]) + -(-longest_ms // WIDTHS)
+        if number == after - m["is_open"]:
+            require(_NAME, "end of the open cohort", m["closes_ms"], least_ms, LARGEST)
+        else:
+            require(_NAME, "end of a cohort", cohort["ended_ms"], least_ms, clock_ms)
+            opened_ms = int(cohort["ended_ms"])
 
 
 def clear(state: State, row: int) -> None:
@@ -329,7 +398,7 @@ class Cohorts:
 
     def restore(self, row: int, state: bytes) -> None:
         """Set a cleared row to a snapshot; raises ValueError for bytes that are not one."""
-        decode(self.state, row, state)
+        decode(self.state, row, state, self.parameters)
 
     def read(self, rows: Sequence[int]) -> CohortVerdicts:
         """Read the verdicts of some rows."""

@@ -25,6 +25,7 @@ from streamwatch.core.estimators.registers.late_labels.observe import (
     add_up,
     observe,
 )
+from streamwatch.core.ranges import LARGEST, require_all
 
 Floats: TypeAlias = NDArray[np.float64]
 
@@ -202,7 +203,7 @@ class LabelRing:
         Raises
         ------
         ValueError
-            If it does not have 64 slots, or its bytes are not cells.
+            If it does not have 64 slots, or their buckets are not theirs, or its bytes are not cells.
         """
         if len(state.buckets) != BUCKETS or len(state.newest_ms) != BUCKETS:
             got = f"{len(state.buckets)} numbers and {len(state.newest_ms)} times"
@@ -215,7 +216,13 @@ class LabelRing:
         flat = self._counts[row].reshape(-1)
         if len(cells) and int(cells["cell"].max()) >= len(flat):
             raise ValueError(f"late labels must have {len(flat)} counts, got number {cells['cell'].max()}")
+        require_all("late labels", "count", cells["count"], 0, np.iinfo(flat.dtype).max)
+        buckets = np.array(state.buckets, np.int64)
+        used = buckets != NONE
+        require_all("late labels", "bucket", buckets[used], 0, LARGEST)
+        slots = np.flatnonzero(used)
+        require_all("late labels", "slot of a bucket", buckets[used] % BUCKETS, slots, slots)
         flat[:] = 0
         flat[cells["cell"]] = cells["count"]
-        self._buckets[row] = state.buckets
+        self._buckets[row] = buckets
         self._newest_ms[row] = state.newest_ms

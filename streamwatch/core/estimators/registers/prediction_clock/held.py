@@ -9,8 +9,11 @@ import numpy as np
 from numpy.lib.stride_tricks import sliding_window_view
 from numpy.typing import NDArray
 
+from streamwatch.core.ranges import LARGEST, require, require_all
+
 SLACK_MS: Final = 2_000
 """Predictions expire at whole seconds, rounded up, so all are settled this long after the horizon."""
+_NAME: Final = "prediction clock"
 _NEVER: Final = np.iinfo(np.int64).min // 4
 _EIGHTH: Final = 8
 AGREEING: Final = 3
@@ -201,8 +204,16 @@ class HeldOutcomes:
         )
 
     def restore(self, state: HeldState) -> None:
-        """Continue from a state; raises ValueError if `held` does not hold a whole number of numbers."""
+        """Continue from a state; raises ValueError if `held` does not hold numbers, or times are none."""
         steps: NDArray[Any] = np.frombuffer(state.held, "<u8" if state.wide else "<u4").astype(np.int64)
+        for what, time_ms in (
+            ("first time", state.first_ms),
+            ("clock", state.clock_ms),
+            ("newest time", state.passed_ms),
+        ):
+            require(_NAME, what, time_ms, _NEVER, LARGEST)
+        require_all(_NAME, "time since the one before", steps, 0, LARGEST)
+        require_all(_NAME, "time", np.cumsum(steps >> 1, dtype=np.float64), 0, LARGEST - state.first_ms)
         self._predicted_ms = state.first_ms + np.cumsum(steps >> 1)
         self._miss = steps & 1
         self._fresh_ms = self._fresh_miss = np.zeros(0, np.int64)

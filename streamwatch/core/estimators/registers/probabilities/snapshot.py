@@ -9,14 +9,18 @@ import numpy as np
 from numpy.typing import NDArray
 
 from streamwatch.core.estimators.dependence import DEPENDENCE
+from streamwatch.core.estimators.forgetting.mechanisms import LIMIT
 from streamwatch.core.estimators.registers.probabilities.observe import (
+    SQUARES,
     STATE,
     SUMS,
     THRESHOLDS,
+    WEIGHT,
     ModelState,
     empty,
 )
 from streamwatch.core.estimators.registers.probabilities.spec import ProbabilitiesSpec
+from streamwatch.core.ranges import MOST_COUNTED, require, require_all, require_equal
 
 _RINGS: Final = ("head", "auc_head")
 """Fields with the start of a ring; left out, as snapshots hold rings from the oldest entry on."""
@@ -40,6 +44,10 @@ class _Snapshot(msgspec.Struct, frozen=True, array_like=True):
 
 
 _ENCODER = msgspec.msgpack.Encoder()
+_NAME: Final = "probabilities"
+_LEAST_UNIT: Final = 1e-300
+_MOST: Final = LIMIT * MOST_COUNTED * 1_024.0
+"""Largest sum of losses, which are below 1,024 each, in the largest unit."""
 _DECODER = msgspec.msgpack.Decoder(_Snapshot)
 _FADED: Final = ("unit", "total")
 _COUNTS = tuple(name for name in STATE.names or () if name not in {*_RINGS, *_FADED})
@@ -90,12 +98,24 @@ def decode(snapshot: bytes, spec: ProbabilitiesSpec) -> ModelState:
         _restore_window(window, *saved)
     kept.ring[:held] = np.frombuffer(read.ring).reshape(held, SUMS)
     kept.labels[:auc_held] = np.frombuffer(read.labels, np.int32)
+    require_all(_NAME, "label", kept.labels[:auc_held], -1, classes - 1)
     kept.scores[:auc_held, :classes] = np.frombuffer(read.scores).reshape(auc_held, classes)
     kept.reliability[:] = np.frombuffer(read.reliability).reshape(kept.reliability.shape)
     kept.curve[:classes] = np.frombuffer(read.curve).reshape(classes, THRESHOLDS, 2)
+    _require_sums(kept)
     state["head"] = held % max(1, len(kept.ring))
     state["auc_head"] = auc_held % max(1, len(kept.labels))
     return kept
+
+
+def _require_sums(kept: ModelState) -> None:
+    """Raise ValueError unless all sums are sums of weights or of losses."""
+    require(_NAME, "unit", kept.state["unit"][0], _LEAST_UNIT, _MOST)
+    of_windows = kept.windows["sums"]
+    for sums in (kept.landmark, kept.fading, kept.ring, of_windows, kept.reliability, kept.curve):
+        require_all(_NAME, "sum", sums, 0.0, _MOST)
+    weighed = kept.fading[kept.fading[:, WEIGHT] > 0.0]
+    require_all(_NAME, "sum of squares", weighed[:, SQUARES], _LEAST_UNIT, _MOST)
 
 
 def _window_state(window: np.void) -> tuple[list[int], list[int], bytes, bytes, bytes]:
@@ -121,5 +141,11 @@ def _restore_window(
     window["buckets"][: len(buckets)] = buckets
     used = [(r, k) for r, number in enumerate(buckets) for k in range(number)]
     rows, columns = [r for r, _ in used], [k for _, k in used]
-    window["losses"][rows, columns] = np.frombuffer(losses, np.int32)
+    of_buckets = np.frombuffer(losses, np.int32)
+    require_all(_NAME, "losses of a bucket", of_buckets, 0, 1 << np.array(rows, np.int64))
+    require_equal(_NAME, "outcomes of a window", int(window["n"]), sum(1 << r for r in rows))
+    require(_NAME, "errors of a window", window["errors"], 0, int(window["n"]))
+    if buckets:
+        require(_NAME, "number of the oldest buckets", buckets[-1], 1, most)
+    window["losses"][rows, columns] = of_buckets
     window["sums"][rows, columns] = np.frombuffer(sums).reshape(len(used), SUMS)

@@ -34,6 +34,7 @@ from streamwatch.core.estimators.registers.revisions.measures import (
 )
 from streamwatch.core.jit import entry
 from streamwatch.core.metrics.series import Sample
+from streamwatch.core.ranges import MOST_COUNTED, require, require_all
 from streamwatch.core.records.outcomes import OutcomeBatch
 
 # JSON document of a model's revisions for the API.
@@ -140,6 +141,8 @@ def observe(sums, counts, edges_ms, factors, rows, first, last, revised, delay_m
             counts[row, ALL_REVISED] += 1
 
 
+_ROUNDING: Final = 1e-9
+"""Part by which rounding may have made a sum larger than that of which it is a part."""
 VERSION: Final = 1
 """Incremented when the meaning of the state changes."""
 
@@ -220,6 +223,10 @@ class Revisions:
                 raise ValueError(
                     f"expected {SUMS} sums of one of {BINS} waiting times, got {len(sums)} of {number}"
                 )
+            most = sums[WEIGHT] * (1.0 + _ROUNDING)
+            require("revisions", "weight", sums[WEIGHT], 0, MOST_COUNTED)
+            require_all("revisions", "sum", np.array(sums), 0.0, most)
+            require("revisions", "weight of what was gained and lost", sums[GAINED] + sums[LOST], 0, most)
         self._counts[row] = kept.counts
         for number, sums in kept.bins:
             self._sums[row, number] = sums

@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from streamwatch.core.jit import entry, hot
+from streamwatch.core.records.events import OTHER
 
 # Compiled hash table of the segments' values, by number of the segment and number of the value.
 #
@@ -88,8 +89,6 @@ def forget(keys, meanings, doomed):
 # Limits on a segment's values, and the choice of those with estimates of their own.
 
 
-OTHER: Final = "__other__"
-"""Name for all values without estimates of their own together."""
 EPOCH: Final = 10_000
 """Number of outcomes of a segment after which its values are compared by traffic."""
 CANDIDATES: Final = 1_000

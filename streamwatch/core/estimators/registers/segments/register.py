@@ -23,10 +23,11 @@ from streamwatch.core.estimators.registers.segments.estimates import (
     named_change,
     with_previous_of_stream,
 )
-from streamwatch.core.estimators.registers.segments.observe import CANDIDATES, NONE, OTHER, exchanged
+from streamwatch.core.estimators.registers.segments.observe import CANDIDATES, NONE, exchanged
 from streamwatch.core.estimators.registers.segments.state import Given, SegmentState
 from streamwatch.core.metrics.series import Sample
-from streamwatch.core.records.events import SEPARATOR, ErrorChange, Name
+from streamwatch.core.ranges import LARGEST, require
+from streamwatch.core.records.events import OTHER, SEPARATOR, ErrorChange, Name
 from streamwatch.core.specs import UtilitySpec
 
 # Snapshot of a model's segments, ordered by name, each with its values, and of its latest label.
@@ -64,6 +65,7 @@ class KeptSegments(msgspec.Struct, frozen=True, array_like=True):
 
 _ENCODER = msgspec.msgpack.Encoder(order="deterministic")
 _DECODER = msgspec.msgpack.Decoder(KeptSegments)
+_NAME: Final = "segments"
 
 
 def encode(kept: KeptSegments) -> bytes:
@@ -85,6 +87,14 @@ def decode(state: bytes, max_classes: int) -> KeptSegments:
             f"expected a class index up to {max_classes}, got {found.last} in the snapshot of a model"
         )
     for segment in found.segments:
+        require(_NAME, "outcomes", segment.counted, 0, LARGEST)
+        require(_NAME, "outcomes left out", segment.left_out, 0, LARGEST)
+        for value in segment.values:
+            require(_NAME, "outcomes of a value", value.outcomes, 0, LARGEST)
+            require(_NAME, "outcomes of a value in an epoch", value.in_epoch, 0, LARGEST)
+            require(_NAME, "last outcome of a value", value.at, 0, segment.counted)
+        for _, count in segment.candidates:
+            require(_NAME, "outcomes of a value without estimates", count, 0, LARGEST)
         if len(segment.candidates) > CANDIDATES:
             raise ValueError(
                 f"expected at most {CANDIDATES} values of segment {segment.name!r} without estimates of "

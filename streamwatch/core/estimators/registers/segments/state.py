@@ -12,7 +12,6 @@ from streamwatch.core.estimators.registers.segments.observe import (
     CANDIDATES,
     EMPTY,
     NONE,
-    OTHER,
     OTHERS,
     Candidates,
     FoundRows,
@@ -24,7 +23,7 @@ from streamwatch.core.estimators.registers.segments.observe import (
     observe,
     remember,
 )
-from streamwatch.core.records.events import Outcome, segments_of
+from streamwatch.core.records.events import OTHER, Outcome, segments_of
 from streamwatch.core.records.outcomes import OutcomeBatch
 
 # Numbers for segment names and values, so that a compiled loop can process them.

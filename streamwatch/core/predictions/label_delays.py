@@ -1,9 +1,14 @@
-"""Register of label delays: counts of predictions and labels by prediction time, delay and class."""
+"""Label delays: share of predictions labelled by age, with predictions still waiting as censored.
+
+The distribution of the delays of labels alone would be too favourable, as it lacks predictions without a
+label. Here every accepted prediction counts from its arrival on, by prediction time, delay and class.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
+from dataclasses import dataclass
 from typing import Final, TypeAlias
 
 import msgspec
@@ -12,8 +17,12 @@ from numpy.typing import NDArray
 
 from streamwatch.core.metrics import family
 from streamwatch.core.metrics.series import Family
-from streamwatch.core.predictions.kind import ActiveHint, PredictionBatch, outcomes_in_columns
-from streamwatch.core.predictions.label_delays import LabelDelaysSpec
+from streamwatch.core.predictions.kind import (
+    ActiveHint,
+    PredictionBatch,
+    PredictionRegisterKind,
+    outcomes_in_columns,
+)
 from streamwatch.core.records.events import OTHER, Name, Outcome
 
 # Share labelled by age, from counts by prediction time and delay.
@@ -109,6 +118,19 @@ _DECODER: Final = msgspec.msgpack.Decoder(_RegisterState)
 def edges_of(horizon_ms: int) -> Integers:
     """Ends of the bins of delay, shape (23,): from a 240th of the horizon to the horizon, geometric."""
     return np.rint(np.geomspace(horizon_ms / _FIRST_EDGE, horizon_ms, BINS)).astype(np.int64)
+
+
+@dataclass(frozen=True, slots=True)
+class LabelDelaysSpec:
+    """Parameters of label delays."""
+
+    horizon_ms: int = 14 * 86_400_000
+    """Longest time that a label may take."""
+    max_classes: int = 8
+    """Number of predicted classes of a model with curves of their own, the first to occur.
+
+    Others share one.
+    """
 
 
 class LabelDelays:
@@ -285,3 +307,7 @@ def _counted(
     for each, count in zip(unique[order].tolist(), counts[order].tolist(), strict=True):
         of, key = divmod(each, width)
         yield of // most, of % most, key + least, count
+
+
+LABEL_DELAYS: Final = PredictionRegisterKind("label_delays", LabelDelaysSpec, LabelDelays)
+"""Share of predictions labelled by age, for each model, outcome kind and predicted class."""
