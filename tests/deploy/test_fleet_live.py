@@ -183,8 +183,10 @@ async def test_an_outage_of_500_models_is_one_notification_and_ten_drifts_are_te
     table: list[tuple[str, list[tuple[str, str, str]], float]] = []
 
     async def story(name: str, begins: dict[str, Any], ends: dict[str, Any]) -> list[tuple[str, str, str]]:
-        """What is notified while something is the case; then it ends, until that is notified, too."""
-        people.reported.clear()
+        """What is notified while something is the case; then it ends, until that is notified, too.
+
+        What comes later of its end is found among what is notified next.
+        """
         began = time.monotonic()
         for key, value in begins.items():
             setattr(fleet, key, value)
@@ -197,8 +199,8 @@ async def test_an_outage_of_500_models_is_one_notification_and_ten_drifts_are_te
         for key, value in ends.items():
             setattr(fleet, key, value)
         await people.once(lambda reported: "resolved" in reported[1])
-        await asyncio.sleep(WAIT_SECONDS["quiet"])
         table.append((f"{name}, over", list(people.reported), 0.0))
+        people.reported.clear()
         return reported
 
     async with (
@@ -214,6 +216,7 @@ async def test_an_outage_of_500_models_is_one_notification_and_ten_drifts_are_te
         unlabelled = await story("no labels", {"labels_silent": True}, {"labels_silent": False})
         drifts = await story("ten drifts", {"drifting": DRIFTING}, {"drifting": 0})
         down = await story("broker down", {"kafka_up": False}, {"kafka_up": True})
+        await asyncio.sleep(WAIT_SECONDS["quiet"])
     for name, reported, seconds in table:
         print(f"{name:24} {len(reported)} notification(s), first after {seconds:4.1f} s: {reported}")  # noqa: T201
 
@@ -228,3 +231,4 @@ async def test_an_outage_of_500_models_is_one_notification_and_ten_drifts_are_te
     assert "risk" in drifts[0][1]
     assert [reported[0] for reported in down] == ["critical"], down
     assert all(len(reported) == 1 for name, reported, _ in table if name.endswith("over")), table
+    assert people.reported == []

@@ -38,7 +38,7 @@ CACHE = Path(__file__).parents[2] / ".cache" / "kafka"
 START_SECONDS = 300
 RESOLVE_SECONDS = 1_200
 BRIEF = ("-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC")
-"""Options of Java for what ends soon: compiling well costs more than it brings, and so do threads that collect."""
+"""Options of Java for what ends soon: compiling well and collecting garbage in threads would not pay."""
 
 
 class Unavailable(Exception):  # noqa: N818
@@ -150,7 +150,7 @@ class KafkaBroker:
         self._classes_into = classes_into
         self.folder = folder
         names = ("plain", "sasl", "ssl", "controller", "behind", "proxy")
-        self.ports = dict(zip(names, free_ports(len(names)), strict=True))
+        self.ports: dict[str, int] = dict(zip(names, free_ports(len(names)), strict=True))
         self._child: subprocess.Popen[bytes] | None = None
         folder.mkdir(parents=True, exist_ok=True)
         template = Template((HERE / "server.properties").read_text())
