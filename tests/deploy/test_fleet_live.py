@@ -33,7 +33,7 @@ WAIT_SECONDS = {
     "for": {"5m": 1, "10m": 3, "15m": 3, "2m": 1, "3m": 1, "1m": 1, "30m": 3, "1h": 3},
     "quiet": 15.0,
 }
-"""How long alerts wait in this test, by how long they do; and for how long nothing more may come."""
+"""How long alerts wait, or go on, by how long they usually do; and for how long nothing more may come."""
 
 
 @dataclass
@@ -114,11 +114,10 @@ def shortened_rules(directory: Path) -> list[Path]:
     files: list[Path] = []
     for file in RULE_FILES:
         text = re.sub(
-            r"(?m)^( +)for: (\w+)$",
-            lambda found: f"{found[1]}for: {WAIT_SECONDS['for'][found[2]]}s",
+            r"(?m)^( +)(for|keep_firing_for): (\w+)$",
+            lambda found: f"{found[1]}{found[2]}: {WAIT_SECONDS['for'][found[3]]}s",
             file.read_text(encoding="utf-8"),
         )
-        text = re.sub(r"(?m)^ +keep_firing_for: .*\n", "", text)
         files.append(directory / file.name)
         files[-1].write_text(text, encoding="utf-8")
     return files
