@@ -31,6 +31,7 @@ DRIFTING = 10
 DEADLINE_SECONDS = 90.0
 WAIT_SECONDS = {
     "for": {"5m": 1, "10m": 3, "15m": 3, "2m": 1, "3m": 1, "1m": 1, "30m": 3, "1h": 3},
+    "keep_firing_for": {"15m": 10},  # a busy Prometheus takes seconds to tell that 500 alerts are over
     "quiet": 15.0,
 }
 """How long alerts wait, or go on, by how long they usually do; and for how long nothing more may come."""
@@ -115,7 +116,7 @@ def shortened_rules(directory: Path) -> list[Path]:
     for file in RULE_FILES:
         text = re.sub(
             r"(?m)^( +)(for|keep_firing_for): (\w+)$",
-            lambda found: f"{found[1]}{found[2]}: {WAIT_SECONDS['for'][found[3]]}s",
+            lambda found: f"{found[1]}{found[2]}: {WAIT_SECONDS[found[2]][found[3]]}s",
             file.read_text(encoding="utf-8"),
         )
         files.append(directory / file.name)
