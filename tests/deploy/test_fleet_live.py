@@ -33,8 +33,10 @@ WAIT_SECONDS = {
     "for": {"5m": 1, "10m": 3, "15m": 3, "2m": 1, "3m": 1, "1m": 1, "30m": 3, "1h": 3},
     "keep_firing_for": {"15m": 10},  # a busy Prometheus takes seconds to tell that 500 alerts are over
     "quiet": 15.0,
+    "over": 8.0,
 }
-"""How long alerts wait, or go on, by how long they usually do; and for how long nothing more may come."""
+"""How long alerts wait, or go on, by how long they usually do; for how long nothing more may come; and when
+Alertmanager has forgotten a group whose alerts are over, so that the next one waits anew."""
 
 
 @dataclass
@@ -199,6 +201,7 @@ async def test_an_outage_of_500_models_is_one_notification_and_ten_drifts_are_te
         for key, value in ends.items():
             setattr(fleet, key, value)
         await people.once(lambda reported: "resolved" in reported[1])
+        await asyncio.sleep(WAIT_SECONDS["over"])
         table.append((f"{name}, over", list(people.reported), 0.0))
         people.reported.clear()
         return reported
