@@ -49,9 +49,14 @@ def run(
     settings = read_settings(config, overrides)
 
     import asyncio
+    import gc
 
+    gc.disable()
     from streamwatch.assembly.build import REFUSALS, build_daemon, build_telemetry
     from streamwatch.telemetry import capture_libraries, crash_of
+
+    gc.freeze()  # modules stay as long as the process: no collection while it runs is to look at them
+    gc.enable()
 
     telemetry = build_telemetry(settings)
     capture_libraries(telemetry.emit)  # until the process ends, when unclosed resources are reported

@@ -97,6 +97,24 @@ def test_settings_are_read_without_a_compiler_and_without_what_only_a_daemon_nee
     assert result.stdout.strip() == "[]"
 
 
+RUN = """
+import gc
+import streamwatch.assembly.build as build
+from streamwatch.cli.run import run
+class Daemon:
+    async def run(self):
+        print(gc.isenabled(), gc.get_freeze_count() > len(gc.get_objects()))
+build.build_daemon = lambda *_, **__: Daemon()
+run(None, ["kafka.bootstrap_servers=127.0.0.1:1", "topics.predictions=p", "topics.labels=l"])
+"""
+
+
+@pytest.mark.slow
+def test_a_daemon_collects_its_garbage_without_looking_at_modules() -> None:
+    result = subprocess.run([sys.executable, "-c", RUN], capture_output=True, text=True, check=True)
+    assert result.stdout.split() == ["True", "True"]
+
+
 def test_the_example_is_printed_without_importing_what_it_is_about() -> None:
     script = (
         "import sys; from streamwatch.cli.config import example; example();"

@@ -69,6 +69,17 @@ def broker(request: pytest.FixtureRequest) -> Broker:
     return request.getfixturevalue("_embedded")
 
 
+@pytest.fixture(scope="module")
+def registry(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Apicurio]:
+    """Apicurio Registry, one for the tests of a file, which nobody kills."""
+    running = Apicurio(tmp_path_factory.mktemp("registry"))
+    try:
+        running.start()
+        yield running
+    finally:
+        running.kill()
+
+
 @pytest.fixture
 def schema_registry(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Apicurio]:
     """Apicurio Registry, empty, which the test may kill; or the test is left out."""

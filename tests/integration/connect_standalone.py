@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 
-from tests.integration.kafka_broker import HERE, connect_jars
+from tests.integration.kafka_broker import BRIEF, HERE, connect_jars
 from tests.ports import free_port
 
 WORKER = """\
@@ -40,7 +40,7 @@ def connect(servers: str, folder: Path, files: Mapping[str, Path]) -> Iterator[s
         sink = folder / f"sink-{number}.properties"
         sink.write_text(SINK.format(name=f"sink-{number}", topic=topic, file=file))
         sinks.append(str(sink))
-    options = ["-Xmx256m", f"-Dlog4j2.configurationFile={HERE}/log4j2.properties"]
+    options = [*BRIEF, "-Xmx256m", f"-Dlog4j2.configurationFile={HERE}/log4j2.properties"]
     standalone = "org.apache.kafka.connect.cli.ConnectStandalone"
     command = ["java", "-cp", f"{connect_jars()}/*", *options, standalone]
     with (

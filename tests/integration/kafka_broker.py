@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import base64
 import contextlib
+import fcntl
 import os
 import shutil
 import socket
@@ -14,11 +15,21 @@ import subprocess
 import time
 import uuid
 from collections.abc import Mapping, Sequence
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
+from functools import cache
+from ipaddress import IPv4Address
 from pathlib import Path
 from string import Template
+from tempfile import TemporaryDirectory
+from zlib import crc32
 
 import pytest
+from cryptography import x509
+from cryptography.hazmat.primitives.asymmetric import ec
+from cryptography.hazmat.primitives.hashes import SHA256
+from cryptography.hazmat.primitives.serialization import BestAvailableEncryption, Encoding
+from cryptography.hazmat.primitives.serialization.pkcs12 import serialize_key_and_certificates
+from cryptography.x509.oid import NameOID
 
 from tests.ports import free_ports
 
@@ -26,6 +37,8 @@ HERE = Path(__file__).parent / "kafka"
 CACHE = Path(__file__).parents[2] / ".cache" / "kafka"
 START_SECONDS = 300
 RESOLVE_SECONDS = 1_200
+BRIEF = ("-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC")
+"""Options of Java for what ends soon: compiling well and collecting garbage in threads would not pay."""
 
 
 class Unavailable(Exception):  # noqa: N818
@@ -60,6 +73,27 @@ def _resolved(name: str, pom: str, expected: str) -> Path:
     return folder
 
 
+@cache
+def class_archive() -> Path:
+    """The broker's classes as Java maps them into memory: a start takes half the processor time.
+
+    One that starts and is stopped writes them, once for this Java and these jars.
+    """
+    java = Path(shutil.which("java") or "java").resolve()
+    of = crc32(f"{java} {java.stat().st_mtime_ns} {jars()}".encode())
+    archive = CACHE / f"classes-{of:08x}.jsa"
+    with (CACHE / "classes.lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)  # workers that need it meanwhile wait for it
+        if not archive.exists():
+            with TemporaryDirectory(dir=CACHE) as folder:
+                written = Path(folder) / archive.name
+                writing = KafkaBroker(Path(folder) / "broker", classes_into=written)
+                writing.start()
+                writing.stop()
+                written.rename(archive)
+    return archive
+
+
 def unavailable() -> str:
     """Why no Apache Kafka can be had here, or an empty string."""
     return "" if os.environ.get("STREAMWATCH_TEST_BOOTSTRAP") else unavailable_jars()
@@ -67,7 +101,7 @@ def unavailable() -> str:
 
 def unavailable_jars() -> str:
     """Why no Apache Kafka can be started here, or an empty string."""
-    if shutil.which("java") is None or shutil.which("keytool") is None:
+    if shutil.which("java") is None:
         return "no Java runtime on the PATH"
     try:
         jars()
@@ -100,6 +134,8 @@ class KafkaBroker:
         A broker whose cluster it joins as a second node; None makes it a cluster of its own.
     options
         Options of its Java machine.
+    classes_into
+        Where it writes its classes when it is stopped; None: it reads those that another one wrote.
     """
 
     def __init__(
@@ -108,11 +144,13 @@ class KafkaBroker:
         settings: Mapping[str, str] | None = None,
         beside: KafkaBroker | None = None,
         options: Sequence[str] = (),
+        classes_into: Path | None = None,
     ) -> None:
         self._options = tuple(options)
+        self._classes_into = classes_into
         self.folder = folder
         names = ("plain", "sasl", "ssl", "controller", "behind", "proxy")
-        self.ports = dict(zip(names, free_ports(len(names)), strict=True))
+        self.ports: dict[str, int] = dict(zip(names, free_ports(len(names)), strict=True))
         self._child: subprocess.Popen[bytes] | None = None
         folder.mkdir(parents=True, exist_ok=True)
         template = Template((HERE / "server.properties").read_text())
@@ -150,12 +188,9 @@ class KafkaBroker:
         """Start the broker and wait until it serves."""
         assert self._child is None
         with (self.folder / "broker.log").open("ab") as out:
-            options = [
-                "-Xmx512m",
-                "-XX:TieredStopAtLevel=1",
-                f"-Dlog4j2.configurationFile={HERE}/log4j2.properties",
-                *self._options,
-            ]
+            options = ["-Xmx512m", f"-Dlog4j2.configurationFile={HERE}/log4j2.properties", *self._options]
+            if self._classes_into is not None:
+                options.append(f"-XX:ArchiveClassesAtExit={self._classes_into}")
             self._child = subprocess.Popen(
                 self._java(*options, "kafka.Kafka", str(self._properties)), stdout=out, stderr=out
             )
@@ -183,7 +218,8 @@ class KafkaBroker:
             child.wait(START_SECONDS)
 
     def _java(self, *arguments: str) -> list[str]:
-        return ["java", "-cp", f"{jars()}/*", *arguments]
+        read = [] if self._classes_into is not None else [f"-XX:SharedArchiveFile={class_archive()}"]
+        return ["java", "-cp", f"{jars()}/*", *BRIEF, *read, *arguments]
 
     def alter_user(self, *change: str) -> None:
         """Change the credentials of `reader`, as an administrator does."""
@@ -207,33 +243,27 @@ class KafkaBroker:
 
     def make_certificate(self, expires: datetime | None = None) -> None:
         """Write a new key and a certificate that signs itself, valid for 30 days or until `expires`."""
-        for old in (self.folder / "broker.p12", self.cafile):
-            old.unlink(missing_ok=True)
-        store = [
-            "-keystore",
-            str(self.folder / "broker.p12"),
-            "-storepass",
-            "streamwatch",
-            "-alias",
-            "broker",
-        ]
-        make = [
-            "keytool",
-            "-genkeypair",
-            *store,
-            "-keyalg",
-            "EC",
-            "-dname",
-            "CN=127.0.0.1",
-            *("-validity", "30" if expires is None else "1"),
-        ]
-        if expires is not None:
-            begins = expires.astimezone() - timedelta(days=1)
-            make += ["-startdate", begins.strftime("%Y/%m/%d %H:%M:%S")]
-        make += ["-ext", "SAN=IP:127.0.0.1", "-ext", "BC:critical=ca:true", "-storetype", "PKCS12"]
-        subprocess.run(make, check=True, capture_output=True, timeout=START_SECONDS)
-        show = ["keytool", "-exportcert", "-rfc", *store, "-file", str(self.cafile)]
-        subprocess.run(show, check=True, capture_output=True, timeout=START_SECONDS)
+        key = ec.generate_private_key(ec.SECP256R1())
+        name = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, "127.0.0.1")])
+        ends = datetime.now(UTC) + timedelta(days=30) if expires is None else expires
+        certificate = (
+            x509.CertificateBuilder()
+            .subject_name(name)
+            .issuer_name(name)
+            .public_key(key.public_key())
+            .serial_number(x509.random_serial_number())
+            .not_valid_before(ends - timedelta(days=31))
+            .not_valid_after(ends)
+            .add_extension(
+                x509.SubjectAlternativeName([x509.IPAddress(IPv4Address("127.0.0.1"))]), critical=False
+            )
+            .add_extension(x509.BasicConstraints(ca=True, path_length=None), critical=True)
+            .sign(key, SHA256())
+        )
+        kept_with = BestAvailableEncryption(b"streamwatch")
+        store = serialize_key_and_certificates(b"broker", key, certificate, None, kept_with)
+        (self.folder / "broker.p12").write_bytes(store)
+        self.cafile.write_bytes(certificate.public_bytes(Encoding.PEM))
 
 
 def _answers(port: int) -> bool:

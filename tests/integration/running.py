@@ -35,13 +35,31 @@ DEADLINE_SECONDS = 600.0
 Samples = Mapping[tuple[str, frozenset[tuple[str, str]]], float]
 
 
+_series: dict[str, tuple[str, frozenset[tuple[str, str]]] | None] = {}
+"""Name and labels by what stands before the value, None of a comment: scrapes repeat all but the values."""
+
+
 def parsed(text: str) -> Samples:
     """Every sample by name (without prefix) and labels."""
-    return {
-        (sample.name.removeprefix("streamwatch_"), frozenset(sample.labels.items())): sample.value
-        for family in text_string_to_metric_families(text)
-        for sample in family.samples
-    }
+    found: dict[tuple[str, frozenset[tuple[str, str]]], float] = {}
+    for line in text.splitlines():
+        written, _, number = (line, "", "") if line.startswith("#") else line.rpartition(" ")
+        if written not in _series:
+            _series[written] = _series_of(written)
+        if (series := _series[written]) is not None:
+            found[series] = float(number)
+    return found
+
+
+def _series_of(written: str) -> tuple[str, frozenset[tuple[str, str]]] | None:
+    """Name and labels of a line of /metrics without its value, as Prometheus's client reads them."""
+    line = written if written.startswith("#") else f"{written} 0"
+    samples = [s for family in text_string_to_metric_families(f"{line}\n") for s in family.samples]
+    if not samples:
+        return None
+    [sample] = samples
+    assert (sample.timestamp, sample.exemplar) == (None, None), "what stands last is the value"
+    return sample.name.removeprefix("streamwatch_"), frozenset(sample.labels.items())
 
 
 def value(samples: Samples, name: str, **labels: str) -> float:

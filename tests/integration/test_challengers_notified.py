@@ -22,9 +22,7 @@ async def test_a_challenger_is_better_and_then_worse_as_whoever_waits_for_it_is_
             webhook(team, name="team", events=["comparisons"]),
             webhook(oncall, name="oncall"),
         ]
-        watch = Watch(
-            tmp_path, models, {"receivers": receivers, "cooldown": "0s"}, comparisons=COMPARED, detectors=[]
-        )
+        watch = Watch(tmp_path, models, {"receivers": receivers, "cooldown": "0s"}, comparisons=COMPARED)
         with watch.life() as running:
             models.answer_together({"old": 0.6, "new": 0.95}, 4_000)
             await models.flush()

@@ -47,13 +47,14 @@ def labels_of(kind: str, client: SchemaRegistryClient) -> tuple[Any, Any]:
     return ProtobufSerializer(truth, client), lambda label: truth(label=label)
 
 
+@pytest.mark.real("schema registry")
 @pytest.mark.timeout(900)
 @pytest.mark.parametrize("kind", ["json_schema", "protobuf"])
 async def test_what_confluent_s_serializers_write_is_joined_by_the_fields_of_its_keys(
-    kafka: Broker, schema_registry: Apicurio, tmp_path: Path, kind: str
+    kafka: Broker, registry: Apicurio, tmp_path: Path, kind: str
 ) -> None:
     topics = await made(kafka)
-    client = SchemaRegistryClient({"url": schema_registry.url})
+    client = SchemaRegistryClient({"url": registry.url})
     keys, scored = AvroSerializer(client, json.dumps(ID)), AvroSerializer(client, json.dumps(AVRO))
     labels, label = labels_of(kind, client)
     key_at, value_at = contexts(topics["predictions"])
@@ -72,7 +73,7 @@ async def test_what_confluent_s_serializers_write_is_joined_by_the_fields_of_its
     )
     document = {
         "kafka": {"bootstrap_servers": kafka.bootstrap_servers},
-        "schema_registry": {"url": schema_registry.url},
+        "schema_registry": {"url": registry.url},
         "topics": {
             "predictions": [
                 {

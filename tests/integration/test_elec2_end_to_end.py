@@ -40,6 +40,7 @@ COUNTERS = (
     *("dedup_entries_evicted", "models_retired", "pairs_made", "pairs_labels_differ", "pairs_expired"),
 )
 ALPHA, SIZE = 0.999, 1_000
+WINDOW = {"delta": 0.002, "dependence": "ignored"}
 
 
 def send(servers: str, topics: Mapping[str, str], told: Sequence[Told]) -> dict[Place, Told]:
@@ -69,8 +70,11 @@ def settings(servers: str, topics: Mapping[str, str]) -> dict[str, Any]:
                 "landmark",
                 "fading",
                 "sliding",
-                {"adwin": {"delta": 0.002, "dependence": "ignored"}},
+                {"adwin": WINDOW},
             ],
+            # of the same window, as by default: such kernels are compiled anyway
+            "detectors": ["page_hinkley", {"adwin": WINDOW}],
+            "drift_weighted": [WINDOW],
             "comparisons": [
                 {"champion": MODELS[0], "challengers": ["*"]},
                 {"pairs": [[MODELS[1], MODELS[2]]]},

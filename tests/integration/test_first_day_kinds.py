@@ -6,7 +6,7 @@ import asyncio
 import json
 import time
 import urllib.request
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -24,17 +24,6 @@ from tests.integration.running import DEADLINE_SECONDS, Child, child
 from tests.integration.topics import create_topic, fresh
 
 ITEMS = 3_000
-
-
-@pytest.fixture(scope="module")
-def registry(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Apicurio]:
-    """Apicurio Registry, one for the formats that need it."""
-    running = Apicurio(tmp_path_factory.mktemp("registry"))
-    try:
-        running.start()
-        yield running
-    finally:
-        running.kill()
 
 
 def items() -> list[Item]:

@@ -31,7 +31,7 @@ async def test_a_worse_model_is_in_a_digest_that_a_kill_neither_loses_nor_repeat
 
         def watch(every: str) -> Watch:
             receivers = [webhook(team, name="team", events=["digest"]), webhook(oncall, name="oncall")]
-            return Watch(tmp_path, models, {"receivers": receivers, "digest": {"every": every}}, detectors=[])
+            return Watch(tmp_path, models, {"receivers": receivers, "digest": {"every": every}})
 
         with watch(long_interval()).life() as running:
             started_ms = time.time_ns() // 1_000_000 - OUTCOMES * APART_MS

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 import math
 from dataclasses import dataclass, field
 
@@ -25,39 +24,43 @@ class TwinAlarm:
 
 
 class TwinDependence:
-    """Dispersion of 0/1 losses by batch means, computed anew from all of them when a block of 16 ends."""
+    """Dispersion of 0/1 losses by batch means, from the sums of all blocks of 16 when one ends."""
 
     ALPHA = 0.9999
+    SIZES = (16, 64, 256)
 
     def __init__(self) -> None:
         self.losses: list[int] = []
         self.dispersion = 1.0
-        self.variances: list[float] = []
-        """p(1 − p) at the end of each block of 16."""
+        self.parts: list[int] = []
+        """Sum of each block of 16."""
+        self.variance = 1e-6
+        """p(1 − p) at the end of the last of them."""
+        self.varied = dict.fromkeys(self.SIZES, (0.0, 0.0))
+        """Number and total, faded, of what neighbouring blocks vary, by their size."""
 
     def update(self, loss: int) -> None:
         self.losses.append(loss)
         if len(self.losses) % 16:
             return
-        parts = np.reshape(self.losses, (-1, 16)).sum(axis=1)
-        ages = np.arange(len(parts) - 1, -1, -1.0)
+        self.parts.append(sum(self.losses[-16:]))
+        ages = np.arange(len(self.parts) - 1, -1, -1.0)
         weights = self.ALPHA ** (16 * ages)
-        p = float(weights @ parts / (16 * weights.sum()))
-        self.variances.append(max(p * (1 - p), 1e-6))
-        self.dispersion = max(1.0, *(self.of(size) for size in (16, 64, 256)))
+        p = float(weights @ self.parts / (16 * weights.sum()))
+        self.variance = max(p * (1 - p), 1e-6)
+        self.dispersion = max(1.0, *map(self.of, self.SIZES))
 
     def of(self, size: int) -> float:
         """Ratio of what blocks of this size vary, to what those of independent losses would."""
-        whole = len(self.losses) // size * size
-        sums = np.reshape(self.losses[:whole], (-1, size)).sum(axis=1).tolist()
-        number = total = 0.0
-        for ended, (before, after) in enumerate(itertools.pairwise(sums), 2):
-            variance = self.variances[ended * size // 16 - 1]
+        number, total = self.varied[size]
+        ended, left = divmod(len(self.losses), size)
+        if ended > 1 and not left:
+            before, after = sum(self.losses[-2 * size : -size]), sum(self.losses[-size:])
             x = (after - before) ** 2 / 2
-            x = min(x, 8 * max(total / number if number else 0.0, size * variance))
-            number = self.ALPHA**size * number + 1
-            total = self.ALPHA**size * total + x
-        return total / ((number - 3) * size * self.variances[-1]) if number >= 8 else 1.0
+            x = min(x, 8 * max(total / number if number else 0.0, size * self.variance))
+            number, total = self.ALPHA**size * number + 1, self.ALPHA**size * total + x
+            self.varied[size] = number, total
+        return total / ((number - 3) * size * self.variance) if number >= 8 else 1.0
 
 
 class TwinAdwin:
