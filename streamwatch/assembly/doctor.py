@@ -9,11 +9,11 @@ from typing import Any, Final
 from streamwatch.admin.doctor.facts import Configured, Facts, Finding, MetricSamples, SampledTopic, read
 from streamwatch.admin.doctor.rules import examine
 from streamwatch.assembly import specs
-from streamwatch.assembly.daemon_api import Address, DaemonUnreachable, NotThere, answer, path_segment
 from streamwatch.assembly.replay import recorded_topics
 from streamwatch.core.join.caveats import Repeats
 from streamwatch.core.ports import Record
 from streamwatch.core.records.events import Invalid, Label, NullRecord, Prediction, Skipped, WrongFold
+from streamwatch.edge.daemon_api import Address, DaemonUnreachable, NotThere, answer, path_segment
 from streamwatch.edge.sources.kafka.checking import sample
 from streamwatch.history.recordings.lines import RecordedTopic
 from streamwatch.inspection.joined import events_of
