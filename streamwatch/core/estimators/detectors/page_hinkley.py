@@ -157,7 +157,7 @@ def error_rate(d, miss):
 
 @inner
 def reset(d):
-    """Reset after an alarm; keeps the alarm's statistic, the number of alarms and the faded error."""
+    """Reset after an alarm; keeps its statistic, the number of alarms, the faded error and the dependence."""
     d.n = 0
     d.input = 0.0
     for k in range(2):
