@@ -108,7 +108,7 @@ class Watch(ClassificationMetric):
 
     @property
     def bigger_is_better(self) -> bool:  # pyright: ignore[reportIncompatibleMethodOverride]  # inferred as True
-        """Whether the measure grows with the quality of the model; false for losses and errors."""
+        """Tell whether the measure grows with the quality of the model; false for losses and errors."""
         return self.measure.partition(":")[0] not in _LOSSES
 
     @property

@@ -8,7 +8,7 @@ import urllib.error
 import urllib.parse
 import urllib.request
 from dataclasses import dataclass, field
-from http.client import HTTPException, IncompleteRead
+from http.client import HTTPException
 from pathlib import Path
 from typing import Any, Final
 
@@ -42,8 +42,8 @@ class Address:
         NotThere
             If the daemon answered 404.
         DaemonUnreachable
-            If there was no answer, another error, or more than 256 MiB; or the URL or the certificates cannot
-            be used.
+            If there was no answer, another error, a part of an answer or more than 256 MiB; or the URL or the
+            certificates cannot be used.
         """
         headers = {"Authorization": f"Bearer {self.token}"} if self.token else {}
         url = f"{self.base}{path}"
@@ -52,8 +52,7 @@ class Address:
             request = urllib.request.Request(url, headers=headers)  # noqa: S310 - http or https, see above
             with urllib.request.urlopen(request, timeout=_TIMEOUT_SECONDS, context=context) as answer:  # noqa: S310
                 body: bytes = answer.read(_MOST_BYTES + 1)
-                if len(body) <= _MOST_BYTES and answer.length:  # with a limit, `read` raises nothing then
-                    raise IncompleteRead(body, answer.length)
+                left = answer.length
         except urllib.error.HTTPError as error:
             if error.code == NOT_FOUND:
                 raise NotThere(f"{url}: answered 404 {error.reason}") from None
@@ -68,6 +67,8 @@ class Address:
             raise DaemonUnreachable(f"{url}: {reason}") from None
         if len(body) > _MOST_BYTES:
             raise DaemonUnreachable(f"{url}: answered more than {_MOST_BYTES:,} bytes")
+        if left:  # `read` with a limit does not raise for it
+            raise DaemonUnreachable(f"{url}: the answer broke off after {len(body):,} bytes")
         return body
 
     @property

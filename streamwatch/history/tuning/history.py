@@ -14,11 +14,9 @@ from scipy import stats
 
 from streamwatch.core.estimators.past import Stretches
 from streamwatch.core.records.events import Outcome
-from streamwatch.core.specs import LandmarkSpec, MonitorsSpec
+from streamwatch.core.specs import DAY_MS, LandmarkSpec, MonitorsSpec
 from streamwatch.edge.daemon_api import Address, answer, model_path
 from streamwatch.history.tuning.resampling import Losses, lasting_block, mean_block
-
-DAY_MS = 86_400_000
 
 
 @dataclass(frozen=True, slots=True)

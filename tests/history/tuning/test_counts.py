@@ -13,11 +13,11 @@ import pytest
 
 from streamwatch.core.estimators.past import NONE, PastView
 from streamwatch.core.metrics.series import Report
+from streamwatch.core.specs import DAY_MS
 from streamwatch.edge.daemon_api import Address, DaemonUnreachable
 from streamwatch.edge.web.routes.history import PastExporter
 from streamwatch.history.tuning.advice import Wanted, tuned_models
 from streamwatch.history.tuning.history import (
-    DAY_MS,
     CannotPromise,
     Counts,
     History,
