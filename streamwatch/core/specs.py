@@ -16,7 +16,9 @@ Direction: TypeAlias = Literal["up", "down", "both"]
 """Direction of the changes of the mean that a detector looks for; "up" of a loss means worse."""
 Conflicts: TypeAlias = Literal["first", "last", "both"]
 """Prediction that counts if a model predicts an id again, see `JoinSpec.conflicts`."""
-DAY_MS = 86_400_000
+MINUTE_MS: Final = 60_000
+HOUR_MS: Final = 60 * MINUTE_MS
+DAY_MS: Final = 24 * HOUR_MS
 Opponent: TypeAlias = Literal[
     "persistent", "persistent_at_prediction", "majority", "transition", "temporal_correction"
 ]
