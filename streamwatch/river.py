@@ -5,11 +5,14 @@ Needs the package river, which this project does not depend on.
 
 from __future__ import annotations
 
-from typing import Any, Literal
+from typing import Any, Final, Literal
 
 from river.metrics.base import ClassificationMetric
 
-from streamwatch.history.evaluator import Evaluator
+from streamwatch.history.evaluator import DEFAULT_MODEL, Evaluator
+
+_LOSSES: Final = frozenset({"log_loss", "brier_score", "kappa_standard_error", "fold_accuracy_deviation"})
+"""Measures that are smaller for better models."""
 
 
 class Watch(ClassificationMetric):
@@ -21,7 +24,8 @@ class Watch(ClassificationMetric):
         Measure that `get` returns, of those of `streamwatch catalogue measures`, and a forgetting of the
         evaluator.
     evaluator
-        Evaluator that keeps all estimates; None for one with the daemon's defaults.
+        Evaluator that keeps all estimates, those of this model under the name `model`; None for one with the
+        daemon's defaults.
     batch
         Number of outcomes evaluated together, for speed; `get` and `evaluator` include all outcomes so far.
 
@@ -98,14 +102,14 @@ class Watch(ClassificationMetric):
     def get(self) -> float:
         """Value of the measure under the forgetting; NaN while undefined."""
         evaluator = self.evaluator
-        if not evaluator.models:
+        if DEFAULT_MODEL not in evaluator.models:
             return float("nan")
         return evaluator.value(self.measure, self.forgetting)
 
     @property
-    def bigger_is_better(self) -> Literal[True]:
-        """True: every measure grows with the quality of the model."""
-        return True
+    def bigger_is_better(self) -> bool:  # pyright: ignore[reportIncompatibleMethodOverride]  # inferred as True
+        """Tell whether the measure grows with the quality of the model; false for losses and errors."""
+        return self.measure.partition(":")[0] not in _LOSSES
 
     @property
     def requires_labels(self) -> Literal[True]:

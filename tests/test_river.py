@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from river import datasets, dummy, evaluate, metrics, naive_bayes
 
+from streamwatch.history.evaluator import Evaluator
 from streamwatch.river import Watch
 
 
@@ -46,6 +47,21 @@ def test_it_starts_undefined_and_refuses_what_forgetting_cannot_do() -> None:
     with pytest.raises(ValueError, match="batch must be at least 1"):
         Watch(batch=0)
     assert watch.clone().measure == "kappa_persistent"
+
+
+def test_losses_are_better_if_they_are_smaller() -> None:
+    assert Watch("kappa").bigger_is_better
+    assert not Watch("log_loss").bigger_is_better
+    assert not Watch("brier_score", "fading:0.999").bigger_is_better
+
+
+def test_beside_another_model_of_its_evaluator_it_starts_undefined() -> None:
+    evaluator = Evaluator()
+    evaluator.update(["a"], ["a"], model="other")
+    watch = Watch("accuracy_ratio", evaluator=evaluator)
+    assert math.isnan(watch.get())
+    watch.update("a", "b")
+    assert watch.get() == 0.0
 
 
 def test_a_measure_that_is_not_there_is_refused_before_anything_is_learned() -> None:

@@ -246,7 +246,7 @@ def state_pasts(directory: Path) -> StatePasts:
     Raises
     ------
     StateRefused, StateFailed
-        If the state cannot be read.
+        If the state cannot be read; as StateDamaged, if it cannot be decoded.
     """
     state = Inspection(directory)
     try:

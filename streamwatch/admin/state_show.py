@@ -106,7 +106,7 @@ def overview(directory: Path, *, ages: bool = True) -> Overview:
     Raises
     ------
     StateRefused, StateFailed
-        If the state cannot be read.
+        If the state cannot be read; as StateDamaged, if it cannot be decoded.
     """
     state = Inspection(directory)
     try:

@@ -9,11 +9,11 @@ from typing import Any, Final
 from streamwatch.admin.doctor.facts import Configured, Facts, Finding, MetricSamples, SampledTopic, read
 from streamwatch.admin.doctor.rules import examine
 from streamwatch.assembly import specs
-from streamwatch.assembly.daemon_api import Address, DaemonUnreachable, NotThere, answer, path_segment
 from streamwatch.assembly.replay import recorded_topics
 from streamwatch.core.join.caveats import Repeats
 from streamwatch.core.ports import Record
 from streamwatch.core.records.events import Invalid, Label, NullRecord, Prediction, Skipped, WrongFold
+from streamwatch.edge.daemon_api import Address, DaemonUnreachable, NotThere, answer, model_path
 from streamwatch.edge.sources.kafka.checking import sample
 from streamwatch.history.recordings.lines import RecordedTopic
 from streamwatch.inspection.joined import events_of
@@ -65,11 +65,6 @@ def suspects(now: MetricSamples) -> Sequence[str]:
     """Choose at most 100 models to request one by one: those with an early hint, then with label delays."""
     hinted = (model for model, hint in now.by("early_hint", "model").items() if hint)
     return list(dict.fromkeys((*hinted, *now.by("predictions_labelled_ratio", "model"))))[:_MOST_MODELS]
-
-
-def model_path(name: str) -> str:
-    """Path of a model in the API."""
-    return f"/api/v1/models/{path_segment(name)}"
 
 
 def _reading(address: Address) -> MetricSamples:

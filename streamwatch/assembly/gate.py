@@ -7,7 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Final, Literal, TypeAlias
 
-from streamwatch.assembly.daemon_api import Address, NotThere, answer, path_segment
+from streamwatch.edge.daemon_api import Address, NotThere, answer, path_segment
 from streamwatch.edge.receivers.texts import iso
 
 Verdict: TypeAlias = Literal["better", "worse", "open"]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections import Counter, deque
 from collections.abc import Mapping, Sequence
+from copy import deepcopy
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from types import MappingProxyType
@@ -32,6 +33,7 @@ from streamwatch.edge.decoders.schemas.schema import (
 )
 from streamwatch.history.recordings.lines import BadLine, CsvColumns, LineRecord
 from streamwatch.history.recordings.recording import Recording
+from streamwatch.history.samples import counted
 from streamwatch.inspection import yaml_text
 from streamwatch.inspection.guessed import Guess
 from streamwatch.inspection.guessing import guess
@@ -83,6 +85,11 @@ def inspect(
         Format of the values by topic, except for JSON.
     key_formats
         Format of the keys by topic, except for text.
+
+    Raises
+    ------
+    SettingsError
+        If the guessed settings do not load, which is a bug.
     """
     head = dict(sections or {"kafka": NOWHERE})
     found = guess(samples)
@@ -94,7 +101,7 @@ def inspect(
     sides = {topic.side for topic in guessed.topics}
     if not ("both" in sides or {"prediction", "label"} <= sides):
         return Inspection(guessed, None, None)
-    settings = Settings(**yaml_text.document(guessed, head))
+    settings = _loaded(yaml_text.document(guessed, head))
     joined = joined_sample(recorded_topics(settings), samples)
     heading = [
         f"Guessed by `streamwatch inspect`{f' from {where}' if where else ''}: read it before you believe it."
@@ -108,30 +115,29 @@ def inspect(
     if not sections:
         heading.append("kafka.bootstrap_servers is made up: write your own.")
     text = yaml_text.text(guessed, head, joined, heading)
-    return Inspection(guessed, joined, _sound(text))
+    _loaded(parse(text))
+    return Inspection(guessed, joined, text)
 
 
-def _sound(text: str) -> str:
-    """Return the text if it loads as settings.
+def _loaded(document: Mapping[str, Any]) -> Settings:
+    """Load guessed settings, with others in place of secrets, which are never written.
 
     Raises
     ------
     SettingsError
-        If it does not, which is a bug.
+        If they do not load, which is a bug.
     """
-    document = parse(text)
+    document = deepcopy(dict(document))
     security = document.get("kafka", {}).get("security", {})
-    if "username" in security and "password_file" not in security:
-        security["password"] = "given elsewhere"  # noqa: S105  # a password is never written
+    for section in (security, document.get("schema_registry", {})):
+        if "username" in section and "password_file" not in section:
+            section["password"] = "given elsewhere"  # noqa: S105
     if "oauth" in security and "client_secret_file" not in security["oauth"]:
         security["oauth"]["client_secret"] = "given elsewhere"  # noqa: S105
     try:
-        Settings(**document)
+        return Settings(**document)
     except ValidationError as error:
-        raise SettingsError(
-            f"the guessed settings do not load: {error.errors()[0]['msg']}\n{text}"
-        ) from error
-    return text
+        raise SettingsError(f"the guessed settings do not load: {error.errors()[0]['msg']}") from error
 
 
 def sampling_settings(
@@ -178,10 +184,10 @@ def sections_written(settings: Settings, *, registry: bool) -> dict[str, Any]:
     return sections
 
 
-def read_files(files: Sequence[str], most: int) -> dict[str, list[LineRecord]]:
-    """Read the last `most` records of each topic from files.
+def read_files(files: Sequence[str], most: int) -> tuple[dict[str, list[LineRecord]], list[str]]:
+    """Read the last `most` records of each topic from files, with a note for each file with unusable lines.
 
-    The topic is that of kcat's lines; for other files it is the file's name without suffix.
+    The topic is that of kcat's lines; for other files it is the file's name without suffix, or `stdin`.
 
     Raises
     ------
@@ -189,15 +195,22 @@ def read_files(files: Sequence[str], most: int) -> dict[str, list[LineRecord]]:
         If a file cannot be read.
     """
     found: dict[str, deque[LineRecord]] = {}
+    notes: list[str] = []
     anything = CsvColumns(ids=(), classes=())
     for file in files:
+        named = "stdin" if file == "-" else Path(file.removesuffix(".gz")).stem
+        unusable: list[BadLine] = []
         with Recording(file, columns=anything) as recording:
             for line in recording.records():
                 if isinstance(line, BadLine):
+                    unusable.append(line)
                     continue
-                line.topic = line.topic or Path(file.removesuffix(".gz")).stem or "stdin"
+                line.topic = line.topic or named
                 found.setdefault(line.topic, deque(maxlen=most)).append(line)
-    return {topic: list(records) for topic, records in found.items()}
+        if unusable:
+            first = f"the first is line {unusable[0].number}: {unusable[0].reason}"
+            notes.append(f"{file}: {counted(len(unusable), 'line')} could not be read; {first}")
+    return {topic: list(records) for topic, records in found.items()}, notes
 
 
 FORMATS: Final[Mapping[str, str]] = {"AVRO": "avro", "PROTOBUF": "protobuf", "JSON": "json_schema"}

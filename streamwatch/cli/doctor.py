@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from streamwatch.admin.doctor.facts import Finding
-    from streamwatch.assembly.daemon_api import Address
+    from streamwatch.edge.daemon_api import Address
     from streamwatch.settings import Settings
 
 EXIT_FINDINGS = 1
@@ -106,8 +106,8 @@ def doctor(  # noqa: PLR0913  (one parameter per option)
 def _consulted(address: Address, seconds: float, settings: Settings | None) -> Sequence[Finding]:
     import asyncio
 
-    from streamwatch.assembly.daemon_api import DaemonUnreachable
     from streamwatch.assembly.doctor import consult
+    from streamwatch.edge.daemon_api import DaemonUnreachable
     from streamwatch.edge.sources.kafka import KafkaUnreachable, ReadDenied, TopicsMissing
     from streamwatch.settings import SettingsError
 

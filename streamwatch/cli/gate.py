@@ -68,8 +68,8 @@ def gate(  # noqa: PLR0913  (one parameter per option)
     shown (or options are wrong), 3 if the daemon cannot be asked or does not
     compare these models.
     """
-    from streamwatch.assembly.daemon_api import DaemonUnreachable
     from streamwatch.assembly.gate import NotCompared, decide
+    from streamwatch.edge.daemon_api import DaemonUnreachable
     from streamwatch.settings.values import parse_duration
 
     try:

@@ -15,6 +15,7 @@ from streamwatch.cli.options import refuse
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from streamwatch.edge.daemon_api import Address
     from streamwatch.history.replay.replay import ReplaySpec
     from streamwatch.history.tuning.history import History, Unfit
 
@@ -40,12 +41,7 @@ def recorded(read: Callable[[], ReplaySpec]) -> dict[str, History]:
 
 
 def kept(
-    state: Path | None,
-    url: str | None,
-    token_file: Path | None,
-    since_ms: int | None,
-    until_ms: int | None,
-    seed: int,
+    source: Path | Address, since_ms: int | None, until_ms: int | None, seed: int
 ) -> dict[str, History | Unfit]:
     """Read the histories that a daemon keeps, from its state directory or its API.
 
@@ -53,14 +49,14 @@ def kept(
     """
     from streamwatch.admin.state_contents import state_pasts
     from streamwatch.core.estimators.past import HOUR_S, merged
+    from streamwatch.edge.daemon_api import DaemonUnreachable
     from streamwatch.edge.stores.kind import StateFailed, StateRefused
     from streamwatch.edge.web.routes.history import seamless
-    from streamwatch.history.reporting.sources import ReportError
     from streamwatch.history.tuning.history import counts_of, counts_of_daemon, histories_of
 
     try:
-        if state is not None:
-            pasts = state_pasts(state)
+        if isinstance(source, Path):
+            pasts = state_pasts(source)
             until_s = int(time.time()) + HOUR_S  # later outcomes are left out, as by the API
             counts = {
                 name: counts_of(
@@ -69,8 +65,7 @@ def kept(
                 for name, views in pasts.views.items()
             }
         else:
-            token = None if token_file is None else token_file.read_text(encoding="utf-8").strip()
-            counts = counts_of_daemon(url or "", token)
-    except (StateRefused, StateFailed, ReportError, OSError) as error:
+            counts = counts_of_daemon(source)
+    except (StateRefused, StateFailed, DaemonUnreachable, OSError) as error:
         refuse(str(error))
     return histories_of({name: each.between(since_ms, until_ms) for name, each in counts.items()}, seed)

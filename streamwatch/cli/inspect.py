@@ -125,10 +125,10 @@ def inspect(  # noqa: PLR0913  # one parameter per option
     if write is not None and write.exists() and not force:
         refuse(f"--write: {write} exists; --force replaces it")
     console = Console(stderr=True, highlight=False, width=None)
-    unread, unread_keys = list[str](), list[str]()
+    unread, unread_keys, unread_lines = list[str](), list[str](), list[str]()
     try:
         if file:
-            samples, where = _of_files(file, sample)
+            samples, unread_lines, where = _of_files(file, sample)
             found = guessed(samples, None, where)
         else:
             if config is None and bootstrap_servers is None and DEFAULT_FILE.is_file():
@@ -140,7 +140,7 @@ def inspect(  # noqa: PLR0913  # one parameter per option
             unread, unread_keys = plain.problems, plain.notes
     except SettingsError as error:
         refuse(str(error))
-    for note in unread_keys:
+    for note in (*unread_lines, *unread_keys):
         typer.secho(printable(note), err=True)
     show(found.guess, found.sample, console)
     for problem in (*unread, *found.problems):
@@ -164,15 +164,16 @@ def _put(text: str, write: Path | None) -> None:
     typer.secho(f"✓ wrote {write}; next: streamwatch check -c {write}", err=True, fg=typer.colors.GREEN)
 
 
-def _of_files(files: list[str], most: int) -> tuple[Mapping[str, Sequence[Record]], str]:
+def _of_files(files: list[str], most: int) -> tuple[Mapping[str, Sequence[Record]], list[str], str]:
+    """Sample files; return the samples, notes on unusable lines, and a description of their origin."""
     from streamwatch.assembly.inspection import read_files
     from streamwatch.history.recordings.file import RecordingError
 
     try:
-        samples = read_files(files, most)
+        samples, notes = read_files(files, most)
     except RecordingError as error:
         refuse(str(error))
-    return samples, f"the last lines of {', '.join(files)}"
+    return samples, notes, f"the last lines of {', '.join(files)}"
 
 
 def _of_kafka(topics: list[str], settings: Settings, most: int) -> tuple[PlainSamples, str]:

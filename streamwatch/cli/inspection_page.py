@@ -65,7 +65,9 @@ def unmatched(sample: JoinedSample) -> list[str]:
     if lone := sample.predictions - sample.joined:
         cause = f"of {lone:,} predictions without a label"
         if sample.not_due:
-            cause += f", {sample.not_due:,} are younger than every one that has its label: it may be to come"
+            cause += (
+                f", {sample.not_due:,} are younger than every one that has its label: theirs may still come"
+            )
         else:
             cause += ", none is younger than every one that has its label: theirs are not in the sample, or "
             cause += "never come"
@@ -85,7 +87,7 @@ def _mapping(guess: Guess) -> Table:
     table = Table(title="proposed mapping", title_justify="left")
     for name in ("topic", "field", "path", "sure", "why", "else"):
         table.add_column(name, overflow="fold")
-    for topic in guess.topics:
+    for topic in (each for one in guess.topics for each in (one, *one.others)):
         fields = ("id", "model", "prediction", "label", "timestamp")
         chosen = [(name, getattr(topic, name)) for name in fields]
         first = f"{topic.topic} ({topic.side})"

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any, NoReturn
 import typer
 
 if TYPE_CHECKING:
-    from streamwatch.assembly.daemon_api import Address
+    from streamwatch.edge.daemon_api import Address
     from streamwatch.settings import Settings
 
 DEFAULT_FILE = Path("streamwatch.yaml")
@@ -72,7 +72,7 @@ def address_of(
     url: str | None, token_file: Path | None, ca_file: Path | None, settings: Settings | None
 ) -> Address:
     """Return the address of a daemon by options or settings; ends the command if a token cannot be read."""
-    from streamwatch.assembly.daemon_api import Address
+    from streamwatch.edge.daemon_api import Address
 
     token = settings.http.read_token() if settings else None
     try:

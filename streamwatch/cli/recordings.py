@@ -11,6 +11,8 @@ import typer
 from streamwatch.cli.options import refuse
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from streamwatch.history.replay.replay import ReplaySpec
     from streamwatch.settings import Settings
 
@@ -51,6 +53,28 @@ LayoutName = Annotated[
     Literal["jsonl", "csv", "kcat", "parquet"] | None,
     typer.Option("--format", help="Format of the files. Default: detected."),
 ]
+
+
+def refuse_without_effect(
+    *,
+    files: bool,
+    url: bool,
+    of_files: Mapping[str, object],
+    of_daemons: Mapping[str, object],
+) -> None:
+    """End the command if options that only files, or only daemons, have are given (not None) without these.
+
+    Parameters
+    ----------
+    files, url
+        Whether files are read, or a daemon's API.
+    of_files, of_daemons
+        Values of such options by name.
+    """
+    for options, used, what in ((of_files, files, "files"), (of_daemons, url, "the URL of a daemon")):
+        for name, value in options.items():
+            if value is not None and not used:
+                refuse(f"{name}: expected with {what} only, got {value}")
 
 
 def recorded_spec(

@@ -10,7 +10,15 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from streamwatch.cli.compile import reporting_compilation
-from streamwatch.cli.options import ConfigFile, Overrides, read_used_settings, refuse
+from streamwatch.cli.options import (
+    CaFile,
+    ConfigFile,
+    Overrides,
+    TokenFile,
+    address_of,
+    read_used_settings,
+    refuse,
+)
 from streamwatch.cli.recordings import (
     NO_KAFKA,
     USED,
@@ -20,9 +28,11 @@ from streamwatch.cli.recordings import (
     Topic,
     Unit,
     recorded_spec,
+    refuse_without_effect,
 )
 
 if TYPE_CHECKING:
+    from streamwatch.edge.daemon_api import Address
     from streamwatch.history.replay.replay import ReplaySpec
     from streamwatch.history.reporting.blocks import Page
     from streamwatch.history.reporting.sources import Source
@@ -45,10 +55,8 @@ def report(  # noqa: PLR0913  # one parameter per option
         list[Path],
         typer.Option("--output", "-o", metavar="OUT", help="File to write: .html or .md. May be repeated."),
     ] = [Path("report.html")],  # noqa: B006  # typer copies it
-    token_file: Annotated[
-        Path | None,
-        typer.Option("--token-file", metavar="FILE", help="File with the bearer token of the daemon's API."),
-    ] = None,
+    token_file: TokenFile = None,
+    ca_file: CaFile = None,
     topic: Topic = None,
     model: Model = None,
     columns: Columns = None,
@@ -74,20 +82,34 @@ def report(  # noqa: PLR0913  # one parameter per option
     includes them only if --config names the file.
     """
     require_formats(output, "--output")
+    is_url = source[0].startswith(("http://", "https://"))
+    refuse_without_effect(
+        files=not is_url,
+        url=is_url,
+        of_files={
+            "--topic": topic,
+            "--model": model,
+            "--columns": columns,
+            "--timestamp-unit": timestamp_unit,
+            "--format": layout,
+        },
+        of_daemons={"--token-file": token_file, "--ca-file": ca_file},
+    )
+    from streamwatch.edge.daemon_api import DaemonUnreachable
     from streamwatch.history.recordings.file import RecordingError
     from streamwatch.history.reporting.sources import ReportError
     from streamwatch.settings import SettingsError
 
     try:
-        if source[0].startswith(("http://", "https://")):
+        if is_url:
             if len(source) > 1:
                 refuse(f"expected one URL or files, got {' '.join(source)}")
-            found = _of_daemon(source[0], token_file, config, overrides)
+            found = _of_daemon(address_of(source[0], token_file, ca_file, None), config, overrides)
         else:
             settings = read_used_settings(config, overrides, USED, NO_KAFKA)
             read = recorded_spec(settings, source, topic, model, columns, timestamp_unit, layout)
             found = _of_replay(read, settings)
-    except (RecordingError, ReportError, SettingsError) as error:
+    except (DaemonUnreachable, RecordingError, ReportError, SettingsError) as error:
         refuse(str(error))
     write(found, output, "--output")
 
@@ -124,15 +146,11 @@ def require_formats(paths: list[Path], option: str) -> None:
         refuse(str(error))
 
 
-def _of_daemon(url: str, token_file: Path | None, config: Path | None, overrides: list[str] | None) -> Source:
+def _of_daemon(address: Address, config: Path | None, overrides: list[str] | None) -> Source:
     from streamwatch.history.reporting.sources import from_daemon
 
-    try:
-        token = None if token_file is None else token_file.read_text(encoding="utf-8").strip()
-    except OSError as error:
-        refuse(f"--token-file: {token_file} cannot be read: {error.strerror or error}")
     shown = None if config is None else settings_text(read_used_settings(config, overrides, USED, NO_KAFKA))
-    return from_daemon(url, versions(), token, shown)
+    return from_daemon(address, versions(), shown)
 
 
 def _of_replay(read: ReplaySpec, settings: Settings) -> Source:

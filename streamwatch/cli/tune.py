@@ -11,7 +11,15 @@ import typer
 
 from streamwatch.cli.compile import reporting_compilation
 from streamwatch.cli.histories import kept, recorded
-from streamwatch.cli.options import ConfigFile, Overrides, read_used_settings, refuse
+from streamwatch.cli.options import (
+    CaFile,
+    ConfigFile,
+    Overrides,
+    TokenFile,
+    address_of,
+    read_used_settings,
+    refuse,
+)
 from streamwatch.cli.recordings import (
     NO_KAFKA,
     USED,
@@ -21,6 +29,7 @@ from streamwatch.cli.recordings import (
     Topic,
     Unit,
     recorded_spec,
+    refuse_without_effect,
 )
 
 if TYPE_CHECKING:
@@ -53,10 +62,8 @@ def tune(  # noqa: PLR0913  # one parameter per option
         str | None,
         typer.Option("--url", metavar="URL", help="Use the history that this running daemon serves."),
     ] = None,
-    token_file: Annotated[
-        Path | None,
-        typer.Option("--token-file", metavar="FILE", help="File with the bearer token of the daemon's API."),
-    ] = None,
+    token_file: TokenFile = None,
+    ca_file: CaFile = None,
     every: Annotated[
         str,
         typer.Option(
@@ -126,6 +133,18 @@ def tune(  # noqa: PLR0913  # one parameter per option
     """
     if sum(bool(source) for source in (files, state, url)) != 1:
         refuse("expected one of FILE…, --state DIR, --url URL")
+    refuse_without_effect(
+        files=bool(files),
+        url=bool(url),
+        of_files={
+            "--topic": topic,
+            "--model": model,
+            "--columns": columns,
+            "--timestamp-unit": timestamp_unit,
+            "--format": layout,
+        },
+        of_daemons={"--token-file": token_file, "--ca-file": ca_file},
+    )
 
     from rich.console import Console
 
@@ -153,7 +172,7 @@ def tune(  # noqa: PLR0913  # one parameter per option
 
         found = {name: each.between(since_ms, until_ms) for name, each in recorded(read).items()}
     else:
-        found = kept(state, url, token_file, since_ms, until_ms, seed)
+        found = kept(state or address_of(url, token_file, ca_file, None), since_ms, until_ms, seed)
     if not found:
         why = "; streamwatch replay says why" if files else ""
         refuse(f"no outcome could be read{why}", EXIT_NO_PROMISE)

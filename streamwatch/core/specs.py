@@ -15,7 +15,10 @@ Dependence: TypeAlias = Literal["followed", "ignored"]
 Direction: TypeAlias = Literal["up", "down", "both"]
 """Direction of the changes of the mean that a detector looks for; "up" of a loss means worse."""
 Conflicts: TypeAlias = Literal["first", "last", "both"]
-DAY_MS = 86_400_000
+"""Prediction that counts if a model predicts an id again, see `JoinSpec.conflicts`."""
+MINUTE_MS: Final = 60_000
+HOUR_MS: Final = 60 * MINUTE_MS
+DAY_MS: Final = 24 * HOUR_MS
 Opponent: TypeAlias = Literal[
     "persistent", "persistent_at_prediction", "majority", "transition", "temporal_correction"
 ]
@@ -293,17 +296,24 @@ class JoinSpec:
     """Rules of the join. Durations are in milliseconds of record time."""
 
     horizon_ms: int = 14 * DAY_MS
+    """Time that a prediction waits for its label."""
     early_horizon_ms: int = 3_600_000
+    """Time that a label with a model waits for its prediction; one without is kept for `horizon_ms`."""
     dedup_horizon_ms: int = 14 * DAY_MS
+    """Time for which later predictions and labels of a resolved id are recognised as such."""
     max_pending: int = 5_000_000
     max_labels: int = 5_000_000
     max_dedup_entries: int = 5_000_000
     assume: str | None = None
     """True class assumed for a prediction that expires without a label; None discards it."""
     order: Literal["resolution", "prediction_time"] = "resolution"
+    """Order in which outcomes are evaluated."""
     reorder_window_ms: int = 60_000
+    """Time that a resolved outcome is held for earlier predictions, with `order` prediction_time."""
     max_reordered: int = 1_000_000
+    """Largest number of outcomes held; with more, the earliest are released early."""
     retain_unmatched: bool = True
+    """Whether labels that met no prediction are kept for later ones."""
     max_models: int = 1_000
     folds: bool = False
     """Whether models may predict in folds."""

@@ -187,6 +187,11 @@ class SimulationSpec:
     default, records are written live, at the times of the stream, with delays divided by `time_scale` (60: a
     delay of a minute takes a second). With `flat_out`, they are written as fast as possible, with timestamps
     of a backlog that ends now. `outcomes` is the number of instances; None: endless.
+
+    Raises
+    ------
+    ValueError
+        If `rate` or `time_scale` is not above 0, or `outcomes` is None with `flat_out`.
     """
 
     bootstrap_servers: str

@@ -102,6 +102,11 @@ class StreamSpec:
     `priors`. Every `drift_every` instances (0: never) there is a drift between concepts 0 and 1, abrupt and
     gradual (`gradual_width`) in turn. Each instance has one of `channels` (name, share), drawn independently;
     drifts do not affect the channel `spared`. `slowness` multiplies the label delays of each class.
+
+    Raises
+    ------
+    ValueError
+        If a parameter is out of its range, or shares do not sum to 1.
     """
 
     seed: int = 1

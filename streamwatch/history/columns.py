@@ -103,7 +103,13 @@ def _in_utc(time: datetime) -> np.datetime64:
 
 
 def times_of(event_ms: Iterable[Any] | None, count: int, begun: int) -> NDArray[np.int64]:
-    """Convert event times to milliseconds, shape (count,); without any, number outcomes from `begun` on."""
+    """Convert event times to milliseconds, shape (count,); without any, number outcomes from `begun` on.
+
+    Raises
+    ------
+    ValueError
+        If a time is missing, their number is not `count`, or they are no datetimes or whole numbers.
+    """
     if event_ms is None:
         return np.arange(begun, begun + count)
     times = column_of(event_ms)

@@ -19,7 +19,8 @@ from streamwatch.history.columns import column_of, columns_of, default_spec, par
 from streamwatch.history.outcome_arrays import OutcomeArrays
 from streamwatch.history.samples import counted, name_of, rows_of, samples_of
 
-_MODEL: Final = "model"
+DEFAULT_MODEL: Final = "model"
+"""Name of the model where none is given."""
 
 
 class Evaluator:
@@ -67,7 +68,7 @@ class Evaluator:
         y_true: Iterable[Any],
         y_pred: Iterable[Any],
         *,
-        model: str | Iterable[Any] = _MODEL,
+        model: str | Iterable[Any] = DEFAULT_MODEL,
         event_ms: Iterable[Any] | None = None,
         scores: Any = None,
         segments: Any = None,
@@ -114,7 +115,7 @@ class Evaluator:
         y_pred: Iterable[Any],
         *,
         every: int = 100,
-        model: str = _MODEL,
+        model: str = DEFAULT_MODEL,
         event_ms: Iterable[Any] | None = None,
         scores: Any = None,
         segments: Any = None,
@@ -157,7 +158,7 @@ class Evaluator:
         columns = {name: np.array([look.get(name, nan) for look in looks]) for name in names}
         return {"outcome": np.array(outcomes, np.float64), **columns}
 
-    def value(self, measure: str, forgetting: str = "landmark", model: str = _MODEL) -> float:
+    def value(self, measure: str, forgetting: str = "landmark", model: str = DEFAULT_MODEL) -> float:
         """Look up one measure of a model under a forgetting; NaN while undefined.
 
         Raises
@@ -188,7 +189,7 @@ class Evaluator:
         if forgetting not in self._forgettings:
             raise KeyError(f"forgetting: expected one of {', '.join(self._forgettings)}, got {forgetting!r}")
 
-    def values(self, model: str = _MODEL) -> dict[str, float]:
+    def values(self, model: str = DEFAULT_MODEL) -> dict[str, float]:
         """Return every defined estimate of a model by name, such as `accuracy_ratio:fading:0.999`.
 
         A name has the metric and the values of its labels except `model`, in the order of the labels' names.
@@ -208,7 +209,7 @@ class Evaluator:
             found.setdefault(row.pop("model"), {})[name_of(row)] = value
         return found
 
-    def details(self, model: str = _MODEL) -> dict[str, object]:
+    def details(self, model: str = DEFAULT_MODEL) -> dict[str, object]:
         """Return the details of a model, as in the API: confusion, reliability, values of segments.
 
         Raises
@@ -230,7 +231,7 @@ class Evaluator:
         """
         return rows_of(self._estimators.families())
 
-    def verdicts(self, model: str = _MODEL) -> dict[str, dict[str, float]]:
+    def verdicts(self, model: str = DEFAULT_MODEL) -> dict[str, dict[str, float]]:
         """Return by opponent `verdict`, `since_outcome`, `lead`, `lead_lower` and `lead_upper` if defined.
 
         Raises

@@ -29,15 +29,15 @@ from streamwatch.inspection.classes import (
 )
 from streamwatch.inspection.columns import FlatRecord, walk
 from streamwatch.inspection.ids import INFORMATIVE, Pairing, joined_rows
-from streamwatch.inspection.mappings import IN_COMMON, ROLES
+from streamwatch.inspection.mappings import ALWAYS, IN_COMMON, ROLES
 from streamwatch.inspection.models import ENOUGH, MAX_MODELS
 from streamwatch.inspection.streams import KEY, Stream
 from streamwatch.inspection.words import MODEL, PREDICTION, SCORES, area_under_roc, weight, words
 
-ALWAYS: Final = 0.98
-"""Least share of the fields of objects that have a class, or score, at the same path."""
 NAMED: Final = frozenset({"models", "outputs", "results", "decisions", "inferences", "answers"})
 """Words of an object with a field for each model, beside those of predictions and scores."""
+LEAST_WEIGHT: Final = 0.6
+"""Least weight of a word that counts as one of predictions."""
 CLASSES: Final = 0.9
 """Share of field names that are classes, above which an object has a number for each class."""
 _BETWEEN: Final = re.compile(r"[_\-]")
@@ -188,13 +188,9 @@ def _are_models(  # noqa: PLR0911 - a reason each
     ):
         return False  # each names its model itself
     named = set(words(f"{fields.location}{tail}"))
-    if named & (NAMED | SCORES) or any(PREDICTION.get(word, 0.0) >= NAMED_SO for word in named):
+    if named & (NAMED | SCORES) or any(PREDICTION.get(word, 0.0) >= LEAST_WEIGHT for word in named):
         return True
     return all(set(words(name)) <= ROLES for name in names)
-
-
-NAMED_SO: Final = 0.6
-"""Least weight of a word that counts as one of predictions."""
 
 
 def _by_model(stream: Stream, joined: Sequence[tuple[int, int]]) -> Mapping[str, list[tuple[int, int]]]:

@@ -10,6 +10,7 @@ from itertools import permutations
 from typing import Final
 
 from streamwatch.core.ports import Record
+from streamwatch.core.specs import DAY_MS, HOUR_MS, MINUTE_MS
 from streamwatch.edge.decoders.texts import TextRule, Texts
 from streamwatch.inspection.classes import scores
 from streamwatch.inspection.columns import NOT_JSON, NULL, SKIPPED, FlatRecord, flatten
@@ -309,9 +310,6 @@ def _unaddressable(topic: str, records: Sequence[FlatRecord]) -> list[str]:
     return [f"topic {topic}: names that cannot be mapped: {', '.join(names[:5])}"]
 
 
-MINUTE_MS: Final = 60_000
-HOUR_MS: Final = 60 * MINUTE_MS
-DAY_MS: Final = 24 * HOUR_MS
 STEPS_MS: Final = (
     *(count * MINUTE_MS for count in (1, 2, 5, 10, 30)),
     *(count * HOUR_MS for count in (1, 2, 6, 12)),

@@ -80,6 +80,7 @@ ROLES: Final = frozenset({
 IN_COMMON: Final = 0.9
 """Share of the classes of the field with fewer classes that the other field must also have."""
 ALWAYS: Final = 0.98
+"""Share of records (or fields of objects) with a content from which on those without count as mistakes."""
 _NUMBERED: Final = re.compile(r"\d+|[a-z]")
 
 

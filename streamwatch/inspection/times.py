@@ -9,6 +9,7 @@ from math import log10
 from statistics import median
 from typing import Final
 
+from streamwatch.core.specs import DAY_MS
 from streamwatch.edge.decoders.fields import timestamp_ms
 from streamwatch.edge.decoders.mapping import TimestampUnit
 from streamwatch.inspection.columns import Column
@@ -16,7 +17,6 @@ from streamwatch.inspection.streams import Stream
 from streamwatch.inspection.words import TIME, weight
 
 UNITS: Final[tuple[TimestampUnit, ...]] = ("ms", "s", "us", "ns")
-DAY_MS: Final = 86_400_000
 BEFORE_MS: Final = 400 * DAY_MS
 """Longest plausible time from an event to its record."""
 AFTER_MS: Final = DAY_MS

@@ -12,7 +12,7 @@ from streamwatch.inspection.classes import ClassPair
 from streamwatch.inspection.fields import key_of
 from streamwatch.inspection.guessed import Choice, Numbers, ScoreChoice, TopicGuess, confidence
 from streamwatch.inspection.ids import IdPair, Pairing, joined_rows
-from streamwatch.inspection.mappings import condition
+from streamwatch.inspection.mappings import ALWAYS, condition
 from streamwatch.inspection.models import joined_names, model_locations, model_name
 from streamwatch.inspection.streams import EACH, KEY, Stream
 from streamwatch.inspection.times import moments, stamps
@@ -22,8 +22,6 @@ COPIED = 0.9
 """Share of joined records with equal times above which a label's time is a copy of its prediction's."""
 FILLED_LABEL = 0.98
 """Least share of labels that name a model for the mapping to use it."""
-ALWAYS = 0.98
-"""Share of records with a class from which records without one count as mistakes."""
 
 
 def prediction_guess(pairing: Pairing) -> TopicGuess:

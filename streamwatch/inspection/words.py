@@ -142,7 +142,10 @@ def polarity(text: str) -> int:
 
 
 def area_under_roc(positive: Sequence[float], negative: Sequence[float]) -> float:
-    """Area under the ROC curve: share of pairs with the positive higher, ties half (Mann, Whitney 1947)."""
+    """Area under the ROC curve: share of pairs with the positive higher, ties half (Mann, Whitney 1947).
+
+    Undefined without positives or negatives: raises ZeroDivisionError.
+    """
     ordered = sorted([(number, 0) for number in negative] + [(number, 1) for number in positive])
     wins = 0.0
     below = at = 0

@@ -18,7 +18,7 @@ from pydantic import (
 
 from streamwatch.core.alerting.notification import SEVERITIES, Severity
 from streamwatch.edge.receivers import KINDS, OwnKey, ReceiverKind
-from streamwatch.settings.sections import Count, ReadableFile, Section, split
+from streamwatch.settings.sections import Count, ReadableFile, Section, TextFile, split
 from streamwatch.settings.values import Bounded, Duration, Lasting
 
 TYPES = tuple(KINDS)
@@ -54,7 +54,7 @@ def own_fields(kind: ReceiverKind) -> dict[str, Any]:
     """Return the fields of a section that only one kind of receivers has, for `pydantic.create_model`."""
     fields: dict[str, Any] = {}
     secret: Any = Secret  # `Any` for pyright, as `|` is evaluated at run time
-    file: Any = ReadableFile
+    file: Any = TextFile
     for key in kind.keys:
         about = f"{kind.name}: {key.about}"
         if key.holds == "secret":
@@ -64,7 +64,7 @@ def own_fields(kind: ReceiverKind) -> dict[str, Any]:
         elif key.holds == "secrets":
             fields[key.name] = (tuple[Secret, ...], Field((), description=about))
             in_files = f"{kind.name}: files that contain the secrets."
-            fields[f"{key.name}_files"] = (tuple[ReadableFile, ...], Field((), description=in_files))
+            fields[f"{key.name}_files"] = (tuple[TextFile, ...], Field((), description=in_files))
         elif key.holds == "texts":
             texts = Annotated[dict[str, str], AfterValidator(key.parse)]
             fields[key.name] = (texts, Field(default_factory=dict[str, str], description=about))
@@ -94,7 +94,7 @@ class ReceiverSection(_OWN):
     ]
     url: Secret | None = None
     """URL of the receiver. It is never shown or logged, except for its host."""
-    url_file: ReadableFile | None = None
+    url_file: TextFile | None = None
     """File that contains the URL, if it is a secret. A trailing newline is ignored."""
     severities: Annotated[
         tuple[SeverityName, ...] | None, BeforeValidator(split, json_schema_input_type=str | list[str])

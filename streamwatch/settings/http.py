@@ -7,7 +7,7 @@ from typing import Annotated
 
 from pydantic import BeforeValidator, SecretStr, field_validator, model_validator
 
-from streamwatch.settings.sections import ReadableFile, Section, encrypted, split
+from streamwatch.settings.sections import ReadableFile, Section, TextFile, encrypted, split
 from streamwatch.settings.values import Bounded, Duration, Lasting
 
 LEAST_TOKEN = 16
@@ -37,7 +37,7 @@ class HttpSection(Section):
 
     listen: str = "127.0.0.1:9877"
     """Address and port. Use 0.0.0.0:9877 for all interfaces, and port 0 for any free port."""
-    token_file: ReadableFile | None = None
+    token_file: TextFile | None = None
     """File that contains a bearer token. Every request must send it as `Authorization: Bearer`, except for
     health checks and the static files of the page."""
     token: SecretStr | None = None

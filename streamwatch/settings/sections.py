@@ -47,6 +47,15 @@ def readable(file: Path) -> Path:
         raise ValueError(f"cannot read {shown}: {reason}") from None
 
 
+def text_in(file: Path) -> Path:
+    """Check that a file can be read as UTF-8; the error shows nothing of its contents."""
+    try:
+        readable(file).read_text(encoding="utf-8")
+    except UnicodeDecodeError:
+        raise ValueError(f"expected text in UTF-8 in {file}, got other bytes") from None
+    return file
+
+
 def _looks_like_a_path(file: Path) -> bool:
     try:
         return file.parent.is_dir() and (len(file.parts) > 1 or bool(file.suffix)) and len(str(file)) < 255
@@ -61,6 +70,8 @@ def encrypted(key_file: Path) -> bool:
 
 
 ReadableFile = Annotated[Path, AfterValidator(readable)]
+TextFile = Annotated[Path, AfterValidator(text_in)]
+"""File with a secret or a schema, which is read as UTF-8."""
 
 
 def split(value: object) -> object:
@@ -75,7 +86,7 @@ class OAuthSection(Section):
     """URL that grants tokens, such as https://login/realms/main/protocol/openid-connect/token."""
     client_id: str | None = None
     """Client id, as registered there."""
-    client_secret_file: ReadableFile | None = None
+    client_secret_file: TextFile | None = None
     """File that contains the client's secret. A trailing newline is ignored."""
     client_secret: SecretStr | None = None
     """Client's secret. Prefer `client_secret_file`, or the environment variable
@@ -142,7 +153,7 @@ class SecuritySection(Section):
     `aws_region` and the extra `msk`)."""
     username: str | None = None
     """SASL user name, for PLAIN and SCRAM."""
-    password_file: ReadableFile | None = None
+    password_file: TextFile | None = None
     """File that contains the SASL password. A trailing newline is ignored."""
     password: SecretStr | None = None
     """SASL password. Prefer `password_file`, or the environment variable
@@ -158,7 +169,7 @@ class SecuritySection(Section):
     """Client certificate, in PEM format."""
     key_file: ReadableFile | None = None
     """Private key of the client certificate, in PEM format."""
-    key_password_file: ReadableFile | None = None
+    key_password_file: TextFile | None = None
     """File that contains the password of the private key."""
     check_hostname: bool = True
     """Require that the brokers' certificates match their host names."""

@@ -32,7 +32,7 @@ from streamwatch.edge.decoders.mapping import (
     parse_paths,
 )
 from streamwatch.edge.decoders.texts import Encoding, steps_to
-from streamwatch.settings.sections import ReadableFile, Section
+from streamwatch.settings.sections import ReadableFile, Section, TextFile
 from streamwatch.settings.values import Bounded, Duration, Lasting
 
 _FIELD: Final = re.compile(r"(?!key$|topic$)[A-Za-z_]\w*")
@@ -392,7 +392,7 @@ class FormatSection(Section):
     """avro, protobuf: subject of the schema in the registry, for records that do not name it."""
     version: Annotated[int, Bounded(least=1)] | None = None
     """avro, protobuf: version of the subject. If not set, the latest one at the start."""
-    schema_file: ReadableFile | None = None
+    schema_file: TextFile | None = None
     """avro, protobuf: file with the schema (.avsc, .proto), for records that do not name it."""
     message: Annotated[str, Field(min_length=1)] | None = None
     """protobuf: full name of the message, for records that do not name it. If not set, the first message of
@@ -428,11 +428,11 @@ class SchemaRegistrySection(Section):
     registry is used."""
     username: str | None = None
     """User name for HTTP basic authentication, or the key of an API key."""
-    password_file: ReadableFile | None = None
+    password_file: TextFile | None = None
     """File that contains the password. A trailing newline is ignored."""
     password: SecretStr | None = None
     """Password. Prefer `password_file`."""
-    token_file: ReadableFile | None = None
+    token_file: TextFile | None = None
     """File that contains a bearer token, instead of a user name and password."""
     ca_file: ReadableFile | None = None
     """Certificates to trust, in PEM format. If not set, the system's certificates."""

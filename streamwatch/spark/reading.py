@@ -317,7 +317,9 @@ async def read_range(
     Raises
     ------
     ReadingEnded
-        If records are missing or unreadable and `on_data_loss` is `fail`, or the user may not read the topic.
+        If records are missing or unreadable and `on_data_loss` is `fail`.
+    ReadDenied
+        If the user may not read the topic.
     RangeUnreadError
         If brokers returned nothing for `patience_seconds`.
     CodecMissing

@@ -7,10 +7,10 @@ import asyncio
 import pytest
 
 from streamwatch.admin.doctor.facts import read
-from streamwatch.assembly.daemon_api import Address, NotThere
 from streamwatch.assembly.doctor import consult, suspects
 from streamwatch.core.metrics import family
 from streamwatch.core.metrics.series import Report
+from streamwatch.edge.daemon_api import Address, NotThere
 from tests.edge.web.http_faces import BEGAN_MS, FakeHealth, serving
 
 HINT = {"early_hints": {"hint": {"class": "fraud", "more": True, "timestamp_seconds": 1_760_000_000.0}}}

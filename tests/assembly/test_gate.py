@@ -7,13 +7,13 @@ import asyncio
 import pytest
 from typer.testing import CliRunner
 
-from streamwatch.assembly.daemon_api import Address, DaemonUnreachable
 from streamwatch.assembly.gate import Decision, NotCompared, decide
 from streamwatch.cli import app
 from streamwatch.core.estimators.comparisons.set import ComparisonSet
 from streamwatch.core.metrics.series import Report
 from streamwatch.core.records.events import Outcome, PairedAnswer
 from streamwatch.core.specs import ComparisonSpec, LandmarkSpec, MonitorsSpec
+from streamwatch.edge.daemon_api import Address, DaemonUnreachable
 from tests.edge.web.http_faces import BEGAN_MS, FakeHealth, serving
 from tests.edge.web.judged_pairs import CHAMPION, judged
 

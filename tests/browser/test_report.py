@@ -12,6 +12,7 @@ from playwright.async_api import Browser, expect
 from typer.testing import CliRunner
 
 from streamwatch.cli import app
+from streamwatch.edge.daemon_api import Address
 from streamwatch.edge.web.server import HttpServer
 from streamwatch.history.reporting.page import page
 from streamwatch.history.reporting.sources import from_daemon
@@ -71,7 +72,7 @@ async def test_the_page_of_an_api_needs_no_network(
     report: Any, server: HttpServer, browser: Browser, tmp_path: Path
 ) -> None:
     server.publish(report())
-    source = await asyncio.to_thread(from_daemon, server.url, {"streamwatch": "0"})
+    source = await asyncio.to_thread(from_daemon, Address(server.url), {"streamwatch": "0"})
     assert set(source.models)
     file = tmp_path / "report.html"
     file.write_text(html(page(source)), encoding="utf-8")

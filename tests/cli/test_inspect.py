@@ -3,11 +3,18 @@
 from __future__ import annotations
 
 from pathlib import Path
+from random import Random
 
 import pytest
 from typer.testing import CliRunner
 
-from streamwatch.assembly.inspection import kafka_written, sampling_settings
+from streamwatch.assembly.inspection import (
+    inspect,
+    kafka_written,
+    read_files,
+    sampling_settings,
+    sections_written,
+)
 from streamwatch.cli import app
 from streamwatch.settings import Settings, load
 from streamwatch.settings.loading import parse
@@ -104,3 +111,42 @@ def test_security_of_the_settings_is_written_and_never_the_password() -> None:
     overrides = ["kafka.security.password=secret", "kafka.security.username=u"]
     hidden = sampling_settings(None, "b:2", None, overrides).kafka
     assert "secret" not in str(kafka_written(hidden))
+
+
+@pytest.mark.usefixtures("streamwatch")
+def test_settings_are_proposed_where_passwords_are_given_elsewhere() -> None:
+    overrides = [
+        "kafka.security={protocol: SASL_SSL, username: u, password: secret}",
+        "schema_registry={url: 'https://r', username: u, password: secret}",
+    ]
+    sections = sections_written(sampling_settings(None, "b:2", None, overrides), registry=True)
+    samples, _ = read_files(files(int_and_text)[1::2], 1_000)
+    found = inspect(samples, sections)
+    assert found.text is not None
+    written = parse(found.text)
+    assert written["kafka"]["security"] == {"protocol": "SASL_SSL", "username": "u"}
+    assert written["schema_registry"] == {"url": "https://r", "username": "u"}
+
+
+def test_lines_that_cannot_be_read_are_counted_and_the_first_is_named(streamwatch: CliRunner) -> None:
+    Path("few.csv").write_text("id,model,prediction\n1,m,a,b\n2,m\n3,m,a\n")
+    shown = streamwatch.invoke(app, ["inspect", "--file", "few.csv"]).output
+    assert "few.csv: 2 lines could not be read; the first is line 2: wrong_number_of_columns" in shown
+
+
+def test_records_of_stdin_have_a_name_and_each_model_of_a_record_has_its_rows(streamwatch: CliRunner) -> None:
+    chance = Random(1)
+    truth = chance.choices("ab", k=300)
+    right, less_right = ([one if chance.random() < share else "b" for one in truth] for share in (0.9, 0.8))
+    lines = "".join(
+        f'{{"id": "t{i}", "champion": {{"class": "{one}"}}, "challenger": {{"class": "{other}"}}}}\n'
+        for i, (one, other) in enumerate(zip(right, less_right, strict=True))
+    )
+    labels = "".join(f'{{"id": "t{i}", "label": "{label}"}}\n' for i, label in enumerate(truth))
+    Path("labels.jsonl").write_text(labels)
+    result = streamwatch.invoke(app, ["inspect", "--file", "-", "--file", "labels.jsonl"], input=lines)
+    assert result.exit_code == 0, result.output
+    table = result.stderr.split("examples of joined pairs")[0]
+    assert table.count("stdin (prediction)") == 2
+    assert "value.champion.class" in table
+    assert "value.challenger.class" in table

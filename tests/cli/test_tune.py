@@ -71,6 +71,13 @@ def test_a_directory_that_is_no_state_and_a_url_that_is_none_are_refused(recordi
     assert "expected a URL such as http://127.0.0.1:9877" in reported.output
 
 
+def test_options_without_an_effect_are_refused(recording: str) -> None:
+    without = CliRunner().invoke(app, ["tune", recording, "--token-file", "token"])
+    assert "--token-file: expected with the URL of a daemon only, got token" in without.output
+    of_files = CliRunner().invoke(app, ["tune", "--url", "http://127.0.0.1:1", "--format", "csv"])
+    assert "--format: expected with files only" in of_files.output
+
+
 @pytest.mark.slow
 def test_a_state_whose_past_is_too_short_is_refused_and_nothing_is_written(recording: str) -> None:
     del recording

@@ -1,9 +1,10 @@
-"""Public docstrings begin with a verb or a noun: they tell something before they are read to the end."""
+"""Public docstrings begin with a verb or a noun, and name the errors that their functions raise."""
 
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator
+import re
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 
 import pytest
@@ -36,3 +37,98 @@ def test_public_docstrings_begin_with_a_verb_or_a_noun() -> None:
 def test_a_docstring_that_begins_with_a_question_is_found() -> None:
     assert questions('def shown():\n    """What it says."""\n') == ["shown"]
     assert questions('class Told:\n    """Message."""\n    def _hidden(self):\n        """How so."""\n') == []
+
+
+# Errors that a public function raises itself are named in its docstring, or in that of its class.
+
+
+BUGS = {"AssertionError", "NotImplementedError", "RuntimeError", "StopIteration", "TypeError"}
+"""Errors of the program, not of what it is given."""
+FRAMEWORK = re.compile(r"HTTP\w+|Exit|BadParameter|CancelledError")
+"""Errors that are answers of aiohttp or Typer."""
+UNCHECKED = ("settings",)
+"""Rooms left out: validators of settings raise for pydantic, which names the key."""
+
+
+def raised(node: ast.AST, caught: frozenset[str] = frozenset()) -> Iterator[str]:
+    """Names of the errors raised in a body, without those that it catches, and functions within it."""
+    for child in ast.iter_child_nodes(node):
+        if isinstance(child, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef | ast.Lambda):
+            continue
+        if isinstance(child, ast.Raise) and child.exc is not None:
+            name = ast.unparse(child.exc).partition("(")[0].rpartition(".")[2]
+            if name[0].isupper() and name not in caught:
+                yield name
+        elif isinstance(child, ast.Try):
+            here = {name for handler in child.handlers for name in caught_by(handler)}
+            yield from raised(ast.Module(child.body, []), caught | here)
+            rest = [*(line for handler in child.handlers for line in handler.body), *child.orelse]
+            yield from raised(ast.Module([*rest, *child.finalbody], []), caught)
+        else:
+            yield from raised(child, caught)
+
+
+def caught_by(handler: ast.ExceptHandler) -> list[str]:
+    return [] if handler.type is None else re.findall(r"\w+", ast.unparse(handler.type))
+
+
+def bases_in(trees: Iterable[ast.AST]) -> dict[str, list[str]]:
+    """The bases of every class, by name."""
+    classes = (node for tree in trees for node in ast.walk(tree) if isinstance(node, ast.ClassDef))
+    return {each.name: [ast.unparse(base).rpartition(".")[2] for base in each.bases] for each in classes}
+
+
+def is_named(error: str, docstring: str, bases: Mapping[str, list[str]]) -> bool:
+    """Whether a docstring has an error, or one that it is a kind of."""
+    return re.search(rf"\b{error}\b", docstring) is not None or any(
+        is_named(base, docstring, bases) for base in bases.get(error, ())
+    )
+
+
+def unnamed(tree: ast.AST, bases: Mapping[str, list[str]]) -> list[str]:
+    """Functions with errors that their docstrings leave out, except where these refer to a protocol's."""
+    found: list[str] = []
+    for owner in ast.walk(tree):
+        if not isinstance(owner, ast.Module | ast.ClassDef):
+            continue
+        for each in owner.body:
+            if not isinstance(each, ast.FunctionDef | ast.AsyncFunctionDef):
+                continue
+            makes = each.name in {"__init__", "__post_init__"}
+            docstring = ast.get_docstring(owner if makes else each) or ""
+            if (each.name.startswith("_") and not makes) or not docstring or "; see `" in docstring:
+                continue
+            errors = set(raised(ast.Module(each.body, []))) - BUGS
+            found += [
+                f"{each.name}: {error}"
+                for error in sorted(errors)
+                if not FRAMEWORK.fullmatch(error) and not is_named(error, docstring, bases)
+            ]
+    return found
+
+
+def test_public_docstrings_name_the_errors_that_are_raised() -> None:
+    trees = {path: ast.parse(path.read_text()) for path in PACKAGE.rglob("*.py")}
+    bases = bases_in(trees.values())
+    checked = {
+        path: tree for path, tree in trees.items() if path.relative_to(PACKAGE).parts[0] not in UNCHECKED
+    }
+    found = {str(path): left for path, tree in checked.items() if (left := unnamed(tree, bases))}
+    assert found == {}
+
+
+def test_an_error_that_is_left_out_is_found() -> None:
+    text = """
+class Damaged(Refused): ...
+def kind():
+    \"\"\"Read; raises Refused.\"\"\"
+    raise Damaged("here")
+def handled():
+    \"\"\"Read.\"\"\"
+    try:
+        raise ValueError
+    except (OSError, ValueError):
+        raise KeyError from None
+"""
+    tree = ast.parse(text)
+    assert unnamed(tree, bases_in([tree])) == ["handled: KeyError"]

@@ -112,8 +112,10 @@ def test_the_page_of_a_replay_shows_what_the_replay_shows(tmp_path):
     ("arguments", "shown"),
     [
         (["absent.csv"], "absent.csv"),
-        (["http://127.0.0.1:1"], "http://127.0.0.1:1/api/v1/models does not answer"),
+        (["http://127.0.0.1:1"], "http://127.0.0.1:1/api/v1/models: nothing listens there"),
         (["http://"], "expected a URL such as"),
+        (["http://127.0.0.1:1", "--model", "m"], "--model: expected with files only"),
+        (["a.csv", "--ca-file", "ca.pem"], "--ca-file: expected with the URL of a daemon only, got ca.pem"),
         (["http://127.0.0.1:1", "b.csv"], "expected one URL or files"),
         (["a.csv", "-o", "report.pdf"], "expected a file .html or .md"),
     ],

@@ -194,3 +194,25 @@ def test_no_tree_in_a_section_with_secrets_is_ever_repeated(
         load(file, (), {})
     except SettingsError as error:
         assert SECRET not in str(error)  # noqa: PT017 - a good tree raises nothing
+
+
+@pytest.mark.parametrize(
+    ("key", "override"),
+    [
+        ("http.token_file", "http.token_file={}"),
+        (
+            "kafka.security.password_file",
+            "kafka.security={{protocol: SASL_SSL, username: u, password_file: {}}}",
+        ),
+        ("schema_registry.token_file", "schema_registry={{url: 'https://r', token_file: {}}}"),
+        ("alerts.receivers", "alerts.receivers=[{{name: a, type: slack, url_file: {}}}]"),
+        ("alerts.receivers", "alerts.receivers=[{{name: a, type: pagerduty, routing_key_file: {}}}]"),
+    ],
+)
+def test_a_file_that_is_no_text_is_named_with_its_key(tmp_path: Path, key: str, override: str) -> None:
+    file = tmp_path / "secret"
+    file.write_bytes(SECRET.encode() + b"\xff")
+    shown = complaint(tmp_path, MINIMAL, override.format(file))
+    assert f"expected text in UTF-8 in {file}" in shown
+    assert key in shown
+    assert SECRET not in shown

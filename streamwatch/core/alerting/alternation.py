@@ -16,7 +16,7 @@ from typing import Final
 
 import msgspec
 
-from streamwatch.core.specs import DAY_MS
+from streamwatch.core.specs import DAY_MS, HOUR_MS
 
 WINDOW_MS: Final = 7 * DAY_MS
 """Event time within which `LEAST_CHANGES` changes of side begin an alternation.
@@ -26,7 +26,6 @@ It ends when a side has held for as long in host time.
 LEAST_CHANGES: Final = 3
 MOST_KEPT: Final = 64
 """Number of changes of side kept of one verdict; older ones are only counted."""
-HOUR_MS: Final = 3_600_000
 STEADY: Final = 0.7
 """Least length of the mean of times of day, as vectors on the unit circle, to report it as an hour."""
 

@@ -31,8 +31,8 @@ from streamwatch.core.join.durable.packed import reading
 from streamwatch.core.metrics import family
 from streamwatch.core.metrics.series import Family
 from streamwatch.core.records.events import Name
+from streamwatch.core.specs import MINUTE_MS
 
-_MINUTE_MS = 60_000
 VERSION = 1
 
 
@@ -289,4 +289,4 @@ class Pacing:
 
 def _recent(queue: _Queue, now_ms: int) -> list[int]:
     """Times of issue within the last minute; times in the future (the clock was set back) are ignored."""
-    return [at_ms for at_ms in queue.issued_ms if 0 <= now_ms - at_ms < _MINUTE_MS]
+    return [at_ms for at_ms in queue.issued_ms if 0 <= now_ms - at_ms < MINUTE_MS]

@@ -53,12 +53,15 @@ class DueRecords:
 
 
 class ColumnInboxState(msgspec.Struct, array_like=True, frozen=True):
-    """State of an inbox."""
+    """State of an inbox; all but the time reached by partition, as its topic and number."""
 
     reached_ms: int
     running: list[tuple[Name, int, int]]
+    """Running maximum of the timestamps."""
     chunks: list[tuple[Name, int, PackedChunk]]
+    """Events that are not due."""
     moments: list[tuple[Name, int, PackedMoments]]
+    """Counts of records that are not due."""
 
 
 class ColumnInbox:
@@ -76,17 +79,20 @@ class ColumnInbox:
         self._chunks: dict[Partition, list[Chunk]] = {}
         self._moments: dict[Partition, list[Moments]] = {}
         self.reached_ms = -1
-        """Time the bucket has reached: that of the batch, or of the newest record if that is earlier."""
+        """Time the bucket has reached: that of the batch, or of the newest record if that is earlier.
+
+        -1 before the first record; it never decreases.
+        """
 
     def __len__(self) -> int:
         return sum(len(chunk.rows) for several in self._chunks.values() for chunk in several)
 
     def rank(self, partition: Partition) -> int:
-        """Rank of a partition among those of all topics."""
+        """Rank of a partition among those of all topics; raises ValueError for another topic."""
         return rank_of(self._ranks, partition)
 
     def take(self, pieces: Sequence[ColumnPiece], end_ms: int | None) -> DueRecords:
-        """Add pieces, and remove and return what is due."""
+        """Add pieces, and remove and return what is due at `end_ms`; everything if that is None."""
         for piece in sorted(pieces, key=lambda p: (p.topic, p.partition, p.first_offset)):
             self._add(piece)
         newest_ms = max(self._running.values(), default=-1)
@@ -99,7 +105,7 @@ class ColumnInbox:
 
     def _add(self, piece: ColumnPiece) -> None:
         partition = Partition(piece.topic, piece.partition)
-        self.rank(partition)
+        self.rank(partition)  # refuses unknown topics before anything of them is kept
         so_far = self._running.get(partition, -1)
         chunk, moments = piece.chunk.unpacked(), piece.moments.unpacked()
         if len(chunk.rows):
@@ -185,7 +191,6 @@ class ColumnIdState(msgspec.Struct, frozen=True):
     reported_activity: list[ColumnReportedModel]
 
 
-_ENCODER: Final = msgspec.msgpack.Encoder()
 _STATE: Final = msgspec.msgpack.Decoder(ColumnIdState)
 _ITEMS: Final = msgspec.msgpack.Decoder(list[tuple[bytes, bytes]])
 
@@ -211,7 +216,7 @@ def state_of(bucket: ColumnIdBucket) -> list[bytes]:
     entries["label_at_prediction"][pending] = -1
     changes = join.all_entries()
     entries["label_at_prediction"][pending] = numbers
-    bodies = [_ENCODER.encode(state)]
+    bodies = [ENCODER.encode(state)]
     part: list[tuple[bytes, bytes]] = []
     size = 0
     for key, value in sorted(changes.items()):
@@ -219,10 +224,10 @@ def state_of(bucket: ColumnIdBucket) -> list[bytes]:
             part.append((key, value))
             size += len(value)
         if size > _PART_BYTES:
-            bodies.append(_ENCODER.encode(part))
+            bodies.append(ENCODER.encode(part))
             part, size = [], 0
     if part:
-        bodies.append(_ENCODER.encode(part))
+        bodies.append(ENCODER.encode(part))
     return bodies
 
 
@@ -262,7 +267,7 @@ def _restore(bucket: ColumnIdBucket, state: ColumnIdState, items: list[tuple[byt
     bucket.batch, bucket.records = state.batch, state.records
     bucket.inbox.restore(state.inbox)
     own.join.restore(state.totals, items)
-    own.join.start_ms = start_ms
+    own.join.start_ms = start_ms  # that of the specification, not of the state
     own.partition_numbers = {Partition(*each): number for number, each in enumerate(state.partitions)}
     own.reported_activity.restore(state.reported_activity)
     numbers = own.prediction_positions.restore(state.positions)
@@ -308,7 +313,7 @@ class ColumnIdBucket:
 
     def feed(self, batch: int, pieces: Sequence[bytes], end_ms: int | None) -> FeedResult:
         """Process one batch; see `contract.Bucket`."""
-        self._reader.check()
+        self._reader.end()
         if batch <= self.batch:
             raise ValueError(f"expected a batch after {self.batch} in bucket {self._name}, got {batch}")
         found = [PIECES.decode(piece) for piece in pieces]

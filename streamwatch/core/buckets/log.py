@@ -61,7 +61,7 @@ def encode_base(bucket: str, bodies: Sequence[bytes]) -> list[bytes]:
 
 
 class BaseReader:
-    """Checks that a base is complete, in order, and first in the log.
+    """Checks that a base is complete, in order, and before every feed of the log.
 
     Parameters
     ----------
@@ -69,23 +69,30 @@ class BaseReader:
         Name of the bucket.
     """
 
-    __slots__ = ("_bucket", "_count", "_next")
+    __slots__ = ("_bucket", "_count", "_is_over", "_next")
 
     def __init__(self, bucket: str) -> None:
         self._bucket = bucket
         self._next = self._count = 0
+        self._is_over = False
 
     def take(self, part: BasePart) -> None:
-        """Record a part; raises ValueError if it is not the next one."""
-        if part.number != self._next or (self._next and part.count != self._count):
+        """Record a part; raises ValueError if it is not the next one, or follows a feed."""
+        if self._is_over:
+            raise ValueError(
+                f"expected the base of bucket {self._bucket} first, got part {part.number} after a feed"
+            )
+        is_next = part.number == self._next < part.count
+        if not is_next or (self._next and part.count != self._count):
             raise ValueError(
                 f"expected part {self._next} of the base of bucket {self._bucket}, got part {part.number} "
                 f"of {part.count}"
             )
         self._next, self._count = part.number + 1, part.count
 
-    def check(self) -> None:
-        """Raise ValueError if parts are missing."""
+    def end(self) -> None:
+        """End the base, before each feed; raises ValueError if parts are missing."""
+        self._is_over = True
         if self._next < self._count:
             raise ValueError(
                 f"expected {self._count} parts of the base of bucket {self._bucket}, got {self._next}"

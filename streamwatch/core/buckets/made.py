@@ -25,7 +25,7 @@ from streamwatch.core.records.events import Name
 
 
 POSITION_COLUMNS: Final = ("time_ms", "partition", "offset", "event")
-"""Columns of positions; `partition` is the bucket's number of the partition."""
+"""Columns of positions; `partition` is the id bucket's number of the partition, in model buckets its rank."""
 _LEAST: Final = 1_024
 
 
@@ -67,12 +67,15 @@ class PredictionPositions:
         return self._columns.take(self._whole(numbers) - self._first, axis=0)
 
     def forget_before(self, oldest: int | None) -> None:
-        """Drop predictions before number `oldest` (modulo 2³¹), the oldest pending one; None drops all."""
+        """Drop predictions before number `oldest` (modulo 2³¹), the oldest pending one; None drops all.
+
+        They are kept until most of all are dropped, so that no more is copied than dropped.
+        """
         first = self.accepted + 1
         if oldest is not None:
             first = int(self._whole(np.array([oldest], np.int32))[0])
         gone = first - self._first
-        if gone > len(self) - gone:  # only if less is moved than is dropped
+        if gone > len(self) - gone:
             left = self._columns[gone : len(self)].copy()
             self._columns = (
                 left if len(left) >= _LEAST else np.zeros((_LEAST, len(POSITION_COLUMNS)), np.int64)
@@ -87,9 +90,19 @@ class PredictionPositions:
         return PredictionPositionsState(self.accepted, pack_columns([whole, *positions.T])), _short(whole)
 
     def restore(self, state: PredictionPositionsState) -> NDArray[np.int32]:
-        """Continue from a state, and return the sorted numbers of pending predictions."""
+        """Continue from a state, and return the sorted numbers of pending predictions.
+
+        Raises
+        ------
+        PackedError
+            If it is not what `state` returns.
+        """
         packed = unpack_columns(state.columns, 1 + len(POSITION_COLUMNS))
         whole, *positions = (column.astype(np.int64) for column in packed)
+        if len(whole):
+            least = max(1, state.accepted - NUMBER_BITS)
+            if not (least <= whole[0] and (np.diff(whole) > 0).all() and whole[-1] <= state.accepted):
+                raise PackedError(f"expected ascending numbers of {state.accepted} predictions, got others")
         self.accepted = state.accepted
         self._first = int(whole[0]) if len(whole) else state.accepted + 1
         self._make_room(len(self))
@@ -133,12 +146,12 @@ class PackedPredictions(msgspec.Struct, array_like=True, frozen=True):
     """Time of the first prediction."""
 
     def unpacked(self) -> tuple[NDArray[np.int32], NDArray[np.int64]]:
-        """Unpack models, shape (n,), and positions, columns `POSITION_COLUMNS`, (n, 4).
+        """Unpack models, shape (n,), and positions, columns `POSITION_COLUMNS` with ranks, (n, 4).
 
         Raises
         ------
         PackedError
-            If a number has no name or partition.
+            If the bytes are not packed columns, or a number has no name or partition.
         """
         if not self.columns:
             return np.zeros(0, np.int32), _NOWHERE
@@ -237,8 +250,8 @@ class MadeCounts:
         models
             Numbers in the `models` of `begin`, shape (n,); -1 for none.
         resolved, kinds
-            Positions of the resolutions, ascending: time, and of a record rank, offset and event, (n, 5);
-            kinds of the positions, (n,).
+            Positions of the resolutions, ascending, columns `id_join.RESOLUTION` with ranks, (n, 5); kinds of
+            the positions, `DUE` or `RECORD`, (n,).
 
         Returns
         -------

@@ -652,7 +652,7 @@ class ColumnModelBucket:
 
     def feed(self, batch: int, pieces: Sequence[bytes], end_ms: int | None) -> FeedResult:
         """Process one batch; see `contract.Bucket`."""
-        self._reader.check()
+        self._reader.end()
         if batch <= self.batch:
             raise ValueError(f"expected a batch after {self.batch} in bucket {self._name}, got {batch}")
         parts = sorted((PARTS.decode(piece) for piece in pieces), key=lambda part: part.sender)

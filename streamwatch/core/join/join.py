@@ -465,7 +465,7 @@ class CompiledJoin:
         return totals_of(self.arrays, models, self.counters, order, pairing, streams)
 
     def _held(self) -> NDArray[np.int64]:
-        """Return the outcomes held for their order by model number."""
+        """Count the outcomes held for their order, by model number."""
         return self._order.held_by_model(len(self.models.names))
 
     def _update_models(self) -> None:

@@ -61,7 +61,7 @@ class Released:
         return len(self.records)
 
     def end_of_record(self, stop: int) -> int:
-        """Return the first row, from `stop` on, before which a record ends."""
+        """Return the first row, from `stop` (at least 1) on, before which a record ends."""
         if stop < len(self):
             while self.lateness_ms[stop - 1] == CONTINUED:
                 stop += 1
@@ -84,7 +84,10 @@ class Released:
 
 
 def together(parts: Sequence[Released]) -> Released:
-    """Concatenate stretches of the sequence that were released one after another, with the last's texts."""
+    """Concatenate stretches of the sequence that were released one after another, before they are expanded.
+
+    Texts, names and objects are those of the last, which has those of all.
+    """
     if len(parts) == 1:
         return parts[0]
     if not parts:

@@ -28,7 +28,7 @@ from typing import Final, Literal, NamedTuple, TypeAlias, get_args
 
 from streamwatch.core.metrics.series import ClassSamples, Family, Histogram, Sample
 from streamwatch.core.metrics.table import is_needed, main_forgetting
-from streamwatch.core.specs import MonitorsSpec
+from streamwatch.core.specs import DAY_MS, HOUR_MS, MINUTE_MS, MonitorsSpec
 
 Part: TypeAlias = Literal["class", "segment", "forgetting", "other", "needed"]
 """Kind of series that is left out, the first to be left out first; `needed` only as a last resort."""
@@ -40,9 +40,6 @@ RISE: Final = 1.25
 """Ratio by which the quota must be able to grow to be raised within a day of the last change."""
 ADVANTAGE: Final = 2.0
 """Ratio by which a class must be more frequent than a shown one to replace it."""
-_MINUTE_MS: Final = 60_000
-_HOUR_MS: Final = 3_600_000
-_DAY_MS: Final = 24 * _HOUR_MS
 
 _OTHER, _FORGETTING, _SEGMENT, _CLASS = range(4)
 _WEIGHTS: Final = frozenset({"segment_outcomes_total", "fold_outcomes_total", "class_truth_ratio"})
@@ -196,8 +193,8 @@ class SeriesBudget:
             return Cut(families, lines)
         sizes = tuple((family.name, len(family.samples)) for family in families)
         since_ms = now_ms - self._counted_ms
-        is_due = sizes != self._sizes and not 0 <= since_ms < _MINUTE_MS
-        is_due |= lines <= room - self._spare or not 0 <= since_ms < _HOUR_MS
+        is_due = sizes != self._sizes and not 0 <= since_ms < MINUTE_MS
+        is_due |= lines <= room - self._spare or not 0 <= since_ms < HOUR_MS
         if self._kept is None or is_due:
             self._count(families, room, now_ms)
         cut = self._applied(families, lines)
@@ -276,7 +273,7 @@ class SeriesBudget:
         before = model.rankings.get(kind)
         ranks = {} if before is None else before.ranks
         is_due = (
-            before is None or not 0 <= now_ms - before.decided_ms < _DAY_MS or outcomes >= 2 * before.outcomes
+            before is None or not 0 <= now_ms - before.decided_ms < DAY_MS or outcomes >= 2 * before.outcomes
         )
         if is_due:
 
@@ -332,7 +329,7 @@ class SeriesBudget:
             self._kept = None
         else:
             most = self._fitting(room - spare)
-            is_due = not 0 <= now_ms - self._changed_ms < _DAY_MS
+            is_due = not 0 <= now_ms - self._changed_ms < DAY_MS
             if most[0] >= RISE * max(1, before[0]) or (is_due and most > before):
                 self._kept = most
         if self._kept != before:

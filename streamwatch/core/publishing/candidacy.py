@@ -24,7 +24,13 @@ ROLES: Final[tuple[Role, ...]] = ("catching_up", "standby", "taking_over", "hold
 
 @dataclass(frozen=True, slots=True)
 class SessionSpec:
-    """Durations of the election, in seconds."""
+    """Durations of the election, in seconds.
+
+    Raises
+    ------
+    ValueError
+        If `margin` is not above 0 and below `timeout`.
+    """
 
     timeout: float = 6.0
     """Time without a request from a member after which the group elects another."""

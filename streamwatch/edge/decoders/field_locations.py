@@ -35,6 +35,7 @@ class Unusable:
 
 
 UNREADABLE = Unusable()
+"""Content is not UTF-8, or cannot be part of a name."""
 FRAMED = Unusable()
 """Content begins as the Confluent wire format does where text was expected."""
 INCOMPLETE = Unusable()
@@ -56,7 +57,8 @@ class FieldLocations:
     Raises
     ------
     ValueError
-        A path is not in the notation, or leads through an array or `*`; or a constant is not a valid name.
+        A path is not in the notation, or leads through an array or `*`; a field has several paths; or a
+        constant is not a valid name.
     """
 
     def __init__(self, topic: str, mapping: TopicMapping, slots: Sequence[str]) -> None:
@@ -99,7 +101,7 @@ def slot_locations(mapping: TopicMapping, slots: Sequence[str]) -> dict[str, Any
     Raises
     ------
     ValueError
-        As `located` does.
+        As `located_joined` does.
     """
     kind = None if mapping.kind is None else mapping.kind.field
     return {slot: located_joined(slot, kind if slot == "kind" else paths_of(mapping, slot)) for slot in slots}
@@ -142,7 +144,10 @@ def is_framed(content: bytes) -> bool:
 
 
 def text_outside(record: Record, location: InKey | InHeader) -> object:
-    """Return the text of a record's key, or of the last header of a name; None where absent."""
+    """Return the text of a record's key, or of the last header of a name; None where absent.
+
+    `FRAMED` for one in the Confluent wire format, `UNREADABLE` for one that is not UTF-8.
+    """
     return _text(record.key if isinstance(location, InKey) else _header(record, location.name))
 
 

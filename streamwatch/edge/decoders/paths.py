@@ -32,7 +32,7 @@ class ValuePaths:
     Parameters
     ----------
     paths
-        Path and leaf type (`SCALAR` or `SCORES`) by slot. Slots are identifiers.
+        Path of one name or more, and leaf type (`SCALAR` or `SCORES`) by slot. Slots are identifiers.
     constants
         Contents of the slots that have no path.
     """

@@ -121,7 +121,10 @@ class HttpReceiver:
         return self._spec.repeat_interval_seconds if self._reminder else None
 
     def wants(self, notification: Notification) -> bool:
-        """Tell whether it is sent a notification, by its kind, its severities and the model's labels."""
+        """Tell whether it is sent a notification, by its kind, its severities and the model's labels.
+
+        A digest of notifications (`gathered`) is sent whatever its kind: all that it lists were wanted.
+        """
         spec = self._spec
         if notification.comparison is not None:
             wanted = spec.comparisons
@@ -158,7 +161,7 @@ class HttpReceiver:
         return await self._post(self._form.request_body(notification, now_ms), now_ms)
 
     async def remind(self, open_incidents: Sequence[Notification], now_ms: int) -> DeliveryResult:
-        """Post the alarms of all open incidents at once."""
+        """Post the alarms of all open incidents at once; `Refused` without a reminder."""
         if self._reminder is None:
             return Refused("no_reminders")
         return await self._post(self._reminder(open_incidents, now_ms), now_ms)

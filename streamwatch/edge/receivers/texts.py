@@ -7,7 +7,7 @@ from datetime import UTC, datetime, timedelta
 from typing import Final
 from urllib.parse import quote, urlsplit, urlunsplit
 
-from streamwatch.core.alerting.alternation import HOUR_MS, Alternation
+from streamwatch.core.alerting.alternation import Alternation
 from streamwatch.core.alerting.notification import (
     Gathered,
     IncidentAlarm,
@@ -23,7 +23,7 @@ from streamwatch.core.estimators.registers.fleet import RIVALS, RULE, WorsePair
 from streamwatch.core.estimators.registers.segments.estimates import SegmentChange
 from streamwatch.core.predictions.kind import ActiveHint
 from streamwatch.core.records.events import OTHER, Alarm, Judgement
-from streamwatch.core.specs import HEADLINE, UtilityKind
+from streamwatch.core.specs import HEADLINE, HOUR_MS, UtilityKind
 
 # Formatting of times and shares.
 

@@ -159,7 +159,10 @@ class Admission:
 
     @web.middleware
     async def take_slot(self, request: web.Request, handler: Handler) -> web.StreamResponse:
-        """Answer a request in a slot of its own, else 503; health may use reserved slots."""
+        """Answer a request in a slot of its own, else 503; health may use reserved slots.
+
+        Raises ConnectionAbortedError if the connection was cut off meanwhile.
+        """
         connection = self._connections.of(request.protocol)
         if connection is None:
             raise ConnectionAbortedError("cut off before it was heard")

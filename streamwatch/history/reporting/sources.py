@@ -6,17 +6,14 @@ import json
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from http.client import HTTPException
 from pathlib import PurePath
 from typing import Any, Final, TypeAlias
-from urllib.error import HTTPError, URLError
-from urllib.parse import quote, urlsplit
-from urllib.request import Request, urlopen
 
 import msgspec
 from rich.console import Console
 
 from streamwatch.core.metrics.series import Family, Report
+from streamwatch.edge.daemon_api import Address, answer, model_path
 from streamwatch.edge.web.routes.comparisons import comparisons_of
 from streamwatch.edge.web.routes.history import HistoryExporter
 from streamwatch.edge.web.routes.json_api import alarm_document, by_model
@@ -68,78 +65,49 @@ class Source:
 
 MOST_MODELS: Final = 50
 """Most models that are described."""
-_PATIENCE: Final = 30.0
-_MOST_BYTES: Final = 256 * 1024 * 1024
 
 
-def from_daemon(
-    url: str, versions: dict[str, str], token: str | None = None, settings: str | None = None
-) -> Source:
+def from_daemon(address: Address, versions: Mapping[str, str], settings: str | None = None) -> Source:
     """Get the contents of a report from a daemon.
 
     Parameters
     ----------
-    url
-        URL of the daemon, such as `http://127.0.0.1:9877`.
+    address
+        Address of the daemon.
     versions
         Versions of this program and its packages; the daemon's own is added.
-    token
-        Token of `http.token_file`, or None.
     settings
         Settings as YAML to include, as the API does not return them; or None.
 
     Raises
     ------
-    ReportError
-        If the URL is invalid, or no daemon answers there.
+    DaemonUnreachable
+        If no daemon answers there.
     """
-    base = base_of(url)
-    listed = ask(base, "/api/v1/models", token)
+    listed = answer(address, "/api/v1/models")
     names = sorted(listed["models"], key=lambda name: -_outcomes(listed["models"][name]))
     notes = [f"The {MOST_MODELS} busiest of {len(names)} models."] if len(names) > MOST_MODELS else []
     shown = sorted(names[:MOST_MODELS])
-    path = {name: path_of(name) for name in shown}
-    health = ask(base, "/api/v1/health", token)
+    health = answer(address, "/api/v1/health")
     if not health["ready"]:
         notes.append(f"Not ready: {'; '.join(health['reasons'])}.")
     running = health["stream"].get("build_info", {})
     daemon = {"streamwatch of the daemon": " ".join(_first(running))} if running else {}
     return Source(
-        name=base,
+        name=address.base,
         made_ms=time.time_ns() // 1_000_000,
         versions={**daemon, **versions},
-        models={name: ask(base, path[name], token) for name in shown},
-        histories={name: ask(base, f"{path[name]}/history", token) for name in shown},
-        alarms=ask(base, "/api/v1/alarms?limit=1000", token)["alarms"],
-        comparisons=ask(base, "/api/v1/comparisons", token)["comparisons"],
+        models={name: answer(address, model_path(name)) for name in shown},
+        histories={name: answer(address, f"{model_path(name)}/history") for name in shown},
+        alarms=answer(address, "/api/v1/alarms?limit=1000")["alarms"],
+        comparisons=answer(address, "/api/v1/comparisons")["comparisons"],
         stream=health["stream"],
         notes=(),
         remarks=notes,
         settings=settings,
         now_s=listed["published_timestamp_seconds"],
-        worse=ask(base, "/api/v1/worse", token),
+        worse=answer(address, "/api/v1/worse"),
     )
-
-
-def base_of(url: str) -> str:
-    """Check the URL of a daemon, and strip slashes at its end; raises ReportError."""
-    base = url.rstrip("/")
-    parts = urlsplit(base)
-    if parts.scheme not in {"http", "https"} or not parts.hostname:
-        raise ReportError(f"expected a URL such as http://127.0.0.1:9877, got {url!r}")
-    return base
-
-
-def path_of(model: str) -> str:
-    """Return the path of a model in the API, which escapes the names . and .. twice."""
-    name = "%252E" * len(model) if model in {".", ".."} else quote(model, safe="")
-    return f"/api/v1/models/{name}"
-
-
-def model_paths(url: str, token: str | None) -> tuple[str, dict[str, str]]:
-    """Get a daemon's base URL and the path of each of its models; raises ReportError."""
-    base = base_of(url)
-    return base, {name: path_of(name) for name in sorted(ask(base, "/api/v1/models", token)["models"])}
 
 
 def _outcomes(document: dict[str, Any]) -> float:
@@ -154,25 +122,6 @@ def _first(tree: Any) -> list[str]:
         found.append(name)
         tree = tree[name]
     return found
-
-
-def ask(base: str, path: str, token: str | None) -> Any:
-    """Get a document of a daemon's API; raises ReportError."""
-    request = Request(base + path, headers={} if token is None else {"Authorization": f"Bearer {token}"})  # noqa: S310  # `base_of` checked the scheme
-    try:
-        with urlopen(request, timeout=_PATIENCE) as answer:  # noqa: S310
-            body = answer.read(_MOST_BYTES + 1)
-    except HTTPError as error:
-        hint = "; --token-file names a file with the token" if error.code == 401 else ""
-        raise ReportError(f"{base}{path} answered {error.code} {error.reason}{hint}") from error
-    except (URLError, HTTPException, OSError) as error:
-        raise ReportError(f"{base}{path} does not answer: {getattr(error, 'reason', error)}") from error
-    if len(body) > _MOST_BYTES:
-        raise ReportError(f"{base}{path} answered more than {_MOST_BYTES:,} bytes")
-    try:
-        return json.loads(body)
-    except ValueError as error:
-        raise ReportError(f"{base}{path} answered no JSON; is a streamwatch daemon there?") from error
 
 
 # Contents from a replay, during which the points of curves are collected.

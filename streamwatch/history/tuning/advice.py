@@ -11,8 +11,9 @@ import numpy as np
 from rich.console import Console
 from rich.table import Table
 
+from streamwatch.core.specs import DAY_MS
 from streamwatch.edge.yaml_text import block
-from streamwatch.history.tuning.history import DAY_MS, CannotPromise, History, Unfit
+from streamwatch.history.tuning.history import CannotPromise, History, Unfit
 from streamwatch.history.tuning.promise import CONFIDENCE, RISES, TUNED, Advice, advise
 
 COMPARED_DROP = 0.05

@@ -14,11 +14,9 @@ from scipy import stats
 
 from streamwatch.core.estimators.past import Stretches
 from streamwatch.core.records.events import Outcome
-from streamwatch.core.specs import LandmarkSpec, MonitorsSpec
-from streamwatch.history.reporting.sources import ask, model_paths
+from streamwatch.core.specs import DAY_MS, LandmarkSpec, MonitorsSpec
+from streamwatch.edge.daemon_api import Address, answer, model_path
 from streamwatch.history.tuning.resampling import Losses, lasting_block, mean_block
-
-DAY_MS = 86_400_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -230,16 +228,16 @@ def counts_of(stretches: Stretches, *, in_folds: bool) -> Counts:
     )
 
 
-def counts_of_daemon(url: str, token: str | None = None) -> dict[str, Counts]:
+def counts_of_daemon(address: Address) -> dict[str, Counts]:
     """Get the past of all models from a running daemon, by model.
 
     Raises
     ------
-    ReportError
-        If the URL is invalid, or no daemon answers there.
+    DaemonUnreachable
+        If no daemon answers there.
     """
-    base, paths = model_paths(url, token)
-    return {model: _counts(ask(base, f"{path}/past", token)) for model, path in paths.items()}
+    models = sorted(answer(address, "/api/v1/models")["models"])
+    return {model: _counts(answer(address, f"{model_path(model)}/past")) for model in models}
 
 
 def _counts(past: Any) -> Counts:

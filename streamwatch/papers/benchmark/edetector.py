@@ -35,6 +35,11 @@ class Betting:
     """Parameters of the detector: a false alarm within `within` outcomes has probability at most `delta`.
 
     It restarts without memory after an alarm, and after `within` outcomes without one.
+
+    Raises
+    ------
+    ValueError
+        If `delta` is not in (0, 1) or `within` is below two clocks.
     """
 
     delta: float = 0.05

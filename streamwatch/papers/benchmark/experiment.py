@@ -189,7 +189,13 @@ def generated_tables(effort: Effort) -> list[Table]:
 
 
 def recorded_tables(effort: Effort) -> list[Table]:
-    """Score all detectors on data sets with induced drifts, and compare F1 with the paper's figures."""
+    """Score all detectors on data sets with induced drifts, and compare F1 with the paper's figures.
+
+    Raises
+    ------
+    DataError
+        If `effort` names no folder with data sets, or one cannot be read.
+    """
     jars = _moa(effort)
     if effort.data is None:
         raise induced.DataError("expected a folder with data sets (--data)")

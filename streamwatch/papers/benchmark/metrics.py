@@ -22,7 +22,13 @@ PERIOD: Final = 1_000
 
 @dataclass(frozen=True, slots=True)
 class Rule:
-    """Tolerance within which an alarm of a drift is true."""
+    """Tolerance within which an alarm of a drift is true.
+
+    Raises
+    ------
+    ValueError
+        If `max_delay` is below 1 or `early` below 0.
+    """
 
     max_delay: int
     """Instances after a drift is complete within which an alarm is true."""

@@ -41,7 +41,13 @@ class Phase:
 
 @dataclass(frozen=True, slots=True)
 class Distribution:
-    """Gaussian distribution of a class in its initial state, and its phases."""
+    """Gaussian distribution of a class in its initial state, and its phases.
+
+    Raises
+    ------
+    ValueError
+        If lengths differ, or a distribution turns that has not two dimensions.
+    """
 
     label: str
     """Class of its instances."""

@@ -38,7 +38,13 @@ def drifts(per_concept: int = 15_000, thresholds: tuple[float, ...] = THRESHOLDS
 
 @dataclass(frozen=True, slots=True)
 class StickySpec:
-    """Parameters of a stream of two classes with one Gaussian attribute of variance 1."""
+    """Parameters of a stream of two classes with one Gaussian attribute of variance 1.
+
+    Raises
+    ------
+    ValueError
+        If `repeat` is not in [0, 1), or priors are not positive or do not sum to 1.
+    """
 
     repeat: float = 0.8
     """Probability in [0, 1) with which a label repeats the previous one; else it is drawn from `priors`."""

@@ -14,6 +14,8 @@ from streamwatch.core.buckets.made import (
     AcceptedPredictions,
     MadeCounts,
     PackedPredictions,
+    PredictionPositions,
+    PredictionPositionsState,
     counts_of,
 )
 from streamwatch.core.join.durable.columns import PackedError, pack_columns
@@ -55,6 +57,16 @@ def test_numbers_without_a_name_or_a_partition_are_refused():
     for names, ranks in (([], [1]), (["m"], [1]), (["m", "n"], [])):
         with pytest.raises(PackedError, match="accepted predictions"):
             PackedPredictions(wrong, names, ranks, [0] * len(ranks)).unpacked()
+
+
+@pytest.mark.parametrize(
+    ("accepted", "numbers"),
+    [(2**40, [5]), (5, [3, 2]), (5, [2, 2]), (5, [0, 2]), (5, [-7]), (5, [2, 6]), (-1, [1])],
+)
+def test_positions_of_predictions_that_were_not_accepted_are_refused(accepted, numbers):
+    columns = pack_columns([np.array(numbers, np.int64), *np.zeros((4, len(numbers)), np.int64)])
+    with pytest.raises(PackedError, match=f"expected ascending numbers of {accepted} predictions"):
+        PredictionPositions().restore(PredictionPositionsState(accepted, columns))
 
 
 @given(st.lists(events, min_size=1, max_size=3), st.lists(events, max_size=3), st.data())

@@ -6,8 +6,10 @@ from dataclasses import replace
 from random import Random
 
 import pytest
+from msgspec import structs
 
 from streamwatch.core.buckets.id_bucket import ColumnIdBucket
+from streamwatch.core.buckets.log import decode_entry, encode_entry
 from streamwatch.core.buckets.model_bucket import ColumnModelBucket
 from streamwatch.core.buckets.reader import ColumnReader
 from streamwatch.core.records.events import Partition
@@ -72,6 +74,23 @@ def test_a_log_of_another_bucket_or_with_a_part_missing_is_refused(kind):
         partial.take_in(base[0])
         with pytest.raises(ValueError, match="parts of the base of bucket"):
             partial.feed(99, [], None)
+
+
+@pytest.mark.parametrize("kind", ["ids", "models"])
+def test_a_base_after_a_feed_or_with_a_part_too_many_is_refused(kind):
+    cluster = a_cluster()
+    cluster.run(falling(300), 2, ended=False)
+    base = getattr(cluster, kind)[1].bucket.base()
+    fed = BUCKET[kind](1, BUCKETS)
+    fed.feed(1, [] if kind == "ids" else parts_for(1), None)
+    with pytest.raises(ValueError, match=f"expected the base of bucket {kind}/1 first, got part 0"):
+        fed.take_in(base[0])
+    again = BUCKET[kind](1, BUCKETS)
+    for part in base:
+        again.take_in(part)
+    last = decode_entry(base[-1], f"{kind}/1")
+    with pytest.raises(ValueError, match=f"expected part {len(base)} of the base"):
+        again.take_in(encode_entry(structs.replace(last, number=len(base))))
 
 
 def test_predictions_that_are_revised_are_not_their_business():

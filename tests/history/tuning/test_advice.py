@@ -13,9 +13,9 @@ from rich.console import Console
 from streamwatch.core.estimators import catalogue
 from streamwatch.core.estimators.detectors.hddm_a import HddmASpec
 from streamwatch.core.records.events import Outcome
-from streamwatch.core.specs import PageHinkleySpec
+from streamwatch.core.specs import DAY_MS, PageHinkleySpec
 from streamwatch.history.tuning.advice import TunedModel, Wanted, best_of, document, print_tuned, tuned_models
-from streamwatch.history.tuning.history import DAY_MS, Histories, History
+from streamwatch.history.tuning.history import Histories, History
 from streamwatch.history.tuning.promise import TUNED, Advice, Delay
 from streamwatch.settings import load
 

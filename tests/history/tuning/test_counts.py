@@ -13,11 +13,11 @@ import pytest
 
 from streamwatch.core.estimators.past import NONE, PastView
 from streamwatch.core.metrics.series import Report
+from streamwatch.core.specs import DAY_MS
+from streamwatch.edge.daemon_api import Address, DaemonUnreachable
 from streamwatch.edge.web.routes.history import PastExporter
-from streamwatch.history.reporting.sources import ReportError
 from streamwatch.history.tuning.advice import Wanted, tuned_models
 from streamwatch.history.tuning.history import (
-    DAY_MS,
     CannotPromise,
     Counts,
     History,
@@ -174,7 +174,7 @@ def daemon():
 
 def test_a_running_daemon_shows_exact_counts_of_its_past(daemon) -> None:
     url, hits = daemon
-    counts = counts_of_daemon(url)
+    counts = counts_of_daemon(Address(url))
     assert sorted(counts) == ["a/b", "busy", "folded"]
     assert counts.pop("busy").errors.tolist() == [29_999_990], "more than a rounded accuracy could tell"
     assert counts["a/b"].outcomes.tolist() == [1_000 + hour for hour in range(700)]
@@ -185,5 +185,5 @@ def test_a_running_daemon_shows_exact_counts_of_its_past(daemon) -> None:
 
 
 def test_a_daemon_that_is_none_is_named() -> None:
-    with pytest.raises(ReportError, match="expected a URL such as http"):
-        counts_of_daemon("ftp://x")
+    with pytest.raises(DaemonUnreachable, match="expected a URL such as http"):
+        counts_of_daemon(Address("ftp://x"))

@@ -31,7 +31,7 @@ from streamwatch.core.estimators.dependence import DEPENDENCE, HOT_BYTES, count_
 from streamwatch.core.estimators.detectors.alarm import append
 from streamwatch.core.estimators.detectors.kind import DetectorKind
 from streamwatch.core.estimators.entries import DEPENDENCE as DEPENDENCE_PARAMETER
-from streamwatch.core.estimators.entries import DIRECTION, Entry, Parameter
+from streamwatch.core.estimators.entries import DIRECTION, MIN_OUTCOMES, Entry, Parameter
 from streamwatch.core.jit import hot, inner
 from streamwatch.core.specs import PageHinkleySpec
 
@@ -67,14 +67,7 @@ ENTRY = Entry(
             open_low=True,
             help="Fading factor of the sum. 1 never forgets; below 1, rises under δ + λφ(1-α) are missed.",
         ),
-        Parameter(
-            "min_outcomes",
-            "least outcomes before an alarm",
-            1,
-            1_000_000_000,
-            whole=True,
-            help="Minimum number of outcomes since the start or the last alarm before it can alarm.",
-        ),
+        MIN_OUTCOMES,
         DEPENDENCE_PARAMETER,
         Parameter(
             "form",
@@ -157,7 +150,7 @@ def error_rate(d, miss):
 
 @inner
 def reset(d):
-    """Reset after an alarm; keeps the alarm's statistic, the number of alarms and the faded error."""
+    """Reset after an alarm; keeps its statistic, the number of alarms, the faded error and the dependence."""
     d.n = 0
     d.input = 0.0
     for k in range(2):

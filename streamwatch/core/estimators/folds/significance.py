@@ -125,6 +125,11 @@ def friedman_test(accuracies: ArrayLike, alpha: float = 0.05) -> FriedmanTest:
         Shape (k, N), k ≥ 2 classifiers on N ≥ 1 folds.
     alpha
         Significance level of the critical difference, in (0, 1).
+
+    Raises
+    ------
+    ValueError
+        If the shape is another, an accuracy is not finite, or `alpha` not in (0, 1).
     """
     from scipy.special import chdtrc  # noqa: PLC0415
     from scipy.stats import rankdata  # noqa: PLC0415
@@ -150,7 +155,13 @@ def friedman_test(accuracies: ArrayLike, alpha: float = 0.05) -> FriedmanTest:
 
 
 def critical_difference(classifiers: int, folds: int, alpha: float = 0.05) -> float:
-    """Nemenyi's critical difference of mean ranks (Demšar 2006) for k classifiers on N folds."""
+    """Nemenyi's critical difference of mean ranks (Demšar 2006) for k classifiers on N folds.
+
+    Raises
+    ------
+    ValueError
+        If `alpha` is not in (0, 1).
+    """
     from scipy.stats import studentized_range  # noqa: PLC0415
 
     if not 0.0 < alpha < 1.0:

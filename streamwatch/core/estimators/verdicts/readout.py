@@ -104,6 +104,10 @@ def read_fold_verdicts(
 ) -> Verdicts:
     """Read the records of the k folds of one model together, each array (opponents, 1).
 
+    The verdict and its beginning are those of the fold whose verdict changed most often, as a fold that was
+    added later has no earlier ones. Evidence is that of M averaged over folds, 0 in those where it has not
+    started (see `folds`). The lead, its bounds and the dispersion are means over folds, NaN if one has none.
+
     Parameters
     ----------
     steps, records
@@ -131,8 +135,5 @@ def read_fold_verdicts(
 
 
 def _mean_over_folds(values: Floats) -> Floats:
-    """Mean over the last axis, which is kept.
-
-    NaN if any value is: a mean over some folds is not the model's.
-    """
+    """Mean over the last axis, which is kept; NaN if any value is: a mean over some is not the model's."""
     return values.mean(axis=-1, keepdims=True)

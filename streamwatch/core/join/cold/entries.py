@@ -68,6 +68,11 @@ class ColdEntries:
         """Store predictions with these side columns, and rename those of existing runs (`layout.renamed`).
 
         To be called once, before any other method.
+
+        Raises
+        ------
+        ValueError
+            If there are more than `MOST_SIDE_COLUMNS`.
         """
         if len(columns) > MOST_SIDE_COLUMNS:
             raise ValueError(f"expected at most {MOST_SIDE_COLUMNS} side columns, got {len(columns)}")
@@ -146,6 +151,13 @@ class ColdEntries:
         """Plan to store entries, at least one, as `evict` does; they count after `finish_eviction`.
 
         Predictions must have the side columns that `keep_side` named.
+
+        Raises
+        ------
+        ValueError
+            If there is no such queue.
+        RuntimeError
+            If the oldest entries of the queue are being searched.
         """
         if queue not in QUEUES:
             raise ValueError(f"queue must be one of {QUEUES}, got {queue}")
@@ -192,6 +204,13 @@ class ColdEntries:
         """Plan to take the `count` oldest entries of a queue.
 
         Nothing may be evicted from the queue until `finish_oldest_search` or `discard_plans`.
+
+        Raises
+        ------
+        ValueError
+            If nothing falls due in the queue, or there is no such queue.
+        RuntimeError
+            If another search has not ended.
         """
         if queue not in QUEUES or queue == DEDUP_ENTRIES:
             raise ValueError(f"the queue of what is to fall due must be one of {QUEUES[:-1]}, got {queue}")

@@ -103,6 +103,11 @@ class OldestSearch:
         All runs of the queue.
     count
         Number of entries wanted.
+
+    Raises
+    ------
+    ValueError
+        If `count` is below 1.
     """
 
     def __init__(self, store: RunStore, spec: ColdSpec, queue: int, runs: list[Run], count: int) -> None:
@@ -130,6 +135,8 @@ class OldestSearch:
         ------
         ColdDamaged
             If a block is not what was written.
+        ValueError
+            If more entries than `count` have one arrival.
         """
         self.limit = _BEYOND
         chunk = self._spec.chunk_blocks * max((run.manifest.block_entries for run in self.runs), default=1)

@@ -126,7 +126,7 @@ class KeptModel(msgspec.Struct, frozen=True, array_like=True):
         return cls(name, classes, others, parts, stamps[:last].tolist(), counts)
 
     def record(self) -> np.void:
-        """Convert back to a record `EARLY`; raises ValueError if lengths do not fit."""
+        """Convert back to a record `EARLY`; raises ValueError or OverflowError for what does not fit."""
         if len(self.classes) > CLASSES:
             raise ValueError(f"expected at most {CLASSES} classes of a model, got {len(self.classes)}")
         record = np.zeros(1, EARLY)
@@ -263,8 +263,8 @@ class EarlyHints:
 
         Raises
         ------
-        ValueError
-            If the bytes are not a snapshot.
+        ValueError, OverflowError
+            If the bytes are not a snapshot, or a number is out of range.
         """
         for name in list(self._watched):
             self.forget(name)
@@ -301,7 +301,10 @@ class EarlyHints:
         return frozenset()
 
     def _code_of(self, model: str, predicted_class: str) -> int:
-        """Encode row and local class as row·(CLASSES + 1) + class; −1 for a model that is not watched."""
+        """Encode row and local class as row·(CLASSES + 1) + class; −1 for a model that is not watched.
+
+        Watches a new model while there are rows, and gives its first classes numbers of their own.
+        """
         watched = self._watched.get(model)
         if watched is None:
             if not self._free or fold_of(model) is not None:

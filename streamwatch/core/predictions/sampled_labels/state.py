@@ -1,6 +1,6 @@
 """State of one model's sampled labels: sums by bucket of prediction time; all zero at first.
 
-Predictions are counted in buckets of record time, 1/16 horizon wide. A bucket has the number of its
+Buckets are 1/16 horizon wide, by the record time of the prediction. A bucket has the number of its
 predictions by bin of the score, and the number, Σ 1/π and Σ 1/π² of its labels by bin and by value of each
 estimand. Estimates, their regression on scores, and variances are computed from these sums on each read.
 """
@@ -23,7 +23,7 @@ AGES: Final = 9
 LEAST_SCORES: Final = (0.0, 0.35, 0.5, 0.65, 0.8, 0.9, 0.96, 0.99)
 """Least score of the predicted class in each bin but the first …"""
 EXPECTED_ERRORS: Final = (0.0, 0.8, 0.57, 0.425, 0.275, 0.15, 0.07, 0.025, 0.005)
-"""… and f, the expected error at the bin's middle. Bin 0 has the predictions without a score."""
+"""… and f, the expected error near the bin's middle. Bin 0 has the predictions without a score."""
 BINS: Final = len(EXPECTED_ERRORS)
 
 LOSS, NO_CHANGE, MAJORITY = range(3)
@@ -68,11 +68,7 @@ SAMPLED: Final = np.dtype(
         ("note_class", "i8", (NOTES,)),
         ("stamp", "i8", (BUCKETS,)),  # 1 + number of the bucket, counted from the epoch; 0 if unused
         ("bucket_without", "i8", (BUCKETS,)),
-        (
-            "bucket_unstated",
-            "i8",
-            (BUCKETS,),
-        ),  # predictions that do not state whether their label was asked for
+        ("bucket_unstated", "i8", (BUCKETS,)),  # without a statement whether their label was asked for
         ("bucket_requested", "i8", (BUCKETS,)),
         ("bucket_expected", "f8", (BUCKETS,)),  # Σπ
         ("bucket_spread", "f8", (BUCKETS,)),  # Σπ(1 − π)
@@ -85,11 +81,11 @@ SAMPLED: Final = np.dtype(
 
 
 def width_of(horizon_ms: int) -> int:
-    """Width of a bucket of prediction time."""
+    """Width of a bucket of prediction time, in milliseconds."""
     return -(-horizon_ms // WIDTHS)
 
 
 def ages_of(horizon_ms: int) -> np.ndarray[tuple[int], np.dtype[np.int64]]:
-    """Ages, ascending, shape (AGES,); the last is the horizon."""
+    """Ages in milliseconds, each at least 1, not decreasing, shape (AGES,); the last is the horizon."""
     ages = [max(1, horizon_ms >> (AGES - 1 - k)) for k in range(AGES)]
     return np.array([*ages[:-1], horizon_ms], np.int64)

@@ -91,8 +91,8 @@ class Trace(NamedTuple):
     """Contents found in the current value."""
 
     kind: NDArray[np.int64]
-    """By leaf, like the next two: kind of its content (`text.ABSENT` and so on). `Fields.width` leaves for
-    each element follow those of the record."""
+    """By leaf, like the next two: kind of its content (`text.ABSENT` and so on). First are the leaves of the
+    record, then `Fields.width` of the element chosen (`choose_element`), then as many of each element."""
     start: NDArray[np.int64]
     stop: NDArray[np.int64]
     scalars: NDArray[np.int64]
@@ -399,7 +399,7 @@ def found(
 
 @hot
 def names_differ(data: Any, count: int, fields: Fields, trace: Trace) -> bool:
-    """Tell whether the names of fields that are events are non-empty texts and all differ."""
+    """Tell whether the names of at most `MAX_NAMES` fields that are events are non-empty texts and differ."""
     if count > MAX_NAMES:
         return False
     for element in range(count):

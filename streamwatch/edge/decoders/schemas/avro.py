@@ -139,7 +139,7 @@ class AvroReader:
         return text
 
     def transcoder(self, wanted: Wanted) -> Transcoder | None:
-        """Make the compiled writer of wanted parts; None where one is bytes, or too many steps are needed."""
+        """Make the compiled writer of wanted parts; None where there is no `avro_program`."""
         program = avro_program(self._top, self._named, wanted)
         bound = Bound(MAX_FREE_TEXT, TEXT_PER_BYTE)
         return None if program is None else AvroTranscoder(program, bound)

@@ -1,8 +1,8 @@
 """Avro values → JSON text of wanted parts: a schema becomes a program, which one compiled loop runs.
 
 The encoding is that of the specification ("Data Serialization and Deserialization", "Binary Encoding").
-Blocks of items that are preceded by their size are unusual; schemas whose wanted parts are bytes have no
-program.
+Blocks of items that are preceded by their size are unusual; schemas whose wanted parts are bytes (`bytes` or
+`fixed`) have no program.
 """
 
 from __future__ import annotations
@@ -100,7 +100,8 @@ def compile_avro_transcoder() -> None:
 def avro_program(top: Any, named: Mapping[str, Any], wanted: Wanted) -> Program | None:
     """Make the program of a schema.
 
-    None where a wanted part is bytes, a wanted record has two fields of one name, or it needs too many steps.
+    None where a wanted part is `bytes` or `fixed`, a wanted record has two fields of one name, or it needs
+    too many steps.
 
     Parameters
     ----------

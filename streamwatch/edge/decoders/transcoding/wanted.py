@@ -34,7 +34,7 @@ class Wanted:
     """Wanted parts of each element, if the content is an array."""
 
     def add(self, steps: Iterable[Step | None]) -> None:
-        """Add the content at the end of a path; the step None leads to each element of an array."""
+        """Add the content at the end of a path; None, or an index, leads to each element of an array."""
         here = self
         for step in steps:
             if isinstance(step, Named):  # the element is found by another of its fields

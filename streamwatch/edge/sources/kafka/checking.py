@@ -20,6 +20,7 @@ from aiokafka.protocol.fetch import FetchRequest
 
 from streamwatch.core.ports import Record
 from streamwatch.core.records.events import Partition
+from streamwatch.core.specs import DAY_MS, HOUR_MS, MINUTE_MS
 from streamwatch.edge.sources.kafka.client import ClientLogCapture, connection_options
 from streamwatch.edge.sources.kafka.connection import Connection, require_topics
 from streamwatch.edge.sources.kafka.dead_letters import require_writable
@@ -238,18 +239,15 @@ async def _fetched(connection: Connection, leader: int, partition: Partition, of
 # Nothing is committed, and no group is joined.
 
 
-_MINUTE_MS: Final = 60_000
-_HOUR_MS: Final = 60 * _MINUTE_MS
-_DAY_MS: Final = 24 * _HOUR_MS
 LAGS_MS: Final = (
-    10 * _MINUTE_MS,
-    _HOUR_MS,
-    6 * _HOUR_MS,
-    _DAY_MS,
-    3 * _DAY_MS,
-    7 * _DAY_MS,
-    14 * _DAY_MS,
-    30 * _DAY_MS,
+    10 * MINUTE_MS,
+    HOUR_MS,
+    6 * HOUR_MS,
+    DAY_MS,
+    3 * DAY_MS,
+    7 * DAY_MS,
+    14 * DAY_MS,
+    30 * DAY_MS,
 )
 """Times before the newest record at which the older windows begin."""
 _TURN_MS: Final = 200

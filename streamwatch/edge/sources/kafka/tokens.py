@@ -273,6 +273,11 @@ class _Signer:
     ----------
     region
         Region of the cluster.
+
+    Raises
+    ------
+    TokenSourceMissing
+        If Amazon's library is not installed.
     """
 
     def __init__(self, region: str) -> None:

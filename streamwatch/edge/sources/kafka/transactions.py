@@ -147,7 +147,10 @@ class KafkaTransactions:
         return ledger
 
     async def prepare(self) -> None:
-        """Check the topics, and create the ledger's, without fencing other producers; raises as `open`."""
+        """Check the topics, and create the ledger's, without fencing other producers.
+
+        Raises as `open` does; once it was open, PublishingFailed instead of PublishingRefused.
+        """
         try:
             async with asyncio.timeout(_OPEN_SECONDS):
                 await self._look_at_topics(await self._tail.client())

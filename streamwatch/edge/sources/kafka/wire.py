@@ -405,7 +405,7 @@ async def record_at(
     Raises
     ------
     KafkaError
-        The partition has no leader, or the leader does not answer in time or refuses.
+        The partition has no leader (as LeaderNotAvailableError), or that does not answer in time or refuses.
     AssertionError
         As from `ask`.
     """

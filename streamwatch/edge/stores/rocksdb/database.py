@@ -147,7 +147,7 @@ def require_whole_manifest(directory: Path) -> None:
                 raise StateDamaged(
                     f"the state is damaged: {path} is not what was written (the record at byte "
                     f"{begin + position} has a length of {length} bytes, its checksum is that of {found}); "
-                    "restore a backup of the directory, or move it away to start afresh"
+                    f"{_RESTORE}"
                 )
             return
         position = content + length
@@ -237,7 +237,28 @@ def table_of(family: str | None, cache: Cache) -> BlockBasedOptions:
 
 
 class Database:
-    """An open directory of RocksDB."""
+    """An open directory of RocksDB.
+
+    Parameters
+    ----------
+    directory
+        Directory of the database; made where it is absent, except for `read_only`.
+    cache_bytes, write_buffer_bytes
+        See `RocksSpec`.
+    read_only
+        Whether it is opened beside a process that writes to it.
+    open_files
+        Files that RocksDB keeps open at most.
+    recovery
+        How much of a damaged log is accepted; None: all before the first incomplete record.
+    families
+        Families that the directory has.
+
+    Raises
+    ------
+    StateRefused, StateFailed
+        If it cannot be opened; as StateDamaged, if a file is not what was written.
+    """
 
     def __init__(
         self,
@@ -313,7 +334,7 @@ class Database:
                 yield batch
                 self._database.write(batch)
             finally:
-                batch.set_default_column_family(None)  # as with an iterator
+                batch.set_default_column_family(None)  # or a traceback that has it keeps the directory locked
 
     def into(self, family: str, batch: WriteBatch) -> None:
         """Make this family the one that later writes of the batch go to."""
@@ -425,7 +446,7 @@ def encoded(manifest: StoreManifest) -> bytes:
 
 
 def manifest_of(database: Database) -> StoreManifest | None:
-    """Read the manifest of the last commit; None before the first."""
+    """Read the manifest of the last commit; None before the first; raises msgspec.DecodeError for another."""
     value = database.get("meta", STATE_KEY)
     return None if value is None else _decode(value)
 

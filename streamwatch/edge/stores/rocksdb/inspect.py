@@ -110,7 +110,10 @@ class Reader:
 
     @contextmanager
     def named(self) -> Generator[None]:
-        """Rewrite errors of the block to name files, not links, and a running daemon as a possible cause."""
+        """Rewrite errors of the block to name files, not links, and a running daemon as a possible cause.
+
+        Damage beside a running daemon is raised as StateFailed, since files may have been replaced meanwhile.
+        """
         try:
             yield
         except (StateFailed, StateRefused) as error:

@@ -1,4 +1,4 @@
-"""Client of a running daemon's API, for commands."""
+"""Client of a running daemon's API, for commands and reports."""
 
 from __future__ import annotations
 
@@ -8,10 +8,13 @@ import urllib.error
 import urllib.parse
 import urllib.request
 from dataclasses import dataclass, field
+from http.client import HTTPException
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
-_TIMEOUT_SECONDS = 20.0
+_TIMEOUT_SECONDS: Final = 30.0
+_MOST_BYTES: Final = 256 * 2**20
+"""Most bytes of an answer."""
 UNAUTHORIZED, NOT_FOUND = 401, 404
 
 
@@ -39,30 +42,58 @@ class Address:
         NotThere
             If the daemon answered 404.
         DaemonUnreachable
-            If there was no answer, or another error.
+            If there was no answer, another error, a part of an answer or more than 256 MiB; or the URL or the
+            certificates cannot be used.
         """
         headers = {"Authorization": f"Bearer {self.token}"} if self.token else {}
-        url = f"{self.url.rstrip('/')}{path}"
-        if not url.startswith(("http://", "https://")):
-            raise DaemonUnreachable(f"{self.url}: expected a URL such as http://127.0.0.1:9877")
-        context = None
+        url = f"{self.base}{path}"
+        context = self._trusted() if url.startswith("https://") else None
         try:
-            if url.startswith("https://"):
-                context = ssl.create_default_context(cafile=self.ca_file)
             request = urllib.request.Request(url, headers=headers)  # noqa: S310 - http or https, see above
             with urllib.request.urlopen(request, timeout=_TIMEOUT_SECONDS, context=context) as answer:  # noqa: S310
-                body: bytes = answer.read()
-                return body
+                body: bytes = answer.read(_MOST_BYTES + 1)
+                left = answer.length
         except urllib.error.HTTPError as error:
             if error.code == NOT_FOUND:
                 raise NotThere(f"{url}: answered 404 {error.reason}") from None
             asked = " (it asks for a token: --token-file)" if error.code == UNAUTHORIZED else ""
             raise DaemonUnreachable(f"{url}: answered {error.code} {error.reason}{asked}") from None
-        except (OSError, ValueError) as error:
+        except (OSError, ValueError, HTTPException) as error:
             reason = error.reason if isinstance(error, urllib.error.URLError) else error
             if isinstance(reason, ConnectionRefusedError):
                 reason = "nothing listens there: is the daemon running, and is this its http.listen?"
+            if isinstance(error, HTTPException):
+                reason = f"not an answer of streamwatch: {str(error).strip() or type(error).__name__}"
             raise DaemonUnreachable(f"{url}: {reason}") from None
+        if len(body) > _MOST_BYTES:
+            raise DaemonUnreachable(f"{url}: answered more than {_MOST_BYTES:,} bytes")
+        if left:  # `read` with a limit does not raise for it
+            raise DaemonUnreachable(f"{url}: the answer broke off after {len(body):,} bytes")
+        return body
+
+    @property
+    def base(self) -> str:
+        """URL without slashes at its end; raises DaemonUnreachable if it is not one of HTTP."""
+        base = self.url.rstrip("/")
+        try:
+            parts = urllib.parse.urlsplit(base)
+            usable = parts.scheme in {"http", "https"} and parts.hostname and parts.port != 0
+        except ValueError:
+            usable = False
+        if not usable:
+            raise DaemonUnreachable(f"expected a URL such as http://127.0.0.1:9877, got {self.url!r}")
+        return base
+
+    def _trusted(self) -> ssl.SSLContext:
+        try:
+            return ssl.create_default_context(cafile=self.ca_file)
+        except OSError as error:
+            raise DaemonUnreachable(f"--ca-file: {self.ca_file} cannot be read: {error}") from None
+
+
+def model_path(model: str) -> str:
+    """Path of a model in the API."""
+    return f"/api/v1/models/{path_segment(model)}"
 
 
 def path_segment(name: str) -> str:
