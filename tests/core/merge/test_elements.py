@@ -13,6 +13,7 @@ import pytest
 from numpy.typing import NDArray
 
 from streamwatch.core.merge import MergeProgress, Released
+from streamwatch.core.merge.progress import Key
 from streamwatch.core.merge.released import (
     CONTINUED,
     EVENTS_PER_TURN,
@@ -83,7 +84,7 @@ def released(chance: random.Random, count: int) -> tuple[Released, list[Decoded 
     found = [random_record(chance, n) for n in range(count)]
     times = np.sort(np.array([chance.randrange(1_000) for _ in range(count)], np.int64))
     late = np.full(count, IN_ORDER)
-    late[: count // 4] = 7
+    late[: count // 4] = np.arange(count // 4) % 3
     reasons = np.array([chance.randrange(2) for _ in range(count)], np.uint8)
     indices = np.array([chance.randrange(3) for _ in range(count)], np.int64)
     offsets = np.arange(100, 100 + count)
@@ -132,11 +133,21 @@ def test_each_event_has_a_row_and_a_record_is_counted_once_however_it_is_cut(see
     assert sum(at_once.events.values()) == sum(len(each.events) for each in several) + 40 - len(several)
     assert sum(at_once.skipped.values()) == sum(not each.events for each in several)
     assert sum(at_once.tied.values()) == sum(each.tied for each in several)
-    assert sum(at_once.out_of_order.values()) == 10
+    assert at_once.out_of_order == Counter(topics[:10])
+    assert sum(at_once.lateness_ms.values()) == sum(n % 3 for n in range(10))
     assert sum(at_once.corrected.values()) == int((whole.reasons > 0).sum())
-    last = whole.offsets[-1]
-    assert at_once.last is not None
-    assert at_once.last.offset == last
+    newest = {PARTITIONS[index]: n for n, index in enumerate(whole.indices.tolist())}
+    assert at_once.positions == {partition: 101 + n for partition, n in newest.items()}
+    assert at_once.running_ms == {partition: whole.times_ms[n] for partition, n in newest.items()}
+    assert at_once.clock_ms == whole.clock_ms[-1]
+    assert at_once.last == Key(int(whole.times_ms[-1]), *PARTITIONS[whole.indices[-1]], 139)
+    assert at_once.take_newest() == {partition: 100 + n for partition, n in newest.items()}
+    assert at_once.take_newest() == {}
+    again = MergeProgress.restored(at_once.state(), {"a", "b"})
+    assert again.state() == at_once.state()
+    fewer = MergeProgress.restored(at_once.state(), {"b"})
+    assert (fewer.positions.keys(), fewer.running_ms.keys()) == ({PARTITIONS[2]}, {PARTITIONS[2]})
+    assert fewer.evaluated == at_once.evaluated, "what was evaluated of a topic stays counted"
 
 
 def test_records_of_one_event_each_stay_as_they_are() -> None:

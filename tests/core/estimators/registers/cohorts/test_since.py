@@ -31,13 +31,13 @@ class Judged:
 
 def drawn(chance: random.Random) -> list[Judged]:
     """Stretches of which the later ones have, as a rule, another mean lead than the earlier ones."""
-    number = chance.randrange(1, 12)
+    number = chance.randrange(1, 9)
     change, means = chance.randrange(number + 1), (chance.uniform(-0.3, 0.3), chance.uniform(-0.3, 0.3))
     found, start_ms = [], 1_700_000_000_000
     for k in range(number):
-        predictions = chance.randrange(30, 200)
-        lead = predictions * means[k >= change] + chance.gauss(0.0, 0.6 * predictions**0.5)
-        found.append(Judged(start_ms, predictions, lead, 0.36 * predictions))
+        predictions = chance.randrange(1, 9)
+        lead = predictions * means[k >= change] + chance.gauss(0.0, 0.5 * predictions**0.5)
+        found.append(Judged(start_ms, predictions, lead, 0.09 * predictions))
         start_ms += chance.randrange(1_000, 60_000)
     return found
 
@@ -67,7 +67,7 @@ def interval_of(
 def test_it_holds_all_beginnings_that_are_nearly_as_likely_as_the_likeliest() -> None:
     """Some cohorts are open or wait to be judged: their stretches, the newest, have no leads yet."""
     chance, found = random.Random(1), set[tuple[bool, int, int]]()
-    for _ in range(200):
+    for _ in range(300):
         judged, newer, opponent = drawn(chance), chance.randrange(3), chance.randrange(2)
         side, sign = chance.choice([(BETTER, 1), (WORSE, -1)])
         ended_ms = judged[-1].start_ms + chance.randrange(1_000, 60_000)
