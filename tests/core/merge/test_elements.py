@@ -13,6 +13,7 @@ import pytest
 from numpy.typing import NDArray
 
 from streamwatch.core.merge import MergeProgress, Released
+from streamwatch.core.merge.inbox import KeptBatches
 from streamwatch.core.merge.progress import Key
 from streamwatch.core.merge.released import (
     CONTINUED,
@@ -31,6 +32,7 @@ from streamwatch.core.records.batch import (
     RecordElements,
     Vocabulary,
     batch_of,
+    rows_of,
 )
 from streamwatch.core.records.events import Decoded, EventGroup, Invalid, Partition, Prediction, Skipped
 
@@ -148,6 +150,39 @@ def test_each_event_has_a_row_and_a_record_is_counted_once_however_it_is_cut(see
     fewer = MergeProgress.restored(at_once.state(), {"b"})
     assert (fewer.positions.keys(), fewer.running_ms.keys()) == ({PARTITIONS[2]}, {PARTITIONS[2]})
     assert fewer.evaluated == at_once.evaluated, "what was evaluated of a topic stays counted"
+
+
+def said_by(batch: RecordBatch) -> list[tuple[int, object]]:
+    """Offset of each record with its events, one by one, and with its number of ties."""
+    whole = batch.spread()
+    rows = whole.batch.rows
+    sides, at, low = (rows[name].tolist() for name in ("side", "object", "id_low"))
+    objects = whole.batch.objects
+    events = [objects[at[k]] if side == OBJECT else low[k] for k, side in enumerate(sides)]
+    return [*zip(rows["offset"].tolist(), events, strict=True), *enumerate(whole.tied.tolist())]
+
+
+def test_of_records_with_several_events_those_that_are_held_are_kept_and_no_others() -> None:
+    chance, kept, vocabulary = random.Random(3), KeptBatches(), Vocabulary()
+    words, offsets = np.empty((0, 8), np.int64), list[int]()
+    expected: dict[int, list[tuple[int, object]]] = {}
+    for n in range(8):
+        batch = replace(released(chance, 12)[0].records, vocabulary=vocabulary)
+        batch.rows["offset"], batch.rows["record_ms"] = 100 * n + np.arange(12), 5
+        expected |= {100 * n + k: said_by(batch.part(k, k + 1)) for k in range(12)}
+        words, offsets = np.concatenate([words, kept.add([batch])]), offsets + batch.rows["offset"].tolist()
+        left = [at for at in range(len(offsets)) if chance.random() < 0.7]
+        words, offsets = words[left].copy(), [offsets[at] for at in left]
+        if n % 3:
+            rows = rows_of(words)
+            kept.keep(rows)
+            whole = kept.batch(rows, np.full(len(rows), 5))
+            own, of_several = rows["side"], whole.elements.rows["side"]
+            assert len(whole.objects) == (own == OBJECT).sum() + (of_several == OBJECT).sum()
+            assert len(whole.elements) == (own == SEVERAL).sum()
+        held = kept.batch(rows_of(words.copy()), np.full(len(words), 5))
+        for at, offset in enumerate(offsets):
+            assert said_by(held.part(at, at + 1)) == expected[offset]
 
 
 def test_records_of_one_event_each_stay_as_they_are() -> None:

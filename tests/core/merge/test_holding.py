@@ -169,6 +169,30 @@ def test_whether_a_record_arrived_by_some_time_is_known_whatever_it_waits_for() 
     assert known(9_299, 9_300) == [False, True], "another partition may deliver an earlier one"
 
 
+def test_times_that_the_broker_set_are_believed_though_partitions_are_added_before_they_are_judged() -> None:
+    merge = Merge(MergeSpec(), SIDES, MergeProgress())  # type: ignore[arg-type]
+    merge.set_partitions([OTHER])
+    merge.add({OTHER: arrivals(10_000 + HOUR, appended=True)}, 0)
+    merge.set_partitions([BUSY, OTHER])
+    released = merge.drain(10_000)
+    assert (released.times_ms.tolist(), released.reasons.tolist()) == ([10_000 + HOUR], [0])
+
+
+def test_records_wait_for_one_whose_time_is_not_known_though_its_partition_is_at_its_end() -> None:
+    """Too few records came to say whether it is from the future or the host's clock is behind."""
+    merge = Merge(MergeSpec(), SIDES, MergeProgress())  # type: ignore[arg-type]
+    merge.set_partitions([BUSY, OTHER])
+    merge.add({BUSY: arrivals(10 * HOUR), OTHER: arrivals(9 * HOUR - MINUTE)}, 0)
+    for now_ms in (2_000, 2 * MINUTE):
+        merge.found({BUSY: now_ms, OTHER: now_ms})
+        assert len(merge.release(now_ms, 9 * HOUR)) == 0
+    merge.found({BUSY: 5 * MINUTE, OTHER: 5 * MINUTE})
+    released = merge.release(5 * MINUTE, 9 * HOUR)
+    assert [released.partitions[index] for index in released.indices.tolist()] == [BUSY, OTHER]
+    assert released.times_ms.tolist() == [9 * HOUR - MINUTE] * 2
+    assert released.lateness_ms.tolist() == [IN_ORDER] * 2
+
+
 def test_what_was_released_is_let_go_once_nothing_is_held() -> None:
     merge = Merge(MergeSpec(), SIDES, MergeProgress())  # type: ignore[arg-type]
     merge.set_partitions([BUSY])
