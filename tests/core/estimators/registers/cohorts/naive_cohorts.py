@@ -232,6 +232,8 @@ class Opponent:
     retracted: int = 0
     confirmed: int = 0
     waiting: Waiting | None = None
+    judged_before: int = 0
+    """Cohorts judged up to the last change of the verdict."""
 
 
 def accuracy(label: int, answer: int) -> float:
@@ -283,6 +285,8 @@ class NaiveCohorts:
         self.judged = self.judged_predictions = 0
         self.recent = 0.0
         self.last_opening: tuple[int, int] | None = None
+        self.last_age: int | None = None
+        self.age_changes = 0
         self.clock, self.made = 0, 0
         self.last_made: int | None = None
         self.opponents = {name: Opponent() for name in OPPONENTS}
@@ -474,18 +478,36 @@ class NaiveCohorts:
             self.starts = self.starts[:32:2] + self.starts[32:]
         self.starts.append(opened)
 
+    def _stretches(self) -> list[tuple[int, float]]:
+        ends = [*self.starts[1:], *([float("inf")] if self.starts else [])]
+        return list(zip(self.starts, ends, strict=True))
+
     def errors_by_stretch(self) -> list[tuple[float, float, float, float]]:
         """Weights of hits and misses in judged cohorts, and their squares, by stretch."""
-        ends = [*self.starts[1:], *([float("inf")] if self.starts else [])]
         found = []
-        for start, end in zip(self.starts, ends, strict=True):
+        for start, end in self._stretches():
             inside = [(hit, w) for opened, hit, w in self.judged_outcomes if start <= opened < end]
             sides = [[w for hit, w in inside if hit is side] for side in (True, False)]
             found.append((*(sum(each) for each in sides), *(sum(w * w for w in each) for each in sides)))
         return found
 
-    @staticmethod
-    def _change(opponent: Opponent, verdict: int) -> None:
+    def leads_by_stretch(self, name: str) -> list[tuple[float, float, float]]:
+        """Predictions of the judged cohorts of a stretch, and sums of their leads and of these squared."""
+        found = []
+        for start, end in self._stretches():
+            inside = [(n, by[name]) for opened, n, by in self.judged_leads if start <= opened < end]
+            leads = [d for _, each in inside for d in each]
+            found.append((sum(n for n, _ in inside), sum(leads), sum(d * d for d in leads)))
+        return found
+
+    def since_change(self, name: str) -> tuple[int, int, float, float]:
+        """Cohorts judged since the verdict last changed, their predictions, leads, and these squared."""
+        judged = self.judged_leads[self.opponents[name].judged_before :]
+        leads = [d for *_, by in judged for d in by[name]]
+        return len(judged), sum(n for _, n, _ in judged), sum(leads), sum(d * d for d in leads)
+
+    def _change(self, opponent: Opponent, verdict: int) -> None:
+        opponent.judged_before = len(self.judged_leads)
         opponent.verdict, opponent.status, opponent.waiting = verdict, "", None
         opponent.between = None
         opponent.changes += 1
@@ -510,6 +532,8 @@ class NaiveCohorts:
         self.last_opening = (at, made)
         oldest = max([self.ages[c.parameters.age] for c in self.closed], default=0)
         width = max(ceil(max(self.ages[parameters.age], oldest) / 16), 1)
+        self.age_changes += self.last_age not in {None, self.ages[parameters.age]}
+        self.last_age = self.ages[parameters.age]
         self.current = Cohort(at, made, width, parameters)
         self._note_start(at)
 

@@ -37,6 +37,10 @@ def differences(register, naive: NaiveCohorts) -> list[str]:
     m = register.taken_in([0]).models[0]
     cohorts = [*naive.closed, *([naive.current] if naive.current else [])]
     pairs: dict[str, tuple[object, object]] = {
+        "counts": (
+            [int(m[name]) for name in ("observed", "made", "judged_predictions", "age_changes")],
+            [naive.labels, naive.made, naive.judged_predictions, naive.age_changes],
+        ),
         "judged": (int(m["judged"]), naive.judged),
         "cohorts": (int(m["next_cohort"] - m["first_cohort"]), len(cohorts)),
     }
@@ -59,6 +63,8 @@ def differences(register, naive: NaiveCohorts) -> list[str]:
             (plain.verdict, STATUS[plain.status], plain.changes, plain.retracted),
         )
         pairs[f"{name} started"] = (bool(own["started"]), plain.started)
+        lead = [float(own[field]) for field in ("judged", "predictions", "total", "squares")]
+        pairs[f"{name} lead"] = (np.allclose(lead, naive.since_change(name)), True)
         if plain.verdict:
             pairs[f"{name} since"] = (int(own["since_ms"]), plain.since)
         earliest, latest = plain.between or (None, 0)
@@ -74,4 +80,9 @@ def differences(register, naive: NaiveCohorts) -> list[str]:
     if naive.judged % 8 == 0:  # whole lists are slow
         plain_errors = np.array(naive.errors_by_stretch()).reshape(-1, 4)
         pairs["errors"] = (errors.shape == plain_errors.shape and np.allclose(errors, plain_errors), True)
+        leads = m["leads"][: int(m["bounds"])]
+        for j, name in enumerate(OPPONENTS):
+            own = np.column_stack([leads["predictions"], leads["totals"][:, j], leads["squares"][:, j]])
+            plain_leads = np.array(naive.leads_by_stretch(name)).reshape(-1, 3)
+            pairs[f"{name} leads"] = (own.shape == plain_leads.shape and np.allclose(own, plain_leads), True)
     return [f"{what}: {own}, not {plain}" for what, (own, plain) in pairs.items() if own != plain]

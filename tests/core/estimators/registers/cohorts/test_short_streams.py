@@ -56,6 +56,10 @@ class Sparse:
     """Those after so many are left out."""
     burst_ms: int = 1
     """Times of predictions are multiples of it."""
+    at_horizon: float = 0.0
+    """Share of the labels that come exactly at the horizon."""
+    unknown: float = 0.0
+    """Share of the predictions at which no label was known."""
 
     def drawn(self) -> Outcomes:
         rng = np.random.default_rng(self.seed)
@@ -68,19 +72,24 @@ class Sparse:
         before, after = (np.where(hit, *each) for each in (self.delays, self.later_delays or self.delays))
         delay = (rng.exponential(np.where(is_later, after, before)) * HOUR_MS).astype(np.int64)
         comes = (rng.random(n) < self.labelled) & (delay <= 1.01 * HOUR_MS)
-        all_of_them = in_order_of_labels(made_at, delay, comes, label, np.where(hit, label, (label + 1) % 3))
-        return Outcomes(*(column[: self.outcomes] for column in all_of_them))
+        delay = np.where(rng.random(n) < self.at_horizon, HOUR_MS, delay)
+        found = in_order_of_labels(made_at, delay, comes, label, np.where(hit, label, (label + 1) % 3))
+        is_unknown = rng.random(len(found.at)) < self.unknown
+        found = found._replace(last=np.where(is_unknown, -1, found.last))
+        return Outcomes(*(column[: self.outcomes] for column in found))
 
 
 STREAMS = {
     "judged at the horizon": Sparse(8_000, 900, 0.06, (0.75, 0.2), 0.55, (0.2, 0.1)),
-    "in bursts": Sparse(8_000, 900, 0.06, (0.75, 0.2), 0.55, (0.2, 0.1), burst_ms=HOUR_MS // 16 // 5),
+    "in bursts": Sparse(
+        8_000, 900, 0.06, (0.75, 0.2), 0.55, (0.2, 0.1), burst_ms=HOUR_MS // 16 // 5, at_horizon=0.2
+    ),
     "judged early": Sparse(36_000, 4_000, 0.1, (0.65, 0.4), 0.6, (0.02, 0.01), outcomes=2_700),
     "judged early, and confirmed": Sparse(
         36_000, 4_000, 0.05, (0.5, 0.5), 0.6, (0.4, 0.02), (0.01, 0.4), age=9, seed=2, outcomes=1_560
     ),
     "judged early, and retracted": Sparse(
-        36_000, 4_000, 0.05, (0.5, 0.5), 0.6, (0.02, 0.3), (0.3, 0.02), age=9, outcomes=1_390
+        36_000, 4_000, 0.05, (0.5, 0.5), 0.6, (0.02, 0.3), (0.3, 0.02), age=9, outcomes=1_390, unknown=0.1
     ),
     "labelled at once": Sparse(2_600, 900, 1.0, (0.9, 0.1), 0.75, (1e-4, 2e-4), outcomes=2_530),
 }
