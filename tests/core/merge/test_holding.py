@@ -54,24 +54,31 @@ def test_a_silent_partition_that_answers_is_never_left_behind_however_busy_the_o
     assert not reader.progress.out_of_order
 
 
-def test_a_partition_left_behind_stays_so_until_it_answers_again() -> None:
+@pytest.mark.parametrize("delivers", [False, True])
+def test_a_partition_left_behind_stays_so_until_it_answers_again(*, delivers: bool) -> None:
     """What a poll says of one that cannot be reached is old news, and it delivers nothing."""
     merge = Merge(MergeSpec(max_hold_back_ms=5_000), SIDES, MergeProgress())  # type: ignore[arg-type]
     merge.set_partitions([BUSY, SILENT])
-    merge.found({SILENT: 1_000})
+    merge.found({SILENT: 0})
     released = []
     for now_ms in range(2_000, 22_000, 500):
         merge.add({BUSY: arrivals(now_ms, start=now_ms), SILENT: arrivals()}, now_ms)
         merge.add({SILENT: arrivals()}, now_ms)
         merge.found({BUSY: now_ms})
-        merge.found({SILENT: 1_000})
+        merge.found({SILENT: 0})
         released.append(len(merge.release(now_ms, now_ms)))
     assert merge.left_behind == [SILENT]
     assert sum(released) >= 36
+    assert not merge.holds(22_000), "nothing waits for it any more"
     merge.left_behind.clear()
-    merge.found({SILENT: 22_000})
+    if delivers:
+        merge.add({SILENT: arrivals(21_600)}, 22_000)
+    else:
+        merge.found({SILENT: 22_000})
     merge.add({BUSY: arrivals(22_000, start=22_000)}, 22_000)
-    assert not len(merge.release(22_000, 22_000)), "it is waited for again"
+    merge.found({BUSY: 22_000})
+    times_ms = merge.release(22_000, 22_000).times_ms.tolist()
+    assert times_ms == ([21_600] if delivers else []), "it is waited for again"
 
 
 @pytest.mark.parametrize("ahead_ms", [4 * MINUTE, 3 * HOUR])
