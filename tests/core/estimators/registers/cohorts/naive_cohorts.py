@@ -8,9 +8,11 @@ G, the settled share of labels of its kind that do.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from bisect import bisect_right
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from math import ceil, exp, log, sqrt
+from typing import Any
 
 LAMBDAS = (0.02, 0.04, 0.08, 0.15, 0.25, 0.4, 0.6, 0.8)
 AGES = 16
@@ -353,16 +355,27 @@ class NaiveCohorts:
     def _bucket(self, time: float) -> int:
         return int(time // self.bucket_width)
 
+    def claimed(self, name: str) -> tuple[int, float, float] | None:
+        """Outcomes so far of the predictions that an early claim is about, their leads, and these squared."""
+        waiting = self.opponents[name].waiting
+        if waiting is None:
+            return None
+        leads = self._leads_between(name, waiting)
+        return len(leads), sum(leads), sum(d * d for d in leads)
+
+    def _leads_between(self, name: str, waiting: Waiting) -> list[float]:
+        return [
+            lead[name]
+            for time, _, _, lead in self.outcomes
+            if name in lead and waiting.first <= time < waiting.last
+        ]
+
     def _confirm(self, at: int) -> None:
         for name, opponent in self.opponents.items():
             waiting = opponent.waiting
             if waiting is None or at < waiting.last + self.horizon:
                 continue
-            leads = [
-                lead[name]
-                for time, _, _, lead in self.outcomes
-                if name in lead and waiting.first <= time < waiting.last
-            ]
+            leads = self._leads_between(name, waiting)
             opponent.waiting = None
             if leads and self._holds(leads, opponent):
                 opponent.status = "confirmed"
@@ -478,15 +491,18 @@ class NaiveCohorts:
             self.starts = self.starts[:32:2] + self.starts[32:]
         self.starts.append(opened)
 
-    def _stretches(self) -> list[tuple[int, float]]:
-        ends = [*self.starts[1:], *([float("inf")] if self.starts else [])]
-        return list(zip(self.starts, ends, strict=True))
+    def _by_stretch(self, dated: Iterable[tuple[int, Any]]) -> list[list[Any]]:
+        """What is of a time, by the stretch of that time; nothing of times before the first."""
+        found: list[list[Any]] = [[] for _ in self.starts]
+        for time, value in dated:
+            if self.starts and time >= self.starts[0]:
+                found[bisect_right(self.starts, time) - 1].append(value)
+        return found
 
     def errors_by_stretch(self) -> list[tuple[float, float, float, float]]:
         """Weights of hits and misses in judged cohorts, and their squares, by stretch."""
         found = []
-        for start, end in self._stretches():
-            inside = [(hit, w) for opened, hit, w in self.judged_outcomes if start <= opened < end]
+        for inside in self._by_stretch((opened, (hit, w)) for opened, hit, w in self.judged_outcomes):
             sides = [[w for hit, w in inside if hit is side] for side in (True, False)]
             found.append((*(sum(each) for each in sides), *(sum(w * w for w in each) for each in sides)))
         return found
@@ -494,11 +510,15 @@ class NaiveCohorts:
     def leads_by_stretch(self, name: str) -> list[tuple[float, float, float]]:
         """Predictions of the judged cohorts of a stretch, and sums of their leads and of these squared."""
         found = []
-        for start, end in self._stretches():
-            inside = [(n, by[name]) for opened, n, by in self.judged_leads if start <= opened < end]
+        for inside in self._by_stretch((opened, (n, by[name])) for opened, n, by in self.judged_leads):
             leads = [d for _, each in inside for d in each]
             found.append((sum(n for n, _ in inside), sum(leads), sum(d * d for d in leads)))
         return found
+
+    def outcomes_by_stretch(self, name: str) -> list[tuple[int, float, float]]:
+        """Outcomes that the opponent answered, and sums of their leads and of these squared, by stretch."""
+        answered = ((time, lead[name]) for time, _, _, lead in self.outcomes if name in lead)
+        return [(len(each), sum(each), sum(d * d for d in each)) for each in self._by_stretch(answered)]
 
     def since_change(self, name: str) -> tuple[int, int, float, float]:
         """Cohorts judged since the verdict last changed, their predictions, leads, and these squared."""

@@ -91,7 +91,7 @@ STREAMS = {
     "judged early, and retracted": Sparse(
         36_000, 4_000, 0.05, (0.5, 0.5), 0.6, (0.02, 0.3), (0.3, 0.02), age=9, outcomes=1_390, unknown=0.1
     ),
-    "labelled at once": Sparse(2_600, 900, 1.0, (0.9, 0.1), 0.75, (1e-4, 2e-4), outcomes=2_530),
+    "labelled at once": Sparse(2_600, 900, 0.998, (0.9, 0.1), 0.75, (1e-4, 2e-4), outcomes=2_530),
 }
 """Classes are 0, 1 and 2. Every fifth burst is at the beginning of a bucket of prediction time.
 
@@ -123,7 +123,7 @@ def say_the_same(
         rules |= {rule_of(each.parameters) for each in naive.closed[:1]}
         if i % 23 == 0 or i == len(outcomes.at):
             kinds |= set(register.changes_in(part(batch, slice(done, i)))["kind"].tolist())
-            assert differences(register, naive) == [], i
+            assert differences(register, naive, short=True) == [], i
             done = i
     assert naive.judged > 40
     return kinds, rules
