@@ -162,3 +162,16 @@ def test_a_label_that_is_assumed_counts_as_one_that_came_at_the_horizon() -> Non
         register.observe(replace(batch, assumed=assumed))
         states.append(bytes_of_state(register, 0))
     assert states[0] == states[1]
+
+
+def test_a_label_that_is_assumed_counts_though_its_deadline_a_whole_second_is_after_the_horizon() -> None:
+    outcomes = STREAMS["judged at the horizon"].drawn()
+    assumed = np.arange(len(outcomes.at)) % 3 == 0
+    outcomes = outcomes._replace(delay=np.where(assumed, HOUR_MS + 400, outcomes.delay))
+    register = register_of(CohortsSpec(HOUR_MS, outcomes=100), start=START)
+    register.observe(replace(batch_of(outcomes), assumed=assumed))
+    model = register.taken_in([0]).models[0]
+    predicted_ms = outcomes.at - outcomes.delay
+    counted = (assumed | (outcomes.delay <= HOUR_MS)) & (predicted_ms >= model["bounds_ms"][0])
+    assert model["stretches"]["outcomes"].sum(axis=0)[0] == (counted & (outcomes.last >= 0)).sum()
+    assert (counted & assumed).sum() > 50
