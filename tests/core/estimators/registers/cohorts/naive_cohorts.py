@@ -355,6 +355,10 @@ class NaiveCohorts:
     def _bucket(self, time: float) -> int:
         return int(time // self.bucket_width)
 
+    def verdicts(self) -> list[tuple[int, str, int]]:
+        """Verdict, status, and number of changes, by opponent."""
+        return [(each.verdict, each.status, each.changes) for each in self.opponents.values()]
+
     def claimed(self, name: str) -> tuple[int, float, float] | None:
         """Outcomes so far of the predictions that an early claim is about, their leads, and these squared."""
         waiting = self.opponents[name].waiting

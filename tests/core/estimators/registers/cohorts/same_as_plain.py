@@ -18,7 +18,14 @@ from streamwatch.core.estimators.registers.cohorts.state import (
     SLOTS,
     WHOLE_HORIZON,
 )
-from tests.core.estimators.registers.cohorts.naive_cohorts import AGES, OPPONENTS, NaiveCohorts, accuracy
+from tests.core.estimators.registers.cohorts.naive_cohorts import (
+    AGES,
+    OPPONENTS,
+    POOLED_HITS,
+    POOLED_MISSES,
+    NaiveCohorts,
+    accuracy,
+)
 
 STATUS = {"": OPEN, "early": EARLY, "confirmed": CONFIRMED, "complete": CONFIRMED}
 
@@ -56,6 +63,22 @@ def _sums(m, naive: NaiveCohorts) -> Iterator[tuple[str, bool]]:
         claimed = naive.claimed(name)
         claim = np.array([[own[f"claim_{each}"] for each in ("outcomes", "total", "squares")]])
         yield f"{name} claim", claimed is None or same(claim, [claimed])
+
+
+def _settled_sums(m, classes, naive: NaiveCohorts) -> Iterator[tuple[str, bool]]:
+    """Faded sums of settled outcomes by kind, and whether the plain rule has them, too."""
+    for kind, plain in naive.settled.items():
+        of_class = len(classes) - 1 if kind[0] == "others" else kind[0]
+        own = m["pooled"] if kind in {POOLED_HITS, POOLED_MISSES} else classes[of_class]
+        side = 0 if kind[1] else 1
+        totals = np.array([[own["totals"][side], own["totals_squared"][side]]])
+        by_age = np.column_stack([own[each][side] for each in ("early", "early_squared", "early_totals")])
+        plain_by_age = list(zip(plain.by_age, plain.by_age_squared, plain.by_age_total, strict=True))
+        yield (
+            f"settled {kind}",
+            same(totals / m["settled_unit"], [(plain.total, plain.total_total)])
+            and same(by_age / m["settled_unit"], plain_by_age),
+        )
 
 
 def differences(register, naive: NaiveCohorts, *, short: bool = False) -> list[str]:
@@ -105,5 +128,6 @@ def differences(register, naive: NaiveCohorts, *, short: bool = False) -> list[s
         errors = np.column_stack([stretches["weights"], stretches["weight_squares"]])
         pairs["errors"] = (same(errors, naive.errors_by_stretch()), True)
     if short:
-        pairs |= {what: (said, True) for what, said in _sums(m, naive)}
+        sums = *_sums(m, naive), *_settled_sums(m, register.taken_in([0]).classes[:, 0]["sums"], naive)
+        pairs |= {what: (said, True) for what, said in sums}
     return [f"{what}: {own}, not {plain}" for what, (own, plain) in pairs.items() if own != plain]

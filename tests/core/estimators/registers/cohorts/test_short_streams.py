@@ -116,13 +116,19 @@ def say_the_same(
     if utility is not None:
         register.name_classes(0, COSTS, [str(label) for label in range(10)])
     batch, kinds, rules, done = batch_of(outcomes), set[int](), set[int](), 0
+    changed, expected = set[int](), set[int]()
     for i, (at, delay, made, label, predicted, last) in enumerate(
         zip(*(column.tolist() for column in outcomes), strict=True), 1
     ):
+        before = naive.verdicts()
         naive.take(at, delay, made, label, predicted, last if last >= 0 else None)
+        expected |= {i} if naive.verdicts() != before else set()
         rules |= {rule_of(each.parameters) for each in naive.closed[:1]}
         if i % 23 == 0 or i == len(outcomes.at):
-            kinds |= set(register.changes_in(part(batch, slice(done, i)))["kind"].tolist())
+            changes = register.changes_in(part(batch, slice(done, i)))
+            kinds |= set(changes["kind"].tolist())
+            changed |= set((done + 1 + changes["position"][changes["kind"] != HEADLINE]).tolist())
+            assert changed == expected
             assert differences(register, naive, short=True) == [], i
             done = i
     assert naive.judged > 40
