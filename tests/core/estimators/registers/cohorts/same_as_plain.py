@@ -82,7 +82,7 @@ def _settled_sums(m, classes, naive: NaiveCohorts) -> Iterator[tuple[str, bool]]
 
 
 def differences(register, naive: NaiveCohorts, *, short: bool = False) -> list[str]:
-    """What a model's record says otherwise than the plain rule; of a short stream, all sums are compared."""
+    """What a model's record says otherwise than the plain rule; all sums, too, if it is `short`."""
     m = register.taken_in([0]).models[0]
     cohorts = [*naive.closed, *([naive.current] if naive.current else [])]
     pairs: dict[str, tuple[object, object]] = {

@@ -129,7 +129,8 @@ def say_the_same(
             kinds |= set(changes["kind"].tolist())
             changed |= set((done + 1 + changes["position"][changes["kind"] != HEADLINE]).tolist())
             assert changed == expected
-            assert differences(register, naive, short=True) == [], i
+            whole = i % 115 == 0 or i == len(outcomes.at)
+            assert differences(register, naive, short=whole) == [], i
             done = i
     assert naive.judged > 40
     return kinds, rules
