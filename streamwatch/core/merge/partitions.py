@@ -76,7 +76,7 @@ def subtract_released(held, size_bytes, indices, released):
         released[index] += 1
     for index in range(held.shape[0]):
         if released[index]:
-            size_bytes[index] -= size_bytes[index] * released[index] // max(held[index], 1)
+            size_bytes[index] -= size_bytes[index] * released[index] // held[index]
             held[index] -= released[index]
             released[index] = 0
 

@@ -13,6 +13,8 @@ import pytest
 from numpy.typing import NDArray
 
 from streamwatch.core.merge import MergeProgress, Released
+from streamwatch.core.merge.inbox import KeptBatches
+from streamwatch.core.merge.progress import Key
 from streamwatch.core.merge.released import (
     CONTINUED,
     EVENTS_PER_TURN,
@@ -30,6 +32,7 @@ from streamwatch.core.records.batch import (
     RecordElements,
     Vocabulary,
     batch_of,
+    rows_of,
 )
 from streamwatch.core.records.events import Decoded, EventGroup, Invalid, Partition, Prediction, Skipped
 
@@ -83,7 +86,7 @@ def released(chance: random.Random, count: int) -> tuple[Released, list[Decoded 
     found = [random_record(chance, n) for n in range(count)]
     times = np.sort(np.array([chance.randrange(1_000) for _ in range(count)], np.int64))
     late = np.full(count, IN_ORDER)
-    late[: count // 4] = 7
+    late[: count // 4] = np.arange(count // 4) % 3
     reasons = np.array([chance.randrange(2) for _ in range(count)], np.uint8)
     indices = np.array([chance.randrange(3) for _ in range(count)], np.int64)
     offsets = np.arange(100, 100 + count)
@@ -132,11 +135,54 @@ def test_each_event_has_a_row_and_a_record_is_counted_once_however_it_is_cut(see
     assert sum(at_once.events.values()) == sum(len(each.events) for each in several) + 40 - len(several)
     assert sum(at_once.skipped.values()) == sum(not each.events for each in several)
     assert sum(at_once.tied.values()) == sum(each.tied for each in several)
-    assert sum(at_once.out_of_order.values()) == 10
+    assert at_once.out_of_order == Counter(topics[:10])
+    assert sum(at_once.lateness_ms.values()) == sum(n % 3 for n in range(10))
     assert sum(at_once.corrected.values()) == int((whole.reasons > 0).sum())
-    last = whole.offsets[-1]
-    assert at_once.last is not None
-    assert at_once.last.offset == last
+    newest = {PARTITIONS[index]: n for n, index in enumerate(whole.indices.tolist())}
+    assert at_once.positions == {partition: 101 + n for partition, n in newest.items()}
+    assert at_once.running_ms == {partition: whole.times_ms[n] for partition, n in newest.items()}
+    assert at_once.clock_ms == whole.clock_ms[-1]
+    assert at_once.last == Key(int(whole.times_ms[-1]), *PARTITIONS[whole.indices[-1]], 139)
+    assert at_once.take_newest() == {partition: 100 + n for partition, n in newest.items()}
+    assert at_once.take_newest() == {}
+    again = MergeProgress.restored(at_once.state(), {"a", "b"})
+    assert again.state() == at_once.state()
+    fewer = MergeProgress.restored(at_once.state(), {"b"})
+    assert (fewer.positions.keys(), fewer.running_ms.keys()) == ({PARTITIONS[2]}, {PARTITIONS[2]})
+    assert fewer.evaluated == at_once.evaluated, "what was evaluated of a topic stays counted"
+
+
+def said_by(batch: RecordBatch) -> list[tuple[int, object]]:
+    """Offset of each record with its events, one by one, and with its number of ties."""
+    whole = batch.spread()
+    rows = whole.batch.rows
+    sides, at, low = (rows[name].tolist() for name in ("side", "object", "id_low"))
+    objects = whole.batch.objects
+    events = [objects[at[k]] if side == OBJECT else low[k] for k, side in enumerate(sides)]
+    return [*zip(rows["offset"].tolist(), events, strict=True), *enumerate(whole.tied.tolist())]
+
+
+def test_of_records_with_several_events_those_that_are_held_are_kept_and_no_others() -> None:
+    chance, kept, vocabulary = random.Random(3), KeptBatches(), Vocabulary()
+    words, offsets = np.empty((0, 8), np.int64), list[int]()
+    expected: dict[int, list[tuple[int, object]]] = {}
+    for n in range(8):
+        batch = replace(released(chance, 12)[0].records, vocabulary=vocabulary)
+        batch.rows["offset"], batch.rows["record_ms"] = 100 * n + np.arange(12), 5
+        expected |= {100 * n + k: said_by(batch.part(k, k + 1)) for k in range(12)}
+        words, offsets = np.concatenate([words, kept.add([batch])]), offsets + batch.rows["offset"].tolist()
+        left = [at for at in range(len(offsets)) if chance.random() < 0.7]
+        words, offsets = words[left].copy(), [offsets[at] for at in left]
+        if n % 3:
+            rows = rows_of(words)
+            kept.keep(rows)
+            whole = kept.batch(rows, np.full(len(rows), 5))
+            own, of_several = rows["side"], whole.elements.rows["side"]
+            assert len(whole.objects) == (own == OBJECT).sum() + (of_several == OBJECT).sum()
+            assert len(whole.elements) == (own == SEVERAL).sum()
+        held = kept.batch(rows_of(words.copy()), np.full(len(words), 5))
+        for at, offset in enumerate(offsets):
+            assert said_by(held.part(at, at + 1)) == expected[offset]
 
 
 def test_records_of_one_event_each_stay_as_they_are() -> None:

@@ -9,7 +9,9 @@ import numpy as np
 import pytest
 
 from streamwatch.core.merge import Arrivals, Merge, MergeProgress, MergeSpec
-from streamwatch.core.records.batch import batch_of
+from streamwatch.core.merge.progress import Key
+from streamwatch.core.merge.released import IN_ORDER
+from streamwatch.core.records.batch import MOST_TOPICS, batch_of
 from streamwatch.core.records.events import Partition, Prediction
 from tests.core.merge.logs import Entry, Logs, Reader, sequence_of
 
@@ -52,23 +54,31 @@ def test_a_silent_partition_that_answers_is_never_left_behind_however_busy_the_o
     assert not reader.progress.out_of_order
 
 
-def test_a_partition_left_behind_stays_so_until_it_answers_again() -> None:
-    """What a poll says of one that cannot be reached is old news."""
+@pytest.mark.parametrize("delivers", [False, True])
+def test_a_partition_left_behind_stays_so_until_it_answers_again(*, delivers: bool) -> None:
+    """What a poll says of one that cannot be reached is old news, and it delivers nothing."""
     merge = Merge(MergeSpec(max_hold_back_ms=5_000), SIDES, MergeProgress())  # type: ignore[arg-type]
     merge.set_partitions([BUSY, SILENT])
-    merge.found({SILENT: 1_000})
+    merge.found({SILENT: 0})
     released = []
     for now_ms in range(2_000, 22_000, 500):
-        merge.add({BUSY: arrivals(now_ms, start=now_ms)}, now_ms)
+        merge.add({BUSY: arrivals(now_ms, start=now_ms), SILENT: arrivals()}, now_ms)
+        merge.add({SILENT: arrivals()}, now_ms)
         merge.found({BUSY: now_ms})
-        merge.found({SILENT: 1_000})
+        merge.found({SILENT: 0})
         released.append(len(merge.release(now_ms, now_ms)))
     assert merge.left_behind == [SILENT]
     assert sum(released) >= 36
+    assert not merge.holds(22_000), "nothing waits for it any more"
     merge.left_behind.clear()
-    merge.found({SILENT: 22_000})
+    if delivers:
+        merge.add({SILENT: arrivals(21_600)}, 22_000)
+    else:
+        merge.found({SILENT: 22_000})
     merge.add({BUSY: arrivals(22_000, start=22_000)}, 22_000)
-    assert not len(merge.release(22_000, 22_000)), "it is waited for again"
+    merge.found({BUSY: 22_000})
+    times_ms = merge.release(22_000, 22_000).times_ms.tolist()
+    assert times_ms == ([21_600] if delivers else []), "it is waited for again"
 
 
 @pytest.mark.parametrize("ahead_ms", [4 * MINUTE, 3 * HOUR])
@@ -120,6 +130,8 @@ def test_a_record_that_cannot_be_decoded_is_not_late_only_because_its_partition_
         reader.poll(now_ms)
     assert len(reader.out) == len(busy) + 3
     assert reader.progress.out_of_order == {"labels": 1}, "of which nobody could know"
+    clocks_ms = [clock_ms for *_, clock_ms in reader.out]
+    assert clocks_ms == sorted(clocks_ms), "it comes at the clock's time"
 
 
 def test_what_is_held_is_counted_in_bytes_whatever_came_last() -> None:
@@ -133,6 +145,88 @@ def test_what_is_held_is_counted_in_bytes_whatever_came_last() -> None:
     merge.add({OTHER: arrivals(10_098)}, 10_000)
     assert len(merge.release(10_000, 20_000)) == 100
     assert not merge.crowded()
+
+
+def test_a_single_record_that_is_too_large_is_enough_to_ask_for_no_more() -> None:
+    merge = Merge(MergeSpec(max_held_bytes=1_000_000), SIDES, MergeProgress())  # type: ignore[arg-type]
+    merge.set_partitions([BUSY, OTHER])
+    merge.add({BUSY: replace(arrivals(10_000), size_bytes=2_000_000)}, 10_000)
+    merge.release(10_000, 20_000)
+    assert merge.crowded() == {BUSY}
+
+
+def test_whether_a_record_arrived_by_some_time_is_known_whatever_it_waits_for() -> None:
+    merge = Merge(MergeSpec(), SIDES, MergeProgress())  # type: ignore[arg-type]
+    merge.set_partitions([BUSY])
+
+    def known(*times_ms: int) -> list[bool]:
+        return [merge.holds_from_before(ms) for ms in times_ms]
+
+    assert known(10**12) == [False]
+    merge.add({BUSY: arrivals(10_000, 10_000 + HOUR)}, 9_000)
+    assert known(8_999, 9_000) == [False, True], "nothing is judged yet"
+    assert len(merge.release(9_100, 2 * HOUR)) == 1
+    assert known(8_999, 9_000) == [False, True], "a jump waits for what follows it"
+    merge.found({BUSY: 9_200})
+    assert len(merge.release(9_200, 2 * HOUR)) == 1
+    assert known(10**12) == [False]
+    merge.set_partitions([BUSY, OTHER])
+    merge.add({BUSY: arrivals(11_000, start=2)}, 9_300)
+    assert len(merge.release(9_300, 2 * HOUR)) == 0
+    assert known(9_299, 9_300) == [False, True], "another partition may deliver an earlier one"
+
+
+def test_times_that_the_broker_set_are_believed_though_partitions_are_added_before_they_are_judged() -> None:
+    merge = Merge(MergeSpec(), SIDES, MergeProgress())  # type: ignore[arg-type]
+    merge.set_partitions([OTHER])
+    merge.add({OTHER: arrivals(10_000 + HOUR, appended=True)}, 0)
+    merge.set_partitions([BUSY, OTHER])
+    released = merge.drain(10_000)
+    assert (released.times_ms.tolist(), released.reasons.tolist()) == ([10_000 + HOUR], [0])
+
+
+def test_records_wait_for_one_whose_time_is_not_known_though_its_partition_is_at_its_end() -> None:
+    """Too few records came to say whether it is from the future or the host's clock is behind."""
+    merge = Merge(MergeSpec(), SIDES, MergeProgress())  # type: ignore[arg-type]
+    merge.set_partitions([BUSY, OTHER])
+    merge.add({BUSY: arrivals(10 * HOUR), OTHER: arrivals(9 * HOUR - MINUTE)}, 0)
+    for now_ms in (2_000, 2 * MINUTE):
+        merge.found({BUSY: now_ms, OTHER: now_ms})
+        assert len(merge.release(now_ms, 9 * HOUR)) == 0
+    merge.found({BUSY: 5 * MINUTE, OTHER: 5 * MINUTE})
+    released = merge.release(5 * MINUTE, 9 * HOUR)
+    assert [released.partitions[index] for index in released.indices.tolist()] == [BUSY, OTHER]
+    assert released.times_ms.tolist() == [9 * HOUR - MINUTE] * 2
+    assert released.lateness_ms.tolist() == [IN_ORDER] * 2
+
+
+def test_what_was_released_is_let_go_once_nothing_is_held() -> None:
+    merge = Merge(MergeSpec(), SIDES, MergeProgress())  # type: ignore[arg-type]
+    merge.set_partitions([BUSY])
+    for stamp_ms in (10_000, 20_000):
+        merge.add({BUSY: arrivals(stamp_ms, start=stamp_ms)}, 0)
+        merge.found({BUSY: 5_000})
+        released = merge.release(5_000, 30_000)
+        assert [event.id for event in released.records.objects] == [f"{stamp_ms}"]
+
+
+def test_rows_name_their_topics_as_far_as_numbers_reach() -> None:
+    sides = {f"t{n:03}": "prediction" for n in range(MOST_TOPICS + 1)}
+    merge = Merge(MergeSpec(), sides, MergeProgress())  # type: ignore[arg-type]
+    partitions = [Partition(topic, 0) for topic in sides]
+    merge.set_partitions(partitions)
+    merge.add(dict.fromkeys(partitions, arrivals(10_000)), 0)
+    records = merge.drain(20_000).records
+    names = [records.topics[number] for number in records.rows["topic"].tolist()]
+    assert names == [*list(sides)[: MOST_TOPICS - 1], "", ""]
+
+
+def test_a_record_of_the_last_ones_time_is_in_order_if_the_topic_of_that_is_no_longer_read() -> None:
+    progress = MergeProgress(last=Key(10_000, "gone", 5, 7), clock_ms=10_000)
+    merge = Merge(MergeSpec(), SIDES, progress)  # type: ignore[arg-type]
+    merge.set_partitions([BUSY])
+    merge.add({BUSY: arrivals(9_999, 10_000)}, 0)
+    assert merge.drain(20_000).lateness_ms.tolist() == [1, IN_ORDER]
 
 
 def test_however_much_may_go_it_goes_in_turns_of_so_many_and_in_order() -> None:

@@ -14,6 +14,7 @@ import numpy as np
 import pytest
 
 from streamwatch.core.estimators.detectors import KINDS, DetectorKind
+from streamwatch.core.estimators.detectors.adwin_drift import ADWIN_DRIFT
 from streamwatch.core.estimators.detectors.alarm import ALARM
 from streamwatch.core.estimators.detectors.cusum import CusumSpec
 from streamwatch.core.estimators.detectors.ddm import DdmSpec
@@ -22,7 +23,8 @@ from streamwatch.core.estimators.detectors.hddm_a import HddmASpec
 from streamwatch.core.estimators.detectors.hddm_w import HddmWSpec
 from streamwatch.core.estimators.detectors.kswin import KswinSpec
 from streamwatch.core.estimators.detectors.stepd import StepdSpec
-from streamwatch.core.specs import AdwinDriftSpec, PageHinkleySpec
+from streamwatch.core.estimators.forgetting import adwin
+from streamwatch.core.specs import AdwinDriftSpec, AdwinSpec, PageHinkleySpec
 from tests.core.estimators.kernel.twin_detectors import TWINS
 from tests.core.estimators.kernel.twin_drifts import TwinDdm, TwinPageHinkley
 from tests.mutants.interpreted import call
@@ -174,3 +176,46 @@ def test_a_model_that_is_always_wrong_has_no_fall_below_its_error() -> None:
     assert len(specs) == 4
     assert [alone.take(1) for _ in range(120)] == [[]] * 120
     assert not alone.warned.any()
+
+
+def test_adwin_alarms_at_new_drifts_of_its_window_in_its_direction_and_at_no_others() -> None:
+    """The windows are made up. Where the means before and after a drift are equal, it has no direction."""
+    rng, deltas = np.random.default_rng(1), (0.05, 0.2)
+    specs = [AdwinDriftSpec(delta=delta, direction=way) for delta, way in product(deltas, DIRECTIONS)]
+    window_of = [deltas.index(spec.delta) for spec in specs]
+    indices = {AdwinSpec(delta, 5, 32, "followed"): k for k, delta in enumerate(deltas)}
+    state = [("outcomes", "i8"), ("adwin_drift", ADWIN_DRIFT.state, (6,)), ("windows", adwin.WINDOW, (2,))]
+    given = [("adwin_drift", ADWIN_DRIFT.parameters, (6,)), ("windows", adwin.PARAMETERS, (2,))]
+    model, parameters = np.zeros(1, state)[0], np.zeros(1, given)[0]
+    for k, spec in enumerate(specs):
+        parameters["adwin_drift"][k] = ADWIN_DRIFT.row(spec, k, indices.__getitem__)
+    alarms, counts = np.zeros(8, ALARM), np.zeros(6, np.int64)
+    for outcome in range(1, 80):
+        model["outcomes"], expected = outcome, []
+        for window in model["windows"]:
+            window["before"], window["after"] = rng.choice([0.125, 0.25, 0.5], 2)
+            window["statistic"], window["threshold"] = rng.random(2)
+            window["kept"] = rng.integers(20, 900)
+            window["last_drift"] = rng.choice([outcome, outcome - 1, 0])
+        for k, spec in enumerate(specs):
+            window = model["windows"][window_of[k]]
+            rise = window["after"] - window["before"]
+            wanted = {"up": rise > 0, "down": rise < 0, "both": rise != 0}[spec.direction]
+            if wanted and window["last_drift"] == outcome:
+                counts[k] += 1
+                values = (
+                    float(window[name]) for name in ("statistic", "threshold", "before", "after", "kept")
+                )
+                expected.append((4, 2, k, counts[k], outcome, *values))
+        count = call(ADWIN_DRIFT.observe, model, parameters, True, 4, 2, alarms, np.int64(1))
+        names = ("statistic", "threshold", "before", "after", "n_eff")
+        found = alarms[1:count][["position", "row", "detector", "ordinal", "outcome", *names]]
+        assert found.tolist() == expected
+        shown, ordinals = np.zeros((2, 6, 1)), np.zeros((6, 1), np.int64)
+        warned = np.zeros((6, 1), np.bool_)
+        call(ADWIN_DRIFT.show, model, parameters, *shown, ordinals, warned, np.int64(0))
+        assert shown[0, :, 0].tolist() == model["windows"]["statistic"][window_of].tolist()
+        assert shown[1, :, 0].tolist() == model["windows"]["threshold"][window_of].tolist()
+        assert ordinals[:, 0].tolist() == counts.tolist()
+        assert not warned.any()
+    assert all(counts > 3)

@@ -45,7 +45,6 @@ def begin(m, p, clock_ms, made):
     m.unit = 1.0
     m.settled_unit = 1.0
     begin_buckets(m, p, (clock_ms - p.horizon_ms) // p.width_ms * p.width_ms, 0)
-    m.recent_ms = clock_ms
     for k in range(WHOLE):
         open_window(m, p, k)
     for k in range(WHOLE, AGES):

@@ -240,7 +240,7 @@ def choose_age(m, kinds, row, p):
     """Choose the age by the settled rule, and set the share of every kind at it with its error."""
     m.is_stale = 0
     both = has_both(m)
-    if m.settled_buckets == 0 or (not both and m.settled_buckets < WIDTHS):
+    if not both and m.settled_buckets < WIDTHS:
         return
     age = WHOLE
     both = both and not shares_a_kind(m, kinds, row, p)

@@ -10,9 +10,10 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections import defaultdict
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from math import ceil, exp, log, sqrt
+from typing import Any
 
 LAMBDAS = (0.02, 0.04, 0.08, 0.15, 0.25, 0.4, 0.6, 0.8)
 AGES = 16
@@ -245,6 +246,8 @@ class Opponent:
     retracted: int = 0
     confirmed: int = 0
     waiting: Waiting | None = None
+    judged_before: int = 0
+    """Cohorts judged up to the last change of the verdict."""
 
 
 def accuracy(label: int, answer: int) -> float:
@@ -300,6 +303,8 @@ class NaiveCohorts:
         self.judged = self.judged_predictions = 0
         self.recent = 0.0
         self.last_opening: tuple[int, int] | None = None
+        self.last_age: int | None = None
+        self.age_changes = 0
         self.clock, self.made = 0, 0
         self.last_made: int | None = None
         self.opponents = {name: Opponent() for name in OPPONENTS}
@@ -366,16 +371,31 @@ class NaiveCohorts:
     def _bucket(self, time: float) -> int:
         return int(time // self.bucket_width)
 
+    def verdicts(self) -> list[tuple[int, str, int]]:
+        """Verdict, status, and number of changes, by opponent."""
+        return [(each.verdict, each.status, each.changes) for each in self.opponents.values()]
+
+    def claimed(self, name: str) -> tuple[int, float, float] | None:
+        """Outcomes so far of the predictions that an early claim is about, their leads, and these squared."""
+        waiting = self.opponents[name].waiting
+        if waiting is None:
+            return None
+        leads = self._leads_between(name, waiting)
+        return len(leads), sum(leads), sum(d * d for d in leads)
+
+    def _leads_between(self, name: str, waiting: Waiting) -> list[float]:
+        return [
+            lead[name]
+            for time, _, _, lead in self.outcomes
+            if name in lead and waiting.first <= time < waiting.last
+        ]
+
     def _confirm(self, at: int) -> None:
         for name, opponent in self.opponents.items():
             waiting = opponent.waiting
             if waiting is None or at < waiting.last + self.horizon:
                 continue
-            leads = [
-                lead[name]
-                for time, _, _, lead in self.outcomes
-                if name in lead and waiting.first <= time < waiting.last
-            ]
+            leads = self._leads_between(name, waiting)
             opponent.waiting = None
             if leads and self._holds(leads, opponent):
                 opponent.status = "confirmed"
@@ -491,16 +511,41 @@ class NaiveCohorts:
             self.starts = self.starts[:32:2] + self.starts[32:]
         self.starts.append(opened)
 
-    def errors_by_stretch(self) -> list[list[float]]:
-        """Weights of hits and misses in judged cohorts, and their squares, by stretch."""
-        found = [[0.0] * 4 for _ in self.starts]
-        for opened, errors in self.judged_errors:
-            stretch = bisect_right(self.starts, opened) - 1  # the last that begins no later
-            found[stretch] = [total + more for total, more in zip(found[stretch], errors, strict=True)]
+    def _by_stretch(self, dated: Iterable[tuple[int, Any]]) -> list[list[Any]]:
+        """What is of a time, by the stretch of that time; nothing of times before the first."""
+        found: list[list[Any]] = [[] for _ in self.starts]
+        for time, value in dated:
+            if self.starts and time >= self.starts[0]:
+                found[bisect_right(self.starts, time) - 1].append(value)
         return found
 
-    @staticmethod
-    def _change(opponent: Opponent, verdict: int) -> None:
+    def errors_by_stretch(self) -> list[tuple[float, ...]]:
+        """Weights of hits and misses in judged cohorts, and their squares, by stretch."""
+        nothing = (0.0,) * 4
+        inside = self._by_stretch(self.judged_errors)
+        return [tuple(map(sum, zip(nothing, *errors, strict=True))) for errors in inside]
+
+    def leads_by_stretch(self, name: str) -> list[tuple[float, float, float]]:
+        """Predictions of the judged cohorts of a stretch, and sums of their leads and of these squared."""
+        found = []
+        for inside in self._by_stretch((opened, (n, by[name])) for opened, n, by in self.judged_leads):
+            leads = [d for _, each in inside for d in each]
+            found.append((sum(n for n, _ in inside), sum(leads), sum(d * d for d in leads)))
+        return found
+
+    def outcomes_by_stretch(self, name: str) -> list[tuple[int, float, float]]:
+        """Outcomes that the opponent answered, and sums of their leads and of these squared, by stretch."""
+        answered = ((time, lead[name]) for time, _, _, lead in self.outcomes if name in lead)
+        return [(len(each), sum(each), sum(d * d for d in each)) for each in self._by_stretch(answered)]
+
+    def since_change(self, name: str) -> tuple[int, int, float, float]:
+        """Cohorts judged since the verdict last changed, their predictions, leads, and these squared."""
+        judged = self.judged_leads[self.opponents[name].judged_before :]
+        leads = [d for *_, by in judged for d in by[name]]
+        return len(judged), sum(n for _, n, _ in judged), sum(leads), sum(d * d for d in leads)
+
+    def _change(self, opponent: Opponent, verdict: int) -> None:
+        opponent.judged_before = len(self.judged_leads)
         opponent.verdict, opponent.status, opponent.waiting = verdict, "", None
         opponent.between = None
         opponent.changes += 1
@@ -525,6 +570,8 @@ class NaiveCohorts:
         self.last_opening = (at, made)
         oldest = max([self.ages[c.parameters.age] for c in self.closed], default=0)
         width = max(ceil(max(self.ages[parameters.age], oldest) / 16), 1)
+        self.age_changes += self.last_age not in {None, self.ages[parameters.age]}
+        self.last_age = self.ages[parameters.age]
         self.current = Cohort(at, made, width, parameters)
         self._note_start(at)
 

@@ -56,6 +56,10 @@ class Sparse:
     """Those after so many are left out."""
     burst_ms: int = 1
     """Times of predictions are multiples of it."""
+    at_horizon: float = 0.0
+    """Share of the labels that come exactly at the horizon."""
+    unknown: float = 0.0
+    """Share of the predictions at which no label was known."""
 
     def drawn(self) -> Outcomes:
         rng = np.random.default_rng(self.seed)
@@ -68,21 +72,26 @@ class Sparse:
         before, after = (np.where(hit, *each) for each in (self.delays, self.later_delays or self.delays))
         delay = (rng.exponential(np.where(is_later, after, before)) * HOUR_MS).astype(np.int64)
         comes = (rng.random(n) < self.labelled) & (delay <= 1.01 * HOUR_MS)
-        all_of_them = in_order_of_labels(made_at, delay, comes, label, np.where(hit, label, (label + 1) % 3))
-        return Outcomes(*(column[: self.outcomes] for column in all_of_them))
+        delay = np.where(rng.random(n) < self.at_horizon, HOUR_MS, delay)
+        found = in_order_of_labels(made_at, delay, comes, label, np.where(hit, label, (label + 1) % 3))
+        is_unknown = rng.random(len(found.at)) < self.unknown
+        found = found._replace(last=np.where(is_unknown, -1, found.last))
+        return Outcomes(*(column[: self.outcomes] for column in found))
 
 
 STREAMS = {
     "judged at the horizon": Sparse(8_000, 900, 0.06, (0.75, 0.2), 0.55, (0.2, 0.1)),
-    "in bursts": Sparse(8_000, 900, 0.06, (0.75, 0.2), 0.55, (0.2, 0.1), burst_ms=HOUR_MS // 16 // 5),
+    "in bursts": Sparse(
+        8_000, 900, 0.06, (0.75, 0.2), 0.55, (0.2, 0.1), burst_ms=HOUR_MS // 16 // 5, at_horizon=0.2
+    ),
     "judged early": Sparse(36_000, 4_000, 0.1, (0.65, 0.4), 0.6, (0.02, 0.01), outcomes=2_700),
     "judged early, and confirmed": Sparse(
         36_000, 4_000, 0.05, (0.5, 0.5), 0.6, (0.4, 0.02), (0.01, 0.4), age=9, seed=2, outcomes=1_560
     ),
     "judged early, and retracted": Sparse(
-        36_000, 4_000, 0.05, (0.5, 0.5), 0.6, (0.02, 0.3), (0.3, 0.02), age=9, outcomes=1_390
+        36_000, 4_000, 0.05, (0.5, 0.5), 0.6, (0.02, 0.3), (0.3, 0.02), age=9, outcomes=1_390, unknown=0.1
     ),
-    "labelled at once": Sparse(2_600, 900, 1.0, (0.9, 0.1), 0.75, (1e-4, 2e-4), outcomes=2_530),
+    "labelled at once": Sparse(2_600, 900, 0.998, (0.9, 0.1), 0.75, (1e-4, 2e-4), outcomes=2_530),
 }
 """Classes are 0, 1 and 2. Every fifth burst is at the beginning of a bucket of prediction time.
 
@@ -107,14 +116,21 @@ def say_the_same(
     if utility is not None:
         register.name_classes(0, COSTS, [str(label) for label in range(10)])
     batch, kinds, rules, done = batch_of(outcomes), set[int](), set[int](), 0
+    changed, expected = set[int](), set[int]()
     for i, (at, delay, made, label, predicted, last) in enumerate(
         zip(*(column.tolist() for column in outcomes), strict=True), 1
     ):
+        before = naive.verdicts()
         naive.take(at, delay, made, label, predicted, last if last >= 0 else None)
+        expected |= {i} if naive.verdicts() != before else set()
         rules |= {rule_of(each.parameters) for each in naive.closed[:1]}
         if i % 23 == 0 or i == len(outcomes.at):
-            kinds |= set(register.changes_in(part(batch, slice(done, i)))["kind"].tolist())
-            assert differences(register, naive) == [], i
+            changes = register.changes_in(part(batch, slice(done, i)))
+            kinds |= set(changes["kind"].tolist())
+            changed |= set((done + 1 + changes["position"][changes["kind"] != HEADLINE]).tolist())
+            assert changed == expected
+            whole = i % 115 == 0 or i == len(outcomes.at)
+            assert differences(register, naive, short=whole) == [], i
             done = i
     assert naive.judged > 40
     return kinds, rules
@@ -153,3 +169,16 @@ def test_a_label_that_is_assumed_counts_as_one_that_came_at_the_horizon() -> Non
         register.observe(replace(batch, assumed=assumed))
         states.append(bytes_of_state(register, 0))
     assert states[0] == states[1]
+
+
+def test_a_label_that_is_assumed_counts_though_its_deadline_a_whole_second_is_after_the_horizon() -> None:
+    outcomes = STREAMS["judged at the horizon"].drawn()
+    assumed = np.arange(len(outcomes.at)) % 3 == 0
+    outcomes = outcomes._replace(delay=np.where(assumed, HOUR_MS + 400, outcomes.delay))
+    register = register_of(CohortsSpec(HOUR_MS, outcomes=100), start=START)
+    register.observe(replace(batch_of(outcomes), assumed=assumed))
+    model = register.taken_in([0]).models[0]
+    predicted_ms = outcomes.at - outcomes.delay
+    counted = (assumed | (outcomes.delay <= HOUR_MS)) & (predicted_ms >= model["bounds_ms"][0])
+    assert model["stretches"]["outcomes"].sum(axis=0)[0] == (counted & (outcomes.last >= 0)).sum()
+    assert (counted & assumed).sum() > 50
