@@ -24,14 +24,18 @@ from streamwatch.core.estimators.registers.cohorts import CohortsSpec
 from streamwatch.core.estimators.registers.revisions import RevisionsSpec
 from streamwatch.core.estimators.registers.segments import SegmentsSpec
 from streamwatch.core.estimators.set import EstimatorSet
-from streamwatch.core.specs import AdwinSpec, FadingSpec, LandmarkSpec, MonitorsSpec
+from dataclasses import replace
+from streamwatch.core.specs import AdwinSpec, FadingSpec, MonitorsSpec
 from streamwatch.core.estimators.warming import ENTRIES, warm_up
+from tests.layouts import TINY
 
 SPECS = {
     "as in settings that say nothing": (MonitorsSpec(), False),
     "many classes": (MonitorsSpec(max_classes=5_000), False),
-    "few estimators": (MonitorsSpec((LandmarkSpec(),), (), (), shadow_max_classes=0), False),
-    "a slow window": (MonitorsSpec((FadingSpec(), AdwinSpec(clock=3_000)), (), ()), False),
+    "few estimators": (replace(TINY, max_models=100), False),
+    "a slow window": (
+        MonitorsSpec((FadingSpec(), AdwinSpec(clock=3_000)), (), (), shadow_max_classes=0), False
+    ),
     "a trace": (MonitorsSpec(max_classes=30), True),
     "segments": (MonitorsSpec(registers=(SegmentsSpec(max_values=3),)), False),
     "revisions": (MonitorsSpec(registers=(RevisionsSpec(60_000),)), False),
