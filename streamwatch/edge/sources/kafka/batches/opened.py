@@ -85,7 +85,7 @@ def decompress(codec: int, data: memoryview, most: int) -> Bytes:
     Oversized
         There are more than `most` bytes.
     Undecompressable
-        The data are not in the format of the codec.
+        The data are not in the format of the codec, are cut off, or the codec is unknown.
     CodecMissing
         The codec needs a package that is not installed.
     """
@@ -298,7 +298,7 @@ def open_compressed(partition: Partition, batch: Batch, answer: memoryview, most
     Oversized
         It decompresses to more.
     Undecompressable
-        Its bytes are not in the format of its codec.
+        As from `decompress`.
     Contradictory
         A batch of format v0 or v1 has no content, or messages that contradict its header.
     CodecMissing
