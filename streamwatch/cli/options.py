@@ -125,7 +125,10 @@ def read_used_settings(
 
 
 def finite(number: float | None) -> float | None:
-    """Refuse NaN and infinity, which ranges of options let pass; for `typer.Option(callback=finite)`."""
+    """Refuse NaN and infinity, which ranges of options let pass, as a callback of an option.
+
+    None, where the option was not given, is returned as it is.
+    """
     if number is not None and not isfinite(number):
         raise typer.BadParameter(f"expected a finite number, got {number}")
     return number

@@ -220,7 +220,7 @@ def paths_written(written: WrittenPaths) -> Paths: ...
 @overload
 def paths_written(written: WrittenPaths | None) -> Paths | None: ...
 def paths_written(written: WrittenPaths | None) -> Paths | None:
-    """Convert paths of the settings to those of decoders."""
+    """Convert paths of the settings to those of decoders; None stays None."""
     if written is None:
         return None
     return tuple(map(_part, written)) if isinstance(written, tuple) else _part(written)

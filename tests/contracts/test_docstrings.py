@@ -184,3 +184,39 @@ def read(file, at, size, most):
     \"\"\"
 """
     assert unlisted(ast.parse(text)) == ["read: at", "read: start"]
+
+
+# A public function that may return None says when, or refers to another that does.
+
+
+REFERENCES = re.compile(r"\bNone\b|; see `|See `|likewise|[Aa]s `")
+
+
+def silent_on_none(tree: ast.AST) -> list[str]:
+    """Functions that may return None and whose docstring does not say so."""
+    return [
+        node.name
+        for node in public(tree)
+        if not isinstance(node, ast.ClassDef)
+        and isinstance(node.returns, ast.BinOp)
+        and ast.unparse(node.returns.right) == "None"
+        and (docstring := ast.get_docstring(node))
+        and not REFERENCES.search(docstring)
+    ]
+
+
+def test_what_may_be_none_says_when() -> None:
+    trees = {path: ast.parse(path.read_text()) for path in PACKAGE.rglob("*.py")}
+    assert {str(path): found for path, tree in trees.items() if (found := silent_on_none(tree))} == {}
+
+
+def test_a_none_that_is_left_out_is_found() -> None:
+    text = """
+def first() -> int | None:
+    \"\"\"Return the first.\"\"\"
+def last() -> int | None:
+    \"\"\"Return the last; None without any.\"\"\"
+def none() -> list[int | None]:
+    \"\"\"Return all.\"\"\"
+"""
+    assert silent_on_none(ast.parse(text)) == ["first"]

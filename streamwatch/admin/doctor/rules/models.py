@@ -7,6 +7,7 @@ from fnmatch import fnmatchcase
 from typing import Final, cast
 
 from streamwatch.admin.doctor.facts import MODEL, Facts, Finding, MetricSamples, Rule, Weight
+from streamwatch.core.alerting.rules import AlarmRule
 from streamwatch.core.metrics.series import detail_at
 from streamwatch.core.records.events import OTHER
 from streamwatch.inspection.guessing import duration_text
@@ -14,12 +15,8 @@ from streamwatch.inspection.guessing import duration_text
 # Alarms are not announced yet, because a model has too few outcomes.
 
 
-DEFAULT: Final = 100
-"""Default of `alerts.min_outcomes`."""
-
-
 def _detectors_silent(facts: Facts) -> Iterator[Finding]:
-    least = facts.configured.min_outcomes if facts.configured else DEFAULT
+    least = facts.configured.min_outcomes if facts.configured else AlarmRule().min_outcomes
     for model in facts.models:
         outcomes = facts.now.value("outcomes_total", model=model) or 0.0
         if 0 < outcomes < least:
