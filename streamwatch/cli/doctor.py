@@ -19,7 +19,6 @@ from streamwatch.cli.options import (
     Overrides,
     TokenFile,
     address_of,
-    finite,
     read_settings,
     refuse,
 )
@@ -56,7 +55,6 @@ def doctor(  # noqa: PLR0913  (one parameter per option)
             "--seconds",
             min=0,
             max=600,
-            callback=finite,
             help="Time between the two readings, which show whether lag grows.",
         ),
     ] = 3.0,

@@ -125,7 +125,7 @@ def read_used_settings(
 
 
 def finite(number: float | None) -> float | None:
-    """Refuse NaN and infinity, which ranges of options let pass, as a callback of an option.
+    """Refuse NaN and infinity, as the callback of an option without a range that does.
 
     None, where the option was not given, is returned as it is.
     """
