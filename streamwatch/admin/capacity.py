@@ -52,7 +52,13 @@ from streamwatch.core.specs import (
 from streamwatch.edge.stores.kind import StateRefused
 from streamwatch.edge.stores.rocksdb import RocksSpec
 from streamwatch.edge.stores.rocksdb.database import SCHEMA, size_on_disk
-from streamwatch.edge.stores.rocksdb.opening import holder, read_format, require_schema, unexpected_files
+from streamwatch.edge.stores.rocksdb.opening import (
+    LOCK,
+    holder,
+    read_format,
+    require_schema,
+    unexpected_files,
+)
 from streamwatch.edge.web.routes.history import MAX_VALUES
 
 BLOCK_ROWS = 22
@@ -636,18 +642,19 @@ def state_dir_status(directory: Path) -> StateDirStatus:
     """
     if not directory.exists():
         return StateDirStatus("begins anew")
-    written = read_format(directory)
+    try:
+        written = read_format(directory)
+        if written is not None:
+            require_schema(directory, written, converts=True)
+    except (StateRefused, OSError) as error:
+        raise StateRefused(f"state.directory: {error}") from error
     if written is None:
         unexpected = unexpected_files(directory)
-        if unexpected and not (directory / "LOCK").exists():
+        if unexpected and not (directory / LOCK).exists():
             raise StateRefused(
                 f"state.directory: {directory} is not empty and holds no state (there is {min(unexpected)!r})"
             )
         return StateDirStatus("begins anew")
-    try:
-        require_schema(directory, written, converts=True)
-    except StateRefused as error:
-        raise StateRefused(f"state.directory: {error}") from error
     size = size_on_disk(directory)
     text = f"goes on from {written.identity}, {size_text(size)}"
     if written.schema < SCHEMA:

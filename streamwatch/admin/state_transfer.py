@@ -19,7 +19,7 @@ _PRIVATE: Final = os.O_WRONLY | os.O_CREAT | os.O_EXCL
 
 
 def export_to(file: Path, directory: Path, report: Callable[[int, int], None]) -> tuple[int, int]:
-    """Write the last commit of a state to `<file>.part`, which is renamed to `file` once it is complete.
+    """Write the last commit of a state to a file: to `<file>.part`, which is renamed once it is complete.
 
     A daemon may have the state open; then it is one of the latest commits. Files that the daemon removes stay
     readable once they are opened here.
@@ -27,11 +27,11 @@ def export_to(file: Path, directory: Path, report: Callable[[int, int], None]) -
     Parameters
     ----------
     file
-        New file; `-` for standard output.
+        Path of the export, where a file that exists is replaced; `-` for standard output.
     directory
         Directory of the state.
     report
-        Called with the number of entries written so far, and 0.
+        Called with the number of entries written so far, and 0 for their total, which is not known.
 
     Returns
     -------
@@ -76,7 +76,9 @@ def import_from(file: Path, directory: Path, report: Callable[[int, int], None])
     Raises
     ------
     StateRefused
-        If the file is incomplete or altered, or the directory is not empty.
+        If the file is incomplete or altered, its schema is not this program's, or the directory is not empty.
+    StateFailed
+        If the disk fails.
     OSError
         If the file cannot be read.
     """

@@ -13,6 +13,7 @@ from streamwatch.assembly.publishing import require_publishable
 from streamwatch.assembly.sources import build_results_source
 from streamwatch.core.alerting.outbox import check_entries
 from streamwatch.core.buckets.contract import BucketsSpec
+from streamwatch.core.buckets.results import MOST_BYTES
 from streamwatch.core.estimators.warming import warm_up
 from streamwatch.core.join.caveats import models_without_verdicts
 from streamwatch.core.join.models import joined_folds
@@ -36,9 +37,6 @@ from streamwatch.edge.stores.space import FreeSpace
 from streamwatch.settings import Settings, SettingsError
 from streamwatch.settings.table_of_changes import RULES
 from streamwatch.telemetry import Telemetry
-
-_MOST_BYTES = 67_108_864
-"""Most bytes of a record of results: a snapshot of a model with many classes has millions."""
 
 
 def buckets_spec(settings: Settings) -> BucketsSpec:
@@ -70,6 +68,8 @@ def build_results_daemon(
 ) -> Daemon:
     """Build the daemon of `streamwatch run` with `source: results`.
 
+    `sinks` get its results, too, and `deliveries` replace those to the receivers of the settings.
+
     Raises
     ------
     SettingsError
@@ -82,7 +82,7 @@ def build_results_daemon(
     newest = NewestBatch(settings.spark.interval / 1_000)
     reading = _reading(settings, spec, telemetry, outgoing, newest)
     topics = [settings.spark.results_topic]
-    source = build_results_source(settings, topics, telemetry.emit, reading.offset_metadata, _MOST_BYTES)
+    source = build_results_source(settings, topics, telemetry.emit, reading.offset_metadata, MOST_BYTES)
     status = DaemonStatus(source, telemetry, (outgoing,))
     status.results_stale = lambda: newest.is_stale(host_ms())
     server = build_server(settings.http, status, telemetry, monitors)
@@ -114,7 +114,11 @@ def results_opening(
     outgoing: Deliveries,
     newest: NewestBatch | None = None,
 ) -> Callable[[], State]:
-    """Return a function that opens the state, which contains notifications and the last reported batch."""
+    """Return a function that opens the state, which contains notifications and the last reported batch.
+
+    It raises StateRefused for a state that is damaged or was made with another `source`. `newest` gets the
+    age of the results; None if nobody asks for it.
+    """
 
     @damage_named(settings.state.directory)
     def open_state() -> State:

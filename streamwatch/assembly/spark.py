@@ -222,7 +222,10 @@ class Query(Protocol):
     """The used part of Spark's `StreamingQuery`."""
 
     def awaitTermination(self, timeout: float | None = None) -> bool | None:  # noqa: N802 - Spark's name
-        """Return whether the query ended within `timeout` seconds; raises the error that ended it."""
+        """Return whether the query ended within `timeout` seconds; raises the error that ended it.
+
+        Without a time limit it returns None once the query has ended.
+        """
         ...
 
     def stop(self) -> None:

@@ -121,7 +121,7 @@ def compile_estimators(config: ConfigFile = None, overrides: Overrides = None) -
     settings. The command needs neither Kafka nor the state.
 
     Exit codes: 0 if the result is kept for the next start, 2 if there is no
-    directory to keep it in.
+    directory to keep it in or settings must be changed.
     """
     settings = read_settings(config, overrides, otherwise=_NO_KAFKA)
 

@@ -8,7 +8,7 @@ from typing import Annotated
 
 import typer
 
-from streamwatch.cli.options import refuse
+from streamwatch.cli.options import finite, refuse
 
 
 def demo(
@@ -17,7 +17,9 @@ def demo(
     host: Annotated[str, typer.Option(help="Address to serve on.")] = "127.0.0.1",
     seconds: Annotated[
         float | None,
-        typer.Option("--seconds", help="Stop after this many seconds. Default: run until Ctrl-C."),
+        typer.Option(
+            "--seconds", callback=finite, help="Stop after this many seconds. Default: run until Ctrl-C."
+        ),
     ] = None,
     browser: Annotated[bool, typer.Option("--browser", help="Open the page in a browser.")] = False,
     seed: Annotated[

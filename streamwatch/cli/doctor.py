@@ -52,7 +52,10 @@ def doctor(  # noqa: PLR0913  (one parameter per option)
     seconds: Annotated[
         float,
         typer.Option(
-            "--seconds", min=0, max=600, help="Time between the two readings, which show whether lag grows."
+            "--seconds",
+            min=0,
+            max=600,
+            help="Time between the two readings, which show whether lag grows.",
         ),
     ] = 3.0,
     as_json: Annotated[
@@ -89,8 +92,9 @@ def doctor(  # noqa: PLR0913  (one parameter per option)
     incomplete (events or notifications are left out), at-risk (it works now
     and may not later), worth-knowing (numbers are right and may mislead).
 
-    Exit codes: 0 if no problem was found, 1 if one of --fail-on's weight or a
-    greater one was, 2 if the daemon or its topics cannot be reached.
+    Exit codes: 0 if no problem of --fail-on's weight or a greater one was
+    found, 1 if one was, 2 if the daemon or its topics cannot be reached, or
+    settings or the token cannot be used.
     """
     settings = read_settings(config, overrides) if config or overrides else None
     findings = _consulted(address_of(url, token_file, ca_file, settings), seconds, settings)

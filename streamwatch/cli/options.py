@@ -5,6 +5,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
+from math import isfinite
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, NoReturn
 
@@ -55,7 +56,7 @@ DaemonUrl = Annotated[
     str | None,
     typer.Option(
         "--url",
-        help=f"URL of the daemon. Default: http.listen of the settings with -c, else {DEFAULT_URL}.",
+        help=f"URL of the daemon. Default: http.listen of the settings with -c or --set, else {DEFAULT_URL}.",
         show_default=False,
     ),
 ]
@@ -89,7 +90,10 @@ def address_of(
 def read_settings(
     config: Path | None, overrides: list[str] | None, otherwise: Mapping[str, Any] | None = None
 ) -> Settings:
-    """Load the settings; ends the command with all faults if there are any."""
+    """Load the settings; ends the command with all faults if there are any.
+
+    `otherwise` has values of keys that are set nowhere.
+    """
     from streamwatch.settings import SettingsError, load
 
     if config is None and DEFAULT_FILE.is_file():
@@ -103,7 +107,10 @@ def read_settings(
 def read_used_settings(
     config: Path | None, overrides: list[str] | None, used: Collection[str], otherwise: Mapping[str, Any]
 ) -> Settings:
-    """Load the settings for a command that uses only some sections; faults in others are warnings."""
+    """Load the settings for a command that uses only some sections; faults in others are warnings.
+
+    `otherwise` has values of keys that are set nowhere, or are in a faulty section that is not `used`.
+    """
     from streamwatch.settings import SettingsError, load_used
 
     if config is None and DEFAULT_FILE.is_file():
@@ -115,6 +122,16 @@ def read_used_settings(
     for line in passed_over:
         typer.secho(f"ignored, as this command does not use it: {line}", err=True, fg=typer.colors.YELLOW)
     return settings
+
+
+def finite(number: float | None) -> float | None:
+    """Refuse NaN and infinity, as the callback of an option without a range that does.
+
+    None, where the option was not given, is returned as it is.
+    """
+    if number is not None and not isfinite(number):
+        raise typer.BadParameter(f"expected a finite number, got {number}")
+    return number
 
 
 def refuse(message: str, code: int = EXIT_CONFIG) -> NoReturn:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from streamwatch.cli.options import Overrides, refuse
+from streamwatch.cli.options import Overrides, finite, refuse
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -55,14 +55,19 @@ def simulate(  # noqa: PLR0913  # one parameter per option
         int | None,
         typer.Option("--instances", "-n", help="Instances to write. Default: no end.", min=1),
     ] = None,
-    rate: Annotated[float, typer.Option("--rate", "-r", help="Instances per second.")] = 100.0,
+    rate: Annotated[
+        float, typer.Option("--rate", "-r", callback=finite, help="Instances per second.")
+    ] = 100.0,
     flat_out: Annotated[
         bool, typer.Option("--flat-out", help="Write as fast as Kafka accepts, dated as a backlog.")
     ] = False,
     time_scale: Annotated[
-        float, typer.Option(help="Divide label delays by this: 60 turns minutes into seconds.")
+        float,
+        typer.Option(callback=finite, help="Divide label delays by this: 60 turns minutes into seconds."),
     ] = 1.0,
-    delay: Annotated[float, typer.Option(help="Median label delay in seconds.", min=0.0)] = 30.0,
+    delay: Annotated[
+        float, typer.Option(callback=finite, help="Median label delay in seconds.", min=0.0)
+    ] = 30.0,
     never: Annotated[float, typer.Option(help="Share of labels that never come.", min=0.0, max=1.0)] = 0.03,
     drift_every: Annotated[
         int,

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Annotated, Final, TypeAlias
 import typer
 
 from streamwatch.cli.compile import reporting_compilation
-from streamwatch.cli.options import ConfigFile, Overrides, read_settings, refuse
+from streamwatch.cli.options import ConfigFile, Overrides, finite, read_settings, refuse
 from streamwatch.cli.recordings import LayoutName
 
 if TYPE_CHECKING:
@@ -134,7 +134,8 @@ def export(
     daemon has open, one of the latest commits is exported. Do not continue from both
     copies: two daemons with the same state would both announce its alarms.
 
-    Exit codes: 0 on success, 2 if there is no readable state.
+    Exit codes: 0 on success, 2 if there is no readable state, or the file exists
+    or cannot be written.
     """
     from streamwatch.admin.state_transfer import export_to
 
@@ -152,7 +153,10 @@ def backup(
     overrides: Overrides = None,
     *,
     timeout: Annotated[
-        float, typer.Option("--timeout", metavar="SECONDS", help="How long to wait for the backup.")
+        float,
+        typer.Option(
+            "--timeout", metavar="SECONDS", callback=finite, help="How long to wait for the backup."
+        ),
     ] = 600.0,
 ) -> None:
     """Copy the state of a running daemon to state.backups.directory.
@@ -168,7 +172,8 @@ def backup(
     copy of it. state.backups.command, if one is set, runs afterwards; whether
     it ended well is in the daemon's log and metrics.
 
-    Exit codes: 0 on success, 2 if no daemon runs or no backup was made in time.
+    Exit codes: 0 on success, 2 if settings must be changed, no daemon runs or no
+    backup was made in time.
     """
     from streamwatch.admin.state_backup import back_up
 
@@ -251,7 +256,8 @@ def reset(
     the form that helps. Past outcomes are not kept, so that what is lost cannot
     be restored: export the state first if in doubt. The daemon must be stopped.
 
-    Exit codes: 0 on success, 2 if there is no such part or a daemon runs.
+    Exit codes: 0 on success, 2 if there is no such part or no state, or a daemon
+    runs.
     """
     state_directory = _directory(directory, config, overrides)
     with _refusing():

@@ -17,6 +17,7 @@ from streamwatch.cli.options import (
     Overrides,
     TokenFile,
     address_of,
+    finite,
     read_used_settings,
     refuse,
 )
@@ -73,7 +74,10 @@ def tune(  # noqa: PLR0913  # one parameter per option
     traffic: Annotated[
         float | None,
         typer.Option(
-            "--traffic", metavar="N", help="Outcomes per model and day. Default: as in the recording."
+            "--traffic",
+            metavar="N",
+            callback=finite,
+            help="Outcomes per model and day. Default: as in the recording.",
         ),
     ] = None,
     detectors: Annotated[

@@ -51,7 +51,7 @@ class Record(Protocol):
 
     @property
     def key(self) -> bytes | None:
-        """Raw key."""
+        """Raw key; None without one."""
         ...
 
     @property

@@ -69,7 +69,7 @@ class Backups:
         self._tried = self._last
 
     def ask(self) -> None:
-        """Request a backup, which begins at the next call of `look`."""
+        """Request a backup, which begins at the next `look` at a durable state once no other is made."""
         if self._spec is None:
             self._emit(BackupSkipped("state.backups.directory is not set"))
             return
@@ -144,7 +144,7 @@ class Backups:
         try:
             target = making.result()
             await self._run(target)
-        except (StateFailed, StateRefused, OSError, TimeoutError, BackupCommandFailed) as error:
+        except (StateFailed, StateRefused, OSError, BackupCommandFailed) as error:
             self._failed += 1
             self._emit(BackupFailed(str(error) or type(error).__name__))
             return
@@ -157,12 +157,20 @@ class Backups:
         spec = self._spec
         if spec is None or not spec.command:
             return
-        process = await asyncio.create_subprocess_exec(
-            *spec.command, str(target), stdin=DEVNULL, stdout=DEVNULL, stderr=PIPE
-        )
+        try:
+            process = await asyncio.create_subprocess_exec(
+                *spec.command, str(target), stdin=DEVNULL, stdout=DEVNULL, stderr=PIPE
+            )
+        except OSError as error:
+            raise BackupCommandFailed(f"state.backups.command cannot be run for {target}: {error}") from error
         try:
             async with asyncio.timeout(spec.command_seconds):
                 _, errors = await process.communicate()
+        except TimeoutError:
+            raise BackupCommandFailed(
+                f"state.backups.command was killed for {target}: expected it to end within "
+                f"{spec.command_seconds:g} s"
+            ) from None
         finally:
             if process.returncode is None:
                 with suppress(ProcessLookupError):

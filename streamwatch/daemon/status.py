@@ -167,9 +167,9 @@ class DaemonStatus:
     def unready(self) -> Sequence[str]:
         """Return the reasons why the daemon is not ready.
 
-        Empty if the source is reachable with partitions assigned, no records wait for schemas, results of the
-        opened state are on `/metrics`, no evaluated record has waited for more than three commit intervals,
-        and, with replicas, this one could take over.
+        Empty if it neither starts nor stops, the source is reachable with partitions assigned, no records
+        wait for schemas, results of the opened state are on `/metrics`, no evaluated record has waited for
+        more than three commit intervals, and, with replicas, this one could take over.
         """
         if self.stage is not None:
             return [self.stage]

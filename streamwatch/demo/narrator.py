@@ -43,17 +43,23 @@ class ModelSummary:
     outcomes: float
     accuracy: float
     persistent: float
+    """Accuracy of no change, the previous label; this and `accuracy` are NaN while undefined."""
     pending: float
     judged: float = 0.0
-    """Verdict: 1 better than no change, −1 worse, 0 open."""
+    """Verdict: 1 better than no change, −1 worse, 0 open; with `by_cohorts` also against the majority."""
     since: float = 0.0
-    """Number of the outcome from which the verdict holds."""
+    """Number of the outcome from which the verdict holds, if it is not by cohorts."""
+    by_cohorts: bool = False
+    """Whether the verdict is by cohorts of prediction time."""
 
     @property
     def verdict(self) -> str:
         """Verdict in words."""
         if self.judged == 0.0:
             return "open: not shown to be better or worse than no change"
+        if self.by_cohorts:
+            better = self.judged > 0.0
+            return f"{'better than no change and' if better else 'worse than no change or'} the majority"
         return f"{'better' if self.judged > 0.0 else 'worse'} than no change since outcome {self.since:,.0f}"
 
 
@@ -223,8 +229,9 @@ def summaries(report: Report) -> list[ModelSummary]:
             accuracy=values.get(("accuracy_ratio", model, WINDOW), nan),
             persistent=values.get(("baseline_accuracy_ratio", model, "persistent", WINDOW), nan),
             pending=values.get(("pending_predictions", model), 0.0),
-            judged=values.get(("verdict", model, HEADLINE), 0.0),
+            judged=values.get(("cohort_headline", model), values.get(("verdict", model, HEADLINE), 0.0)),
             since=values.get(("verdict_since_outcome", model, HEADLINE), 0.0),
+            by_cohorts=("cohort_headline", model) in values,
         )
         for model in models
     ]

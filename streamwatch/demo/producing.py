@@ -34,7 +34,7 @@ async def create_topics(
     ------
     SimulationError
         If the broker cannot be reached, refuses, or has no admin protocol (an embedded broker: use its own
-        `create_topic`).
+        `create_topic`), or if topics do not appear within `_KNOWN_SECONDS`.
     """
     admin = AIOKafkaAdminClient(bootstrap_servers=bootstrap_servers, **(security or {}))
     try:
@@ -96,7 +96,7 @@ async def producer_of(
     Raises
     ------
     SimulationError
-        If the broker cannot be reached or a topic is missing.
+        If the broker cannot be reached, a topic is missing, or it cannot be created (see `create_topics`).
     """
     if create is not None:
         await create_topics(bootstrap_servers, topics, partitions=create, security=security)

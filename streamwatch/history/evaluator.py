@@ -161,6 +161,8 @@ class Evaluator:
     def value(self, measure: str, forgetting: str = "landmark", model: str = DEFAULT_MODEL) -> float:
         """Look up one measure of a model under a forgetting; NaN while undefined.
 
+        `measure` may have the values of further labels: `baseline_accuracy_ratio:persistent`.
+
         Raises
         ------
         KeyError

@@ -76,7 +76,10 @@ class ModelName:
 
 
 def model_name(stream: Stream, id_location: str, without: Collection[str] = ()) -> ModelName | None:
-    """Find the field that names the model, with its version if the name alone does not separate ids."""
+    """Find the field that names the model, with its version if the name alone does not separate ids.
+
+    None if no field may.
+    """
     found = model_locations(stream, id_location, without)
     if not found:
         return None

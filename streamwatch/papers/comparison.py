@@ -221,7 +221,7 @@ KIND = Experiment(
     "comparison",
     "Q and McNemar of two learners over time",
     "Gama, Sebastião, Rodrigues 2009, §3.3",
-    ("A window of 250 and a factor of .995 agree; Q and McNemar's statistic over all outcomes lag behind."),
+    "A window of 250 and a factor of .995 agree; Q and McNemar's statistic over all outcomes lag behind.",
     run,
 )
 

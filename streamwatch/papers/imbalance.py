@@ -148,6 +148,6 @@ KIND = Experiment(
     "imbalance",
     "Measures where classes are unequal",
     "Bifet, De Francisci Morales, Read, Holmes, Pfahringer 2015, §5, Table 5, Figure 2",
-    ("κ and H look good for a classifier that is worse than always naming the larger class; κ_m shows it."),
+    "κ and H look good for a classifier that is worse than always naming the larger class; κ_m shows it.",
     run,
 )

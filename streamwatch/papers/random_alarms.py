@@ -161,6 +161,6 @@ KIND = Experiment(
     "random-alarms",
     "False alarms that raise accuracy where labels come in runs",
     "Žliobaitė, Bifet, Read, Pfahringer, Holmes 2015, §5.2, §6.9",
-    ("Where labels come in runs, false alarms raise the accuracy of a learner that restarts at them."),
+    "Where labels come in runs, false alarms raise the accuracy of a learner that restarts at them.",
     run,
 )

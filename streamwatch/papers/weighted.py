@@ -159,6 +159,6 @@ KIND = Experiment(
     "weighted",
     "Ranking learners by drift-weighted accuracy",
     "Brzezinski, Stefanowski, Figure 1",
-    ("The learner that is better on average is the worse one if slow reactions cost three times as much."),
+    "The learner that is better on average is the worse one if slow reactions cost three times as much.",
     run,
 )

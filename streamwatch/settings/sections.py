@@ -418,7 +418,7 @@ class BackupsSection(Section):
     """Number of backups that are kept."""
     command: tuple[str, ...] = ()
     """Program and arguments to run after each backup, as [/usr/bin/rclone, copy]; the path of the backup is
-    its last argument. If it fails, the backup counts as failed."""
+    its last argument. If it fails, or is killed after an hour, the backup counts as failed."""
 
 
 class StateSection(Section):

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import re
+import sys
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
 from types import MappingProxyType
 from typing import Annotated, Any, Final, Literal, TypeAlias, cast, overload
@@ -99,17 +101,19 @@ class KeyOfSection(Section):
 
 
 def as_threshold(value: object) -> object:
-    """Check that a value is a number, a text of a number, which is converted, or a path."""
-    if not isinstance(value, str):
-        return value
-    try:
-        return float(value)
-    except ValueError:
-        pass
-    try:
-        return checked_path(value)
-    except ValueError:
-        raise ValueError(f"expected a number, or a path such as value.cutoff, got {value!r}") from None
+    """Check that a value is a finite number, a text of one, which is converted, or a path."""
+    number = value
+    if isinstance(value, str):
+        try:
+            number = float(value)
+        except ValueError:
+            number = None
+        if number is None:
+            with suppress(ValueError):
+                return checked_path(value)
+    if isinstance(number, int | float) and not isinstance(number, bool) and abs(number) <= sys.float_info.max:
+        return number
+    raise ValueError(f"expected a number, or a path such as value.cutoff, got {value!r}")
 
 
 class ScoreSection(Section):
@@ -216,7 +220,7 @@ def paths_written(written: WrittenPaths) -> Paths: ...
 @overload
 def paths_written(written: WrittenPaths | None) -> Paths | None: ...
 def paths_written(written: WrittenPaths | None) -> Paths | None:
-    """Convert paths of the settings to those of decoders."""
+    """Convert paths of the settings to those of decoders; None stays None."""
     if written is None:
         return None
     return tuple(map(_part, written)) if isinstance(written, tuple) else _part(written)
@@ -328,7 +332,7 @@ class MappingSection(Section):
     label_requested: FieldLocation | None = None
     """Whether the label was asked for (true or false): distinguishes a missing label from one that nobody
     wanted."""
-    min_label_probability: Annotated[float, Field(ge=LEAST_PROBABILITY, le=1)] | None = None
+    min_label_probability: Annotated[float, Bounded(least=LEAST_PROBABILITY, most=1)] | None = None
     """Smallest `label_probability` that records may have; any smaller one is invalid."""
     segments: Segments = Field(default_factory=dict[str, str])
     """Fields by whose values models are also evaluated: a list (`[country, value.channel]`), or name → path.
@@ -600,14 +604,9 @@ class TopicsSection(Section):
                     "with `kind` to distinguish them; or, if every record holds both, under each side "
                     "a mapping of its own"
                 )
-        spaces = {topic.name: topic.namespace for topic in self.predictions}
-        for topic in self.labels:
-            if spaces.get(topic.name, topic.namespace) != topic.namespace:
-                raise ValueError(
-                    f"topic {topic.name!r} carries predictions and labels: give both one namespace"
-                )
+        self._require_one("namespace")
         labelled = {topic.namespace for topic in self.labels}
-        for space in sorted(labelled ^ set(spaces.values())):
+        for space in sorted(labelled ^ {topic.namespace for topic in self.predictions}):
             missing = "prediction" if space in labelled else "label"
             raise ValueError(f"namespace {space!r} has no {missing} topic, so nothing in it can ever match")
         for name in predictions.keys() ^ labels.keys():
@@ -619,24 +618,13 @@ class TopicsSection(Section):
 
     @model_validator(mode="after")
     def _formats(self) -> TopicsSection:
-        formats = {topic.name: topic.format for topic in self.predictions}
-        for topic in self.labels:
-            if formats.get(topic.name, topic.format) != topic.format:
-                raise ValueError(f"topic {topic.name!r} carries predictions and labels: give both one format")
-        keys = {topic.name: topic.key_format for topic in self.predictions}
-        for topic in self.labels:
-            if keys.get(topic.name, topic.key_format) != topic.key_format:
-                raise ValueError(
-                    f"topic {topic.name!r} carries predictions and labels: give both one key_format"
-                )
-        envelopes = {topic.name: topic.envelope for topic in self.predictions}
-        for topic in self.labels:
-            if envelopes.get(topic.name, topic.envelope) != topic.envelope:
-                raise ValueError(
-                    f"topic {topic.name!r} carries predictions and labels: give both one envelope"
-                )
-        texts = {topic.name: topic.decode for topic in self.predictions}
-        for topic in self.labels:
-            if texts.get(topic.name, topic.decode) != topic.decode:
-                raise ValueError(f"topic {topic.name!r} carries predictions and labels: give both one decode")
+        for key in ("format", "key_format", "envelope", "decode"):
+            self._require_one(key)
         return self
+
+    def _require_one(self, key: str) -> None:
+        """Raise ValueError unless each topic that is on both sides has the same value of a key there."""
+        predictions = {topic.name: getattr(topic, key) for topic in self.predictions}
+        for topic in self.labels:
+            if topic.name in predictions and predictions[topic.name] != getattr(topic, key):
+                raise ValueError(f"topic {topic.name!r} carries predictions and labels: give both one {key}")

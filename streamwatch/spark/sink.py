@@ -12,7 +12,7 @@ import aiokafka.errors as kafka_errors
 from aiokafka import AIOKafkaProducer
 from aiokafka.admin import AIOKafkaAdminClient, NewTopic
 
-from streamwatch.core.buckets.results import MARK, BatchMark, ResultRecord, mark_of
+from streamwatch.core.buckets.results import MARK, MOST_BYTES, BatchMark, ResultRecord, mark_of
 from streamwatch.edge.sources.kafka.checking import list_topics
 from streamwatch.edge.sources.kafka.client import connection_options
 from streamwatch.edge.sources.kafka.spec import KafkaSpec
@@ -22,8 +22,6 @@ from streamwatch.telemetry import BatchWritten, InternalEvent
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
-_MOST_BYTES: Final = 67_108_864
-"""Most bytes of one result; a snapshot of a model with a thousand classes has some millions."""
 _MOST_COPIES: Final = 3
 _TRANSACTION_MS: Final = 60_000
 
@@ -98,7 +96,7 @@ class ResultsSink:
             admin = AIOKafkaAdminClient(**connection_options(spec.kafka))
             await admin.start()
             try:
-                configs = {"cleanup.policy": "compact", "max.message.bytes": str(_MOST_BYTES)}
+                configs = {"cleanup.policy": "compact", "max.message.bytes": str(MOST_BYTES)}
                 cluster: Any = await admin.describe_cluster()
                 copies = min(_MOST_COPIES, len(cluster["brokers"]))
                 topic = NewTopic(spec.topic, 1, copies, topic_configs=configs)
@@ -108,7 +106,9 @@ class ResultsSink:
             for _, code, *rest in answer.topic_errors:
                 error = kafka_errors.for_code(code)
                 if code and error is not kafka_errors.TopicAlreadyExistsError:
-                    raise ResultsTopicError(f"spark.results_topic: cannot make {spec.topic!r}: {rest}")
+                    raise ResultsTopicError(
+                        f"spark.results_topic: cannot make {spec.topic!r}: {error.__name__} {rest}"
+                    )
         elif partitions != 1:
             raise ResultsTopicError(
                 f"spark.results_topic: expected a topic with one partition, {spec.topic!r} has {partitions}: "
@@ -120,7 +120,7 @@ class ResultsSink:
             **connection_options(self._spec.kafka),
             transactional_id=f"streamwatch-{self._spec.topic}",
             transaction_timeout_ms=_TRANSACTION_MS,
-            max_request_size=_MOST_BYTES,
+            max_request_size=MOST_BYTES,
             acks="all",
         )
         await producer.start()

@@ -185,6 +185,27 @@ def test_check_finds_a_state_of_a_newer_version(streamwatch: CliRunner, tmp_path
     assert f"✗ state.directory: the state in state has schema 99, this program knows up to {SCHEMA}" in shown
 
 
+@pytest.mark.parametrize(
+    ("content", "problem"),
+    [
+        (None, "[Errno 21] Is a directory: 'state/format.json'"),
+        ("{", "the state is damaged: state/format.json is"),
+    ],
+)
+def test_check_names_the_setting_of_a_state_that_cannot_be_read(
+    streamwatch: CliRunner, tmp_path: Path, content: str | None, problem: str
+) -> None:
+    file = tmp_path / "state" / "format.json"
+    if content is None:
+        file.mkdir(parents=True)
+    else:
+        file.parent.mkdir()
+        file.write_text(content)
+    code, shown = checked(streamwatch, "state.directory=state")
+    assert code == 2
+    assert f"✗ state.directory: {problem}" in shown
+
+
 def test_check_finds_a_state_that_this_version_cannot_go_on_from(
     streamwatch: CliRunner, tmp_path: Path
 ) -> None:

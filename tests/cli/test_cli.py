@@ -52,6 +52,23 @@ def test_the_help_of_each_command_teaches_by_an_example(streamwatch: CliRunner, 
     assert f"streamwatch {command}" in before_options
 
 
+@pytest.mark.parametrize(
+    "line",
+    [
+        "demo --seconds nan",
+        "simulate --rate inf",
+        "simulate --time-scale inf",
+        "simulate --delay inf",
+        "state backup --timeout nan",
+        "tune --traffic inf",
+    ],
+)
+def test_a_number_that_is_not_finite_is_refused(streamwatch: CliRunner, line: str) -> None:
+    result = streamwatch.invoke(app, line.split())
+    assert result.exit_code == 2
+    assert f"expected a finite number, got {line.rsplit(maxsplit=1)[-1]}" in plain(result.output)
+
+
 def test_version_and_build_are_shown(streamwatch: CliRunner) -> None:
     first, second = streamwatch.invoke(app, ["--version"]).output.splitlines()
     assert re.fullmatch(rf"streamwatch {re.escape(__version__)} \(build [0-9a-f]{{12}}\)", first)

@@ -1,4 +1,4 @@
-"""Public docstrings begin with a verb or a noun, and name the errors that their functions raise."""
+"""Public docstrings begin with a verb or a noun, and name their functions' errors and parameters."""
 
 from __future__ import annotations
 
@@ -132,3 +132,91 @@ def handled():
 """
     tree = ast.parse(text)
     assert unnamed(tree, bases_in([tree])) == ["handled: KeyError"]
+
+
+# A docstring with a section of parameters names all of them, in it or, in backticks, before it.
+
+
+SECTION = re.compile(r"^Parameters\n-+\n(.*?)(?=^\w+\n-+\n|\Z)", re.MULTILINE | re.DOTALL)
+
+
+def unlisted(tree: ast.AST) -> list[str]:
+    """Parameters that sections leave out, and names in them that are none."""
+    found: list[str] = []
+    for node in public(tree):
+        makes = [each for each in node.body if getattr(each, "name", "") == "__init__"]
+        made = node if not isinstance(node, ast.ClassDef) else makes[0] if makes else None
+        docstring = ast.get_docstring(node) or ""
+        section = SECTION.search(docstring)
+        if section is None or not isinstance(made, ast.FunctionDef | ast.AsyncFunctionDef):
+            continue
+        given = made.args
+        own = {each.arg for each in (*given.posonlyargs, *given.args, *given.kwonlyargs)} - {"self", "cls"}
+        own |= {each.arg for each in (given.vararg, given.kwarg) if each is not None}
+        named = set(re.findall(r"\w+", " ".join(re.findall(r"^\S.*$", section[1], re.MULTILINE))))
+        left = set() if "other parameters" in docstring else own - named
+        wrong = {name for name in left if f"`{name}`" not in docstring} | (named - own)
+        found += [f"{node.name}: {name}" for name in sorted(wrong)]
+    return found
+
+
+def test_a_section_of_parameters_names_all_of_them_and_no_others() -> None:
+    trees = {path: ast.parse(path.read_text()) for path in PACKAGE.rglob("*.py")}
+    assert {str(path): found for path, tree in trees.items() if (found := unlisted(tree))} == {}
+
+
+def test_a_parameter_that_is_left_out_is_found() -> None:
+    text = """
+def read(file, at, size, most):
+    \"\"\"Read `size` bytes.
+
+    Parameters
+    ----------
+    file, most
+        Both.
+    start
+        Of the past.
+
+    Raises
+    ------
+    OSError
+        Always.
+    \"\"\"
+"""
+    assert unlisted(ast.parse(text)) == ["read: at", "read: start"]
+
+
+# A public function that may return None says when, or refers to another that does.
+
+
+REFERENCES = re.compile(r"\bNone\b|; see `|See `|likewise|[Aa]s `")
+
+
+def silent_on_none(tree: ast.AST) -> list[str]:
+    """Functions that may return None and whose docstring does not say so."""
+    return [
+        node.name
+        for node in public(tree)
+        if not isinstance(node, ast.ClassDef)
+        and isinstance(node.returns, ast.BinOp)
+        and ast.unparse(node.returns.right) == "None"
+        and (docstring := ast.get_docstring(node))
+        and not REFERENCES.search(docstring)
+    ]
+
+
+def test_what_may_be_none_says_when() -> None:
+    trees = {path: ast.parse(path.read_text()) for path in PACKAGE.rglob("*.py")}
+    assert {str(path): found for path, tree in trees.items() if (found := silent_on_none(tree))} == {}
+
+
+def test_a_none_that_is_left_out_is_found() -> None:
+    text = """
+def first() -> int | None:
+    \"\"\"Return the first.\"\"\"
+def last() -> int | None:
+    \"\"\"Return the last; None without any.\"\"\"
+def none() -> list[int | None]:
+    \"\"\"Return all.\"\"\"
+"""
+    assert silent_on_none(ast.parse(text)) == ["first"]

@@ -111,7 +111,19 @@ async def test_a_command_that_hangs_is_ended(store, tmp_path):
     program = "import time; time.sleep(600)"
     made = Made(store, tmp_path / "b", command=(sys.executable, "-c", program), command_seconds=0.2)
     await made.one()
-    assert [type(each) for each in made.events] == [BackupFailed]
+    [failed] = made.events
+    assert isinstance(failed, BackupFailed)
+    assert failed.error.startswith("state.backups.command was killed for ")
+    assert failed.error.endswith("expected it to end within 0.2 s")
+
+
+async def test_a_command_that_is_not_there_is_named_by_its_setting(store, tmp_path):
+    made = Made(store, tmp_path / "b", command=(str(tmp_path / "absent"),))
+    await made.one()
+    [failed] = made.events
+    assert isinstance(failed, BackupFailed)
+    assert failed.error.startswith("state.backups.command cannot be run for ")
+    assert "absent" in failed.error
 
 
 async def test_a_copy_that_fails_leaves_nothing_that_looks_like_a_backup(store, tmp_path, monkeypatch):

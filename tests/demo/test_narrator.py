@@ -116,6 +116,21 @@ def test_summaries_take_the_adwin_window_and_say_a_verdict():
     assert summaries(report(0.9, 0.76))[0].verdict == "open: not shown to be better or worse than no change"
 
 
+@pytest.mark.parametrize(
+    ("headline", "words"),
+    [
+        (1.0, "better than no change and the majority"),
+        (-1.0, "worse than no change or the majority"),
+        (0.0, "open: not shown to be better or worse than no change"),
+    ],
+)
+def test_a_verdict_by_cohorts_comes_before_that_in_the_order_of_labels(headline, words):
+    given = report(0.5, 0.76, verdict=1.0)
+    by_cohorts = Family("cohort_headline", "gauge", "", ("model",), [(("m",), headline)])
+    (found,) = summaries(Report([*given.families, by_cohorts], 0, {}))
+    assert (found.judged, found.verdict) == (headline, words)
+
+
 def test_telemetry_is_counted_and_reported_in_words(reported, capsys):
     narrator, _, shown = reported
     telemetry = NarratedTelemetry(narrator)

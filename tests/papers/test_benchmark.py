@@ -105,6 +105,12 @@ def test_a_data_set_of_another_form_is_refused(tmp_path, text):
         induced.read(tmp_path)
 
 
+def test_of_a_data_set_with_one_class_attributes_and_classes_are_counted(tmp_path):
+    (tmp_path / "NOAA.csv").write_text("1,2,0\n3,4,0\n")
+    with pytest.raises(induced.DataError, match="got 2 attributes and 1 classes"):
+        induced.read(tmp_path)
+
+
 def test_a_folder_without_any_is_refused(tmp_path):
     with pytest.raises(induced.DataError, match="expected some of"):
         induced.read(tmp_path)

@@ -44,6 +44,31 @@ from streamwatch.settings import SettingsError, load
             ),
         ),
         (
+            "{predictions: {name: a, mapping: {prediction: {score: value.p, threshold: .nan, above: x, below: y}}}, labels: b}",
+            (
+                "topics.predictions[0].mapping.prediction.threshold in --set: expected a number, or a path such "
+                "as value.cutoff, got nan"
+            ),
+        ),
+        (
+            "{predictions: {name: a, mapping: {prediction: {score: value.p, threshold: -inf, above: x, below: y}}}, labels: b}",
+            (
+                "topics.predictions[0].mapping.prediction.threshold in --set: expected a number, or a path such "
+                "as value.cutoff, got '-inf'"
+            ),
+        ),
+        (
+            "{predictions: {name: a, mapping: {prediction: {score: value.p, threshold: true, above: x, below: y}}}, labels: b}",
+            (
+                "topics.predictions[0].mapping.prediction.threshold in --set: expected a number, or a path such "
+                "as value.cutoff, got True"
+            ),
+        ),
+        (
+            "{predictions: {name: a, mapping: {label_probability: value.pi, min_label_probability: true}}, labels: b}",
+            "topics.predictions[0].mapping.min_label_probability in --set: expected a number, got true",
+        ),
+        (
             "{predictions: {name: a, mapping: {prediction: {most: value.p}}}, labels: b}",
             (
                 "topics.predictions[0].mapping.prediction in --set: expected a path, a list of paths, "

@@ -116,7 +116,7 @@ class Facts:
         return list(self.now.by("model_predictions_total", "model"))
 
     def forgetting(self, model: str) -> str | None:
-        """Return the forgetting to judge by: a fading one if there is one; None before any outcome."""
+        """Return the forgetting to judge by: fading, else the first by name; None before any outcome."""
         names = list(self.now.by("accuracy_ratio", "forgetting", model=model))
         return next((name for name in names if name.startswith("fading:")), names[0] if names else None)
 
@@ -150,6 +150,7 @@ class Finding:
     cause: str
     change: str
     rule: str = ""
+    """Name of the rule, which `examine` sets."""
 
 
 @dataclass(frozen=True, slots=True)

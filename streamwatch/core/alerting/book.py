@@ -10,8 +10,8 @@ An alarm of a verdict opens when the model becomes worse than the opponent, and 
 is: neither the level of the error nor time ends it. Other changes of the verdict while the alarm is open,
 such as its confirmation, update the notification. An early verdict that is retracted ends the alarm with the
 reason `retracted`. From the third change of side within a week on the verdict alternates: one notification
-announces it, further changes are counted, and the alarm ends when the model has not been worse for a week
-(`alternation`).
+announces it, and further changes are counted. After a week without one the alarm ends, or, if the model has
+been worse since, goes on as that of an ordinary verdict (`alternation`).
 
 All decisions are in `state`, which is committed together with the notifications, so that a restart neither
 repeats nor loses any.
@@ -96,7 +96,10 @@ class WatchedModels(Protocol):
         ...
 
     def class_shift(self, model: str, level: float) -> ClassShift | None:
-        """Tell whether the classes or the model seem to have changed, given the mean loss before; or None."""
+        """Tell whether the classes or the model seem to have changed; None if that cannot be estimated.
+
+        `level` is the mean loss before the change; NaN for a verdict.
+        """
         ...
 
     def segment_change(self, model: str) -> SegmentChange | None:
@@ -233,7 +236,9 @@ class AlarmBook:
         comparisons: Sequence[JudgedPair] | None = None,
         list_worse: ListWorse | None = None,
     ) -> list[Notification]:
-        """Resolve alarms that have ended, and close digests that are due; once before each commit.
+        """Confirm or resolve open alarms, announce retraining, hints and comparisons, and close due digests.
+
+        To be called once before each commit.
 
         Parameters
         ----------
@@ -314,7 +319,7 @@ class AlarmBook:
         return self._times[1]
 
     def _timeout_ms(self, part: IncidentAlarm) -> int:
-        """Host time after which the error since an alarm counts as the new level.
+        """Duration in host time after which the error since an alarm counts as the new level.
 
         It is longer by the wait for a confirmation that may still come.
         """
@@ -386,7 +391,7 @@ class AlarmBook:
         return not behind and (now_ms >= retraining_ms or self._hints.waiting or self._comparisons.waiting)
 
     def retire(self, model: str, now_ms: int) -> list[Notification]:
-        """Drop all state of a model, and resolve its open alarms."""
+        """Drop all state of a model, and resolve its open alarms and hints; return the notifications."""
         for part in self._incidents.parts_of(model):
             self._incidents.end((model, part.alarm.detector), "model_retired", now_ms)
         self._announced_at_ms.pop(model, None)
@@ -446,7 +451,7 @@ class AlarmBook:
         self._fleet.restore(read.fleet)
 
     def families(self) -> list[Family]:
-        """Open alarms by model, and counts of those not announced."""
+        """Open alarms by model, and numbers of alarms that were contradicted, suppressed or digested."""
         if self._counted[0] != self._incidents.changes:
             self._counted = self._incidents.changes, self._open_alarms()
         return [

@@ -283,7 +283,7 @@ class Incidents:
         return [self._open(model, detector)[1] for detector in sorted(self._of.get(model, ()))]
 
     def get(self, key: Key) -> IncidentAlarm | None:
-        """Return the open alarm of a model and detector."""
+        """Return the open alarm of a model and detector; None without one."""
         return self._open(*key)[1] if key[1] in self._of.get(key[0], ()) else None
 
     def open_notifications(self) -> list[Notification]:

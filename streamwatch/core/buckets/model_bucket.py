@@ -32,6 +32,7 @@ from streamwatch.core.buckets.id_join import PositionedOutcomes
 from streamwatch.core.buckets.log import BaseReader, BatchInput, decode_entry, encode_base, encode_entry
 from streamwatch.core.buckets.made import MadeCounts, counts_of
 from streamwatch.core.buckets.parts import PARTS, ColumnPart
+from streamwatch.core.buckets.pieces import renumbered
 from streamwatch.core.buckets.view import Totals, encode_totals
 from streamwatch.core.estimators.set import EstimatorSet
 from streamwatch.core.join.caveats import AgreementState, ClassAgreement
@@ -121,24 +122,24 @@ class ModelOrder:
     def _renamed(self, outcomes: OutcomeBatch) -> OutcomeBatch:
         """Copy outcomes, with the numbers of names translated to those of `self._names`."""
         names, records, pairs = self._names, copied(outcomes.records), outcomes.pairs
-        records["model"] = _renumbered(records["model"], outcomes.models, names.models)
+        records["model"] = renumbered(records["model"], outcomes.models, names.models)
         for name in _CLASSES:
-            records[name] = _renumbered(records[name], outcomes.classes, names.classes)
-        last = _renumbered(records["last_class"] - 1, outcomes.classes, names.classes)
+            records[name] = renumbered(records[name], outcomes.classes, names.classes)
+        last = renumbered(records["last_class"] - 1, outcomes.classes, names.classes)
         records["last_class"] = last + 1
         carried = records["scores"]
         numbers = np.maximum(carried - SEGMENTS_FROM, -1)
-        renumbered = _renumbered(numbers, outcomes.segments, names.segments)
-        carried[numbers >= 0] = SEGMENTS_FROM + renumbered[numbers >= 0]
+        segments = renumbered(numbers, outcomes.segments, names.segments)
+        carried[numbers >= 0] = SEGMENTS_FROM + segments[numbers >= 0]
         scores = replace(
             outcomes.scores,
-            classes=_renumbered(outcomes.scores.classes, outcomes.classes, names.classes),
-            beside=_renumbered(outcomes.scores.beside, outcomes.segments, names.segments),
+            classes=renumbered(outcomes.scores.classes, outcomes.classes, names.classes),
+            beside=renumbered(outcomes.scores.beside, outcomes.segments, names.segments),
         )
         if pairs is not None:
             pairs = pairs.copy()
-            pairs[:, 1] = _renumbered(pairs[:, 1], outcomes.models, names.models)
-            pairs[:, 2] = _renumbered(pairs[:, 2], outcomes.classes, names.classes)
+            pairs[:, 1] = renumbered(pairs[:, 1], outcomes.models, names.models)
+            pairs[:, 2] = renumbered(pairs[:, 2], outcomes.classes, names.classes)
         named = names.models.names, names.classes.names
         return OutcomeBatch(records, *named, scores, names.segments.names, pairs)
 
@@ -182,16 +183,6 @@ class ModelOrder:
 
 def _by_number(names: NumberedNames) -> dict[int, str]:
     return {number: name for name, number in names.items()}
-
-
-def _renumbered(
-    column: NDArray[np.int32], names: Sequence[str], numbered: NumberedNames
-) -> NDArray[np.int32]:
-    """Translate indices in `names` into numbers of the same names in `numbered`; negative ones become -1."""
-    here = np.full(len(names) + 1, -1, np.int32)
-    for number in np.flatnonzero(np.bincount(column + 1, minlength=1)[1:]).tolist():
-        here[number] = numbered[names[number]]
-    return here[column]
 
 
 # Steps of a model bucket, each at its position in the sequence: outcomes, passing of time, models.

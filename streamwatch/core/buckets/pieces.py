@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Final
+from typing import Final, Protocol
 
 import msgspec
 import numpy as np
@@ -249,6 +249,28 @@ ENCODER: Final = msgspec.msgpack.Encoder()
 PIECES: Final = msgspec.msgpack.Decoder(ColumnPiece)
 
 
+# Translation of indices in a list of names into other numbers of the same names.
+
+
+class NumberOfName(Protocol):
+    """Mapping of names to numbers, which may assign one at the first look-up."""
+
+    def __getitem__(self, name: str, /) -> int:
+        """Return the number of a name."""
+        ...
+
+
+def renumbered(column: NDArray[np.int32], names: Sequence[str], numbers: NumberOfName) -> NDArray[np.int32]:
+    """Translate a column of indices in `names` into the numbers of these names; -1 stays -1.
+
+    Numbers are looked up in the order of `names`, and only of names that occur.
+    """
+    here = np.full(len(names) + 1, -1, np.int32)
+    for number in np.flatnonzero(np.bincount(column + 1, minlength=1)[1:]).tolist():
+        here[number] = numbers[names[number]]
+    return here[column]
+
+
 # Numbers of the names in one piece or part, in order of first occurrence.
 
 
@@ -263,7 +285,4 @@ class NameNumbers:
 
     def of(self, column: NDArray[np.int32], names: Sequence[str]) -> NDArray[np.int32]:
         """Translate a column of indices in `names` into numbers of this object; -1 stays -1."""
-        here = np.full(len(names) + 1, -1, np.int32)
-        for number in np.flatnonzero(np.bincount(column + 1, minlength=1)[1:]).tolist():
-            here[number] = self[names[number]]
-        return here[column]
+        return renumbered(column, names, self)

@@ -17,6 +17,8 @@ import msgspec
 from streamwatch.core.records.events import Name, Partition
 
 VERSION: Final = 1
+MOST_BYTES: Final = 67_108_864
+"""Most bytes of a record; a snapshot of a model with a thousand classes has some millions."""
 MARK: Final = "batch"
 """Kind of result: mark that ends a batch (`BatchMark`); its name is empty."""
 LOSS: Final = "loss"

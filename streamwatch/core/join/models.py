@@ -27,7 +27,7 @@ class ModelActivity:
     last_event_ms: int = -1
     """Latest event time of such a prediction, each limited to its record time; -1 before any."""
     first_ms: int = -1
-    """Clock at the first prediction."""
+    """Clock at the first prediction, or at which the join began anew; -1 before."""
     joined: int = 0
     """Predictions that met their label."""
     left: int = 0
@@ -46,7 +46,10 @@ class ModelActivity:
 
 
 def joined_folds(models: Mapping[str, ModelActivity]) -> Mapping[str, ModelActivity]:
-    """Add up the activity of each model's folds; return `models` itself if no model predicts in folds."""
+    """Add up the activity of each model's folds; return `models` itself if no model predicts in folds.
+
+    `last_label` and `before` are not joined.
+    """
     if not any(SEPARATOR in name for name in models):
         return models
     found: dict[str, ModelActivity] = {}

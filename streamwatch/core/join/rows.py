@@ -72,7 +72,7 @@ class RowBuilder:
     def rows(self, events: Sequence[Event]) -> Records:
         """Build the rows of events, in order.
 
-        Rows of invalid records and of ignored null records contain only the time.
+        Rows of records that are neither prediction, label nor withdrawal contain only the time.
         """
         rows = np.zeros(len(events), ROW)
         sides = np.array([_SIDES[type(event)] for event in events], np.int32)
@@ -152,7 +152,7 @@ _UNKNOWN = -1
 def number_rows(
     records: Any, models: Any, classes: Any, segments: Any, topics: Any, rows: Any, start: int
 ) -> int:
-    """Write rows of records from `start` on, up to the first with an unknown name; return its position.
+    """Write rows of records from `start` on, up to the first with an unknown name; return its position, or n.
 
     Parameters
     ----------
@@ -371,7 +371,7 @@ class JoinRows:
     def rows(self, events: Sequence[Event]) -> Records:
         """Build the rows of events, in order.
 
-        Null and invalid ones are counted when the join reaches their row.
+        Those that are neither prediction nor label are counted when the join reaches their row.
         """
         rows = self._builder.rows(events)
         self._others.note(rows, range(len(events)), events)

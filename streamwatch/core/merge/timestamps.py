@@ -26,7 +26,7 @@ LOOK_AHEAD: Final = 1_000
 """Number of following records of the partition that decide whether a jump of time is real."""
 
 FARTHEST: Final = 2**45
-"""Milliseconds since the epoch beyond which (in the year 3084) no timestamp is plain."""
+"""Milliseconds since the epoch from which on (in the year 3084) timestamps are doubtful (`queue_plain`)."""
 
 BELIEVED: Final = 0
 NOT_POSITIVE: Final = 1
@@ -65,7 +65,7 @@ class Judged:
     Attributes
     ----------
     times_ms
-        int64, not decreasing.
+        int64, not decreasing; -1 before the first that could be decoded, if the partition has no time yet.
     reasons
         uint8, indices into `REASONS`.
     """
@@ -162,9 +162,10 @@ def _one_by_one(
 def _plain_times(
     moving: NDArray[np.int64], decodable: NDArray[np.bool_], running_ms: int, max_future_ms: int
 ) -> NDArray[np.int64]:
-    """Return the times of the first of these records, up to the first that has to be judged."""
-    if running_ms < 0:
-        return moving[:0]
+    """Return the times of the first of these records, up to the first that has to be judged.
+
+    The partition must have a time already: `running_ms` is not negative.
+    """
     stamps, counts = moving[:_STRETCH], decodable[:_STRETCH]
     times = np.maximum(np.maximum.accumulate(stamps), running_ms)
     before = np.concatenate(([running_ms], times[:-1]))

@@ -227,7 +227,7 @@ def moved(pairs: Pairs, start: int) -> Pairs:
 
 
 def joined_pairs(parts: Sequence[OutcomeBatch]) -> Pairs | None:
-    """Join the pairs of consecutive batches with common names."""
+    """Join the pairs of consecutive batches with common names; None if no batch has any."""
     found: list[Pairs] = []
     start = 0
     for part in parts:

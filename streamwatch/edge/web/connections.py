@@ -101,7 +101,7 @@ class Connection(asyncio.Protocol):
         self.inner.data_received(data)
 
     def eof_received(self) -> bool | None:
-        """Pass on that the client sends no more."""
+        """Pass on that the client sends no more; None and False close the connection."""
         return self.inner.eof_received()
 
     def pause_writing(self) -> None:

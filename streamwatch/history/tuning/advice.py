@@ -39,6 +39,7 @@ class TunedModel:
     model: str
     outcomes: int
     error: float
+    """Mean loss; NaN without outcomes."""
     outcomes_per_alarm: float | None
     """Promise in outcomes per false alarm; None if the traffic is unknown."""
     advices: tuple[Advice, ...]

@@ -307,10 +307,14 @@ def least_strict(
 
     Parameters
     ----------
+    kind, tuned
+        Name of the kind, and the parameter that is tuned.
     losses
         Losses of the history, 0 and 1, shape (n,), in order.
     outcomes_per_alarm
         Promised mean number of outcomes per false alarm, or more.
+    rng
+        Generator of the resampled histories.
 
     Raises
     ------

@@ -46,7 +46,7 @@ class Outcome:
         return f"{self.library} {self.name}"
 
     def cells(self) -> list[Cell]:
-        """Build the cells of its row: rate, mean delay, share missed, and delay by stream."""
+        """Build the cells of its row: rate, mean delay, share missed, delay by stream; NaN without delays."""
         if not self.delays.size:
             return [self.rate, *[Measured(math.nan)] * (2 + len(self.delays))]
         return [

@@ -99,7 +99,10 @@ def read(folder: Path) -> tuple[list[Recorded], list[str]]:
             raise DataError(f"{path}: expected rows of numbers, the class last: {error}") from error
         classes = np.unique(rows[:, -1])
         if rows.shape[1] < 2 or len(classes) < 2:
-            raise DataError(f"{path}: expected an attribute and two classes, got {rows.shape[1]} columns")
+            raise DataError(
+                f"{path}: expected an attribute and two classes or more, got {rows.shape[1] - 1} attributes "
+                f"and {len(classes)} classes"
+            )
         found.append(Recorded(of, rows[:, :-1], np.searchsorted(classes, rows[:, -1])))
     if not found:
         names = ", ".join(f"{of.name}.csv" for of in DATA_SETS)

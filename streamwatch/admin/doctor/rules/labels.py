@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Final
 
-from streamwatch.admin.doctor.facts import Facts, Finding, Rule, Weight, id_mismatch
+from streamwatch.admin.doctor.facts import MODEL, Facts, Finding, Rule, Weight, id_mismatch
 from streamwatch.core.join.caveats import CAUSE, CHANGE
 from streamwatch.core.join.caveats import MANY as MANY_REPEATED
 from streamwatch.core.metrics.series import detail_at
@@ -49,7 +49,7 @@ def _delays_moved(facts: Facts) -> Iterator[Finding]:
         if typical := ", ".join(each for kind in ("hits", "errors") for each in _typical(moved, kind)):
             yield Finding(
                 Weight.WORTH_KNOWING,
-                f"model {model}",
+                f"{MODEL}{model}",
                 f"has labels with other delays than before, typically {typical}",
                 "what labels the predictions works otherwise; early verdicts and the corrected accuracy "
                 "assume that delays stay, and may be wrong until predictions with the new delays are a "
@@ -89,7 +89,7 @@ def _labels_cut_off(facts: Facts) -> Iterator[Finding]:
 def _finding_cut_off(model: str, whole: float, last: float) -> Finding:
     return Finding(
         Weight.INCOMPLETE,
-        f"model {model}",
+        f"{MODEL}{model}",
         f"has labels for {whole:.1%} of its predictions when these expire, {last / whole:.1%} of them from "
         "the last fifth of join.horizon",
         "labels were still arriving when the predictions expired; late labels differ from early ones, so "
@@ -168,7 +168,7 @@ def _labels_sorted(facts: Facts) -> Iterator[Finding]:
             continue
         yield Finding(
             Weight.WORTH_KNOWING,
-            f"model {model}",
+            f"{MODEL}{model}",
             f"has labels that repeat the previous one in {persistent:.1%} of its outcomes, although the most "
             f"frequent class has only {majority:.1%}",
             "labels come sorted by class, as from a nightly dump, and not in the order of events",
@@ -208,7 +208,7 @@ def _nothing_joins(facts: Facts) -> Iterator[Finding]:
             change = (
                 "compare ids with streamwatch inspect, or this command with -c; then topics … mapping: id"
             )
-        yield Finding(Weight.NOTHING_TRUE, f"model {model}", observed, cause, change)
+        yield Finding(Weight.NOTHING_TRUE, f"{MODEL}{model}", observed, cause, change)
 
 
 NOTHING_JOINS = Rule("nothing_joins", _nothing_joins)
@@ -237,13 +237,13 @@ def _finding(model: str, predicted: Sequence[str], true: Sequence[str]) -> Findi
     if _are_scores(predicted):
         return Finding(
             Weight.NOTHING_TRUE,
-            f"model {model}",
+            f"{MODEL}{model}",
             observed,
             "the mapped field holds a score instead of a class",
             "map the field with the class that the score led to: topics.predictions … mapping: prediction",
         )
     return Finding(
-        Weight.NOTHING_TRUE, f"model {model}", observed, "the two sides write classes differently", change
+        Weight.NOTHING_TRUE, f"{MODEL}{model}", observed, "the two sides write classes differently", change
     )
 
 
@@ -262,7 +262,7 @@ def _predictions_repeated(facts: Facts) -> Iterator[Finding]:
     found = [each for topic in facts.topics.values() for each in topic.repeats.many(revised=revised)]
     for each in found:
         yield Finding(
-            Weight.NOTHING_TRUE, f"model {each.model}", f"{each.summary} (newest records)", CAUSE, CHANGE
+            Weight.NOTHING_TRUE, f"{MODEL}{each.model}", f"{each.summary} (newest records)", CAUSE, CHANGE
         )
     duplicates = facts.now.total("predictions_duplicate_total")
     conflicts = 0.0 if revised else facts.now.total("predictions_conflict_total")

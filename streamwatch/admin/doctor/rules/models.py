@@ -6,7 +6,8 @@ from collections.abc import Iterator, Mapping
 from fnmatch import fnmatchcase
 from typing import Final, cast
 
-from streamwatch.admin.doctor.facts import Facts, Finding, MetricSamples, Rule, Weight
+from streamwatch.admin.doctor.facts import MODEL, Facts, Finding, MetricSamples, Rule, Weight
+from streamwatch.core.alerting.rules import AlarmRule
 from streamwatch.core.metrics.series import detail_at
 from streamwatch.core.records.events import OTHER
 from streamwatch.inspection.guessing import duration_text
@@ -14,18 +15,14 @@ from streamwatch.inspection.guessing import duration_text
 # Alarms are not announced yet, because a model has too few outcomes.
 
 
-DEFAULT: Final = 100
-"""Default of `alerts.min_outcomes`."""
-
-
 def _detectors_silent(facts: Facts) -> Iterator[Finding]:
-    least = facts.configured.min_outcomes if facts.configured else DEFAULT
+    least = facts.configured.min_outcomes if facts.configured else AlarmRule().min_outcomes
     for model in facts.models:
         outcomes = facts.now.value("outcomes_total", model=model) or 0.0
         if 0 < outcomes < least:
             yield Finding(
                 Weight.WORTH_KNOWING,
-                f"model {model}",
+                f"{MODEL}{model}",
                 f"has {outcomes:,.0f} outcomes: its alarms are not announced before {least:,}",
                 "few labels have arrived so far",
                 f"wait, or alerts: {{min_outcomes: {max(1, round(outcomes))}}}",
@@ -44,7 +41,7 @@ def _early_hint_stands(facts: Facts) -> Iterator[Finding]:
             continue
         yield Finding(
             Weight.WORTH_KNOWING,
-            f"model {model}",
+            f"{MODEL}{model}",
             f"has an early hint: {_changed(facts.details.get(model, {}))}; the labels are not in yet",
             "the world, the input of the model or the model itself has changed; without labels, it is "
             "unknown which, and whether the model errs more",
@@ -101,7 +98,7 @@ def _persistent_wins(facts: Facts) -> Iterator[Finding]:
             continue
         yield Finding(
             Weight.WORTH_KNOWING,
-            f"model {model}",
+            f"{MODEL}{model}",
             f"is right in {accuracy:.1%}, the previous label in {persistent:.1%}, "
             f"but classes are {majority * 100:.0f} : {(1 - majority) * 100:.0f}",
             "with a rare class, a model that never predicts it is right most of the time: accuracy does not "
@@ -226,7 +223,7 @@ def _verdicts_far(facts: Facts) -> Iterator[Finding]:
         if after and min(after) >= FAR_SECONDS:
             yield Finding(
                 Weight.WORTH_KNOWING,
-                f"model {model}",
+                f"{MODEL}{model}",
                 f"has so few predictions that a lead of 5 points would be a verdict after about "
                 f"{duration_text(1_000 * min(after))}",
                 "a verdict that holds however often one looks needs evidence, which comes by predictions",

@@ -6,7 +6,7 @@ import math
 from collections.abc import Iterator
 from typing import Final
 
-from streamwatch.admin.doctor.facts import Facts, Finding, Rule, Weight
+from streamwatch.admin.doctor.facts import MODEL, Facts, Finding, Rule, Weight
 from streamwatch.inspection.guessing import duration_text
 
 LEAST_SECONDS: Final = 3_600.0
@@ -29,7 +29,8 @@ def slow_delay(facts: Facts, model: str) -> float | None:
     return next(bound for bound, count in below if count >= 0.99 * below[-1][1])
 
 
-# A model still predicts, but its labels have stopped.
+# A model still predicts, but its labels have stopped. Nothing is found while their usual delay is unknown, as
+# with few labels, or beyond the longest bound of the histogram.
 
 
 def _labels_stopped(facts: Facts) -> Iterator[Finding]:
@@ -46,7 +47,7 @@ def _labels_stopped(facts: Facts) -> Iterator[Finding]:
         took, since = duration_text(round(1_000 * slow)), duration_text(round(1_000 * silent))
         yield Finding(
             Weight.NOTHING_TRUE,
-            f"model {model}",
+            f"{MODEL}{model}",
             f"has had no label for {since} and goes on predicting ({waiting:,.0f} predictions wait); 99 % of "
             f"its labels used to come within {took}",
             "what writes labels has stopped, or writes them to another topic; every estimate stands still",
@@ -68,7 +69,7 @@ def _predictions_stopped(facts: Facts) -> Iterator[Finding]:
         if clock - last > LEAST_SECONDS:
             yield Finding(
                 Weight.WORTH_KNOWING,
-                f"model {model}",
+                f"{MODEL}{model}",
                 f"has not predicted for {duration_text(round(1_000 * (clock - last)))}",
                 "it is no longer asked, runs at times only, or writes to a topic that is not read",
                 "if it should predict, look at what calls it; its estimates are of the time before",

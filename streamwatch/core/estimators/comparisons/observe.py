@@ -165,6 +165,8 @@ def observe(
         Bits of the latest pairs, (rows, longest window).
     counts
         Faded counts of labels, (classes, rows), for the balanced utility.
+    alphas, sizes, parameters
+        Fading factors, sizes of the sliding windows, and the parameters of the verdicts, (1,).
     rows, bits, leads, true_class, event_ms
         Each (n,), one per pair: its row; `CHAMPION_WRONG` and `CHALLENGER_WRONG`; lead by accuracy or costs;
         label, used by the balanced utility only; event time.

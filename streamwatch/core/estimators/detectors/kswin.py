@@ -51,7 +51,7 @@ ENTRY = Entry(
     "kswin",
     KswinSpec,
     "alarms when the distribution of the last losses differs from that of a sample of earlier ones",
-    "alarm if D > √(-ln α/r), D of the last r losses and r of the older ones in the window",
+    "alarm if D > √(-ln α·(r + w)/(2rw)), D of the last r losses and w = min(r, o) of the o older ones",
     "Raab, Heusinger, Schleif 2020",
     "O(r) per outcome; 7 numbers and 128 bytes per model",
     (
@@ -69,7 +69,7 @@ ENTRY = Entry(
             10,
             3 * MOST // 4,
             whole=True,
-            help="Number of earlier outcomes, of which as many are sampled.",
+            help="Number of earlier outcomes, of which `recent` are sampled, or all if there are fewer.",
         ),
         ALARM_SIGNIFICANCE,
         DIRECTION,

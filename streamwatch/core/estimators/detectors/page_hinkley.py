@@ -219,7 +219,10 @@ def threshold_now(d, p):
 
 @inner
 def statistic_now(d, watched):
-    """Larger statistic of the monitored sides after the last outcome; at an alarm, the one that raised it."""
+    """Larger statistic of the monitored sides after the last outcome; at an alarm, the one that raised it.
+
+    NaN before the first outcome.
+    """
     if d.n == 0:
         return d.statistic if d.alarms > 0 else np.nan
     statistic = -1.0

@@ -65,6 +65,8 @@ def of_stream(totals: Totals, folds: NDArray[np.bool_]) -> Totals:
 def join_folds(samples: Samples, metrics: Sequence[Metric], prefixed: Mapping[str, int]) -> None:
     """Replace series of folds by those of their models, in place, and add the series about folds themselves.
 
+    A series that a model has beside those of its folds stays as it is.
+
     Parameters
     ----------
     samples
@@ -131,7 +133,10 @@ def _number(name: str) -> str:
 
 
 def joined_details(folds: Sequence[Mapping[str, Any]]) -> dict[str, object]:
-    """Join the details of a model from those of its folds, given in the order of their numbers."""
+    """Join the details of a model from those of its folds, given in the order of their numbers.
+
+    These are its classes, the time of its first outcome, and, if every fold has one, its confusion matrix.
+    """
     details: dict[str, object] = {
         "classes": list(dict.fromkeys(name for fold in folds for name in fold["classes"])),
         "first_seen_timestamp_seconds": min(fold["first_seen_timestamp_seconds"] for fold in folds),
@@ -160,10 +165,11 @@ def compared(accuracies: Accuracies) -> dict[str, object]:
     Returns
     -------
     dict
-        `models`: number of folds, mean and standard deviation of each; `pairs`: sign test and Wilcoxon
-        signed-rank test of every two models with at least `LEAST_FOLDS` folds in common; `ranks`: Friedman's
-        test and Nemenyi's critical difference over three or more models with at least `LEAST_FOLDS` folds in
-        common, otherwise null; `left_out`: number of models not compared. Undefined values are absent.
+        `models`: number of folds, mean and standard deviation of each, compared or not; `pairs`: sign test
+        and Wilcoxon signed-rank test of every two models with at least `LEAST_FOLDS` folds in common;
+        `ranks`: Friedman's test and Nemenyi's critical difference over three or more models with at least
+        `LEAST_FOLDS` folds in common, otherwise null; `left_out`: number of models not compared. Undefined
+        values are absent.
     """
     chosen = sorted(accuracies)[:MOST_COMPARED]
     return {

@@ -135,7 +135,10 @@ def must_cut(w, n, losses, delta, min_subwindow, dispersion):
 
 @inner
 def nearest_split(w, n, losses, delta, min_subwindow, dispersion):
-    """Compute (|Δμ|, ε) of the split with the largest |Δμ|/ε; NaN if no split has two long enough sides."""
+    """Compute (|Δμ|, ε) of the split with the largest |Δμ|/ε.
+
+    NaN if no split has two long enough sides, and up to `GRACE` outcomes.
+    """
     statistic = np.nan
     threshold = np.nan
     if n <= GRACE:

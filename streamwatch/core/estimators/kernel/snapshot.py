@@ -364,7 +364,7 @@ def verdict_names(spec: MonitorsSpec, layout: Layout, utility: int) -> Iterator[
 
 
 VERSION = 3
-"""Incremented when the meaning of a section of `snapshot` changes."""
+"""Incremented when the meaning of a section changes that has no version of its own."""
 COLUMNS_VERSION = 4
 """Incremented when the meaning of a mechanism's totals, or of the outcomes stored with them, changes."""
 
@@ -538,12 +538,13 @@ class Sections:
         return _ragged(entries, counts)
 
     def restore(self, row: int, sections: Mapping[str, bytes]) -> None:
-        """Restore every estimator of an empty row whose section is present.
+        """Restore every estimator of an empty row whose section is present; none without the section `MODEL`.
 
         Raises
         ------
         ValueError
-            If the model has more classes than fit, or a section is not of the length it must have.
+            If the model has more classes than fit, or a section has another length than it must have, or
+            numbers out of their range.
         """
         if MODEL not in sections:
             return

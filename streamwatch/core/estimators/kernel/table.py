@@ -315,6 +315,8 @@ class ModelTable:
         ------
         TableFull
             When `max_models` models exist.
+        ValueError
+            If the specification has no such utility.
         """
         return self.rows.add(utility_index(self.layout, utility), detectors)
 

@@ -231,7 +231,7 @@ class ColdEntries:
         return search.take_found()
 
     def plan_merge(self) -> Merge | None:
-        """Plan a merge if one is due and nothing else is planned; also removes dead runs."""
+        """Plan a merge; None if none is due or something else is planned. Also removes dead runs."""
         if self._merge is not None or self._search is not None:
             return None
         for run in list(self._runs.values()):

@@ -56,7 +56,7 @@ class RunStore(Protocol):
         ...
 
     def next_key(self, first: bytes) -> bytes | None:
-        """First key not before `first`."""
+        """First key not before `first`; None if there is none."""
         ...
 
     def remove(self, ranges: Sequence[KeyRange]) -> None:
@@ -148,7 +148,7 @@ class MemoryRuns:
             return sorted(key for key in self._values if first <= key < end)
 
     def next_key(self, first: bytes) -> bytes | None:
-        """First key not before `first`."""
+        """First key not before `first`; None if there is none."""
         with self._lock:
             return min((key for key in self._values if key >= first), default=None)
 

@@ -93,7 +93,7 @@ def outcomes_of(columns: Sequence[Column], models: int, classes: int, segments: 
     Raises
     ------
     PackedError
-        If they are of the wrong kind, or a number has no name.
+        If they are of the wrong kind, a number has no name, or a time is beyond 2^60 ms.
     """
     if any((column.dtype == np.uint64) != (number < DELAY) for number, column in enumerate(columns)):
         raise PackedError("expected digests of outcomes in the first two columns and small numbers in others")

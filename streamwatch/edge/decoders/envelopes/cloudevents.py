@@ -69,8 +69,8 @@ def _data(text: Any) -> Any:
         return None
 
 
-def open_event(tree: Any, record: Record) -> UnwrappedRecord | str | None:
-    """Open one CloudEvent."""
+def open_event(tree: Any, record: Record) -> UnwrappedRecord | str:
+    """Open one CloudEvent: return its content, or the reason why it is invalid."""
     event = event_of(tree, record)
     return event if isinstance(event, str) else UnwrappedRecord(event)
 

@@ -481,6 +481,8 @@ def judged_scores(  # noqa: C901, PLR0911, PLR0912, PLR0913, PLR0915, PLR0917 - 
 
     Parameters
     ----------
+    data, rule
+        Bytes of the records; the rule, a `ScoreRule`.
     of, least, scored
         (kind, start, end) of three contents: the one that decides the class, the threshold in the record, and
         the scores.
@@ -488,6 +490,8 @@ def judged_scores(  # noqa: C901, PLR0911, PLR0912, PLR0913, PLR0915, PLR0917 - 
         Table of the names of classes met before, in quotes; numbers of the classes of an array.
     marks
         By class, the mark of the last event with a score for it: detects a class that is named twice.
+    room
+        Scores of the event (`ScoreRoom`); changed.
     """
     values, classes = room.values, room.classes
     first, end = room.spans[0, 0], room.spans[0, 1]

@@ -173,6 +173,8 @@ def score_rules(mapping: TopicMapping, number: Callable[[str], int]) -> ScoreRul
 
     Parameters
     ----------
+    mapping
+        Mapping of one topic.
     number
         Function from a class's name to its number; negative if it has none.
     """
@@ -461,6 +463,8 @@ def fields_of(tree: ContentTree, scored: int = -1) -> Fields | None:
 
     Parameters
     ----------
+    tree
+        Tree of the paths.
     scored
         Leaf of the scores; -1 without any.
     """

@@ -27,11 +27,12 @@ class TokenTable(NamedTuple):
     """Hash table with open addressing; its four columns have the same power of two as length."""
 
     number: NDArray[np.int64]
-    """By slot, like the next three: number of the name; -1 where the slot is empty."""
+    """By slot, like the next three (hash, first byte in `text`, bytes): number of the name; -1: empty."""
     hash: NDArray[np.uint64]
     start: NDArray[np.int64]
     size: NDArray[np.int64]
     text: NDArray[np.uint8]
+    """Bytes of the names, each from its `start` on."""
 
 
 @entry
@@ -74,7 +75,7 @@ class Tokens:
         self.table = _table({}, _FIRST)
 
     def learn(self, token: bytes, number: int) -> None:
-        """Add a token, unless it is longer than `MAX_TOKEN_BYTES`."""
+        """Add a token, unless it is known or longer than `MAX_TOKEN_BYTES`."""
         if len(token) > MAX_TOKEN_BYTES or token in self._numbers:
             return
         if len(self._numbers) >= MAX_TOKENS:

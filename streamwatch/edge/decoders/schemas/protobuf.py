@@ -115,12 +115,14 @@ class ProtobufReader:
                 if file.name == main:
                     self._names = _names(file.message_type, file.package)
         except (TypeError, KeyError) as error:
-            raise SchemaUnusable(f"has descriptors that do not fit together: {error}"[:300]) from None
+            raise SchemaUnusable(
+                f"has descriptors that do not fit together: {error}"[:_MOST_CHARACTERS]
+            ) from None
         if len(self._names) > MAX_TYPES:
             raise SchemaUnusable(f"has more than {MAX_TYPES} message types")
         message = self._names.get((0,), "") if message == "" else message
         if message is not None and message not in self._names.values():
-            known = ", ".join(list(self._names.values())[:10])[:300] or "(none)"
+            known = ", ".join(list(self._names.values())[:10])[:_MOST_CHARACTERS] or "(none)"
             raise SchemaUnusable(f"expected one of its messages ({known}), got {message!r}")
         self._class_of: Callable[[str], Any] = lambda name: message_factory.GetMessageClass(
             pool.FindMessageTypeByName(name)
@@ -452,6 +454,7 @@ MAX_DESCRIPTORS: Final = 4 * 2**20
 """Bytes of descriptors read from protoc's output at most."""
 MAIN: Final = "streamwatch_main.proto"
 _MOST_CHARACTERS: Final = 300
+"""Characters of a name or of an error that a message shows at most."""
 _BAD_NAME: Final = frozenset(
     {errno.ENAMETOOLONG, errno.ENOTDIR, errno.EISDIR, errno.EEXIST, errno.EINVAL, errno.EILSEQ}
 )

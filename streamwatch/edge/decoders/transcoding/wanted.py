@@ -120,6 +120,10 @@ def with_room(
         Function of data, starts, stops and four arrays that it fills: uint8 room for texts, int64 start and
         size of each text, and int64 (2,) progress: the value to begin with, and the bytes written. It stops
         at a value for which there is no room.
+    data, starts, stops
+        Bytes of the values, and where each begins and ends, (n,).
+    bound
+        Most room for texts.
     """
     count, most = len(starts), bound.of(starts, stops)
     size = min(_FIRST_PER_BYTE * int((stops - starts).sum()) + _FIRST_EACH * count, most)

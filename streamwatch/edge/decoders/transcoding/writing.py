@@ -160,7 +160,8 @@ _MOST_DIGITS: Final = 18
 def write_double(value: float, out: Any, end: int) -> int:
     """Write a double so that it reads back as the same double.
 
-    UNUSUAL where it is not finite, or its magnitude is below 2^-320 (5e-97) or not below 2^321 (4e96).
+    UNUSUAL where it is not finite, or, unless it is 0, its magnitude is below 2^-320 (5e-97) or not below
+    2^321 (4e96).
     """
     bits = _U(np.float64(value).view(np.uint64))
     if bits >> _U(63) != _ZERO:

@@ -365,7 +365,15 @@ class _AllTopics(Request[_MetadataRequest]):
 
 
 async def list_topics(client: Any) -> Listing:
-    """List every topic, from any broker; asking for one by name might create it."""
+    """List every topic without an error, from any broker; asking for one by name might create it.
+
+    Raises
+    ------
+    KafkaError
+        No broker answers.
+    AssertionError
+        As from `ask`.
+    """
     connected = {node for (node, _), conn in client._conns.items() if conn.connected()}  # noqa: SLF001
     nodes: list[int] = [broker.nodeId for broker in client.cluster.brokers()]
     random.shuffle(nodes)

@@ -182,7 +182,7 @@ def _make(spec: RocksSpec) -> Database:
     directory = spec.directory
     unexpected = unexpected_files(directory)
     begun = (directory / "CURRENT").exists()
-    if unexpected and not begun and not (directory / "LOCK").exists():
+    if unexpected and not begun and not (directory / LOCK).exists():
         raise StateRefused(
             f"{directory} is not empty and holds no state (there is {min(unexpected)!r}): "
             "name an empty directory in `state.directory`"
@@ -229,7 +229,9 @@ def copy_format(directory: Path, copy: Path) -> None:
     Raises
     ------
     StateFailed
-        If the disk fails.
+        If the disk fails, or the state was removed (as StateGone).
+    StateDamaged
+        If `format.json` cannot be parsed.
     """
     try:
         written = read_format(directory)
@@ -324,12 +326,10 @@ def in_use(directory: Path, process: int) -> StateInUse:
 # flushed without an error after they were removed.
 
 
-_WITNESS = "format.json"
-"""File that is written only when a state is made or converted."""
-
-
 class Presence:
     """Detects that an open directory was removed or replaced, by the inodes of it and of `format.json`.
+
+    That file is written only when a state is made or converted.
 
     Parameters
     ----------
@@ -351,7 +351,7 @@ class Presence:
 
     def _look(self) -> tuple[tuple[int, int], ...] | None:
         try:
-            found = [os.stat(path) for path in (self._directory, self._directory / _WITNESS)]  # noqa: PTH116
+            found = [os.stat(path) for path in (self._directory, self._directory / FORMAT)]  # noqa: PTH116
         except OSError:
             return None
         return tuple((status.st_dev, status.st_ino) for status in found)

@@ -100,11 +100,11 @@ class ModelState:
     landmark: Floats
     """Shape (SUMS,)."""
     fading: Floats
-    """Shape (mechanisms, SUMS + 1)."""
+    """Shape (fading mechanisms, SUMS + 1)."""
     windows: NDArray[np.void]
-    """Shape (mechanisms,), dtype `WINDOW`."""
+    """Shape (ADWIN mechanisms,), dtype `WINDOW`."""
     ring: Floats
-    """Shape (longest size, SUMS): latest outcomes, with weight 0 for those without usable scores."""
+    """Shape (longest sliding window, SUMS): latest outcomes, of weight 0 if without usable scores."""
     labels: NDArray[np.int32]
     """Shape (auc_outcomes,): local index of the label, −1 for a class without an area."""
     scores: Floats
@@ -311,8 +311,9 @@ def observe(
 ):
     """Evaluate the outcomes at `positions` of a batch, in order, for the model they belong to.
 
-    The first nine arguments are the arrays of `ModelState`; `alphas` (mechanisms,) and `adwins` (mechanisms,
-    4) are parameters; `losses` (SUMS,) is scratch space. `offsets` (n + 1,), `classes` and `values` are
+    The first nine arguments are the arrays of `ModelState`. `alphas` has the factor of each fading mechanism,
+    and `adwins`, with a row for each ADWIN mechanism, δ, min_subwindow, clock, and 1 where the dependence of
+    losses is followed. `losses` (SUMS,) is scratch space. `offsets` (n + 1,), `classes` and `values` are
     `Scores`.
     """
     s = state[0]

@@ -124,7 +124,10 @@ def named_change(
     before: NDArray[np.float64],
     now: NDArray[np.float64],
 ) -> SegmentChange | None:
-    """Name the value with the largest share of additional errors, if it exceeds what its traffic explains."""
+    """Name the value with the largest share of additional errors.
+
+    None if no share is defined, or it does not exceed what the value's traffic explains.
+    """
     if not len(shares) or np.isnan(shares).all():
         return None
     k = int(np.argmax(shares))

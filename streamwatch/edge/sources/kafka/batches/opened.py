@@ -85,7 +85,7 @@ def decompress(codec: int, data: memoryview, most: int) -> Bytes:
     Oversized
         There are more than `most` bytes.
     Undecompressable
-        The data are not in the format of the codec.
+        The data are not in the format of the codec, are cut off, or the codec is unknown.
     CodecMissing
         The codec needs a package that is not installed.
     """
@@ -142,7 +142,7 @@ def _framed(name: str, data: memoryview, most: int) -> Bytes:
     """Decompress the frames of lz4 or zstd, which may be several."""
     into = getattr(_package(name), name).decompress_into
     room = np.empty(most, np.uint8)
-    return _frozen(room[: _written(into, data, room)])
+    return _frozen(room[: _written(name, into, data, room)])
 
 
 def _snappy(data: memoryview, most: int) -> Bytes:
@@ -156,7 +156,7 @@ def _snappy(data: memoryview, most: int) -> Bytes:
         raise Oversized
     room, length = np.empty(sum(claims), np.uint8), 0
     for block, claimed in zip(blocks, claims, strict=True):
-        length += _written(snappy.decompress_raw_into, block, room[length : length + claimed])
+        length += _written("snappy", snappy.decompress_raw_into, block, room[length : length + claimed])
     return _frozen(room[:length])
 
 
@@ -182,14 +182,14 @@ def _claimed(snappy: Any, block: memoryview) -> int:
         raise Undecompressable(f"snappy: {error}") from None
 
 
-def _written(into: Callable[[memoryview, Bytes], int], data: memoryview, room: Bytes) -> int:
+def _written(name: str, into: Callable[[memoryview, Bytes], int], data: memoryview, room: Bytes) -> int:
     """Run a codec; return the number of bytes that it wrote to `room`."""
     try:
         return into(data, room)
     except Exception as error:  # noqa: BLE001 - the type of exception for invalid data differs by codec
         if _FULL in str(error):
             raise Oversized from None
-        raise Undecompressable(str(error)) from None
+        raise Undecompressable(f"{name}: {error}") from None
 
 
 def _frozen(data: Bytes) -> Bytes:
@@ -298,7 +298,7 @@ def open_compressed(partition: Partition, batch: Batch, answer: memoryview, most
     Oversized
         It decompresses to more.
     Undecompressable
-        Its bytes are not in the format of its codec.
+        As from `decompress`.
     Contradictory
         A batch of format v0 or v1 has no content, or messages that contradict its header.
     CodecMissing

@@ -60,6 +60,15 @@ def test_a_member_of_gzip_that_ends_early_or_is_followed_by_junk_is_refused(leng
             decompress(GZIP, memoryview(data + b"junk"), 2 * length + 1)
 
 
+CODECS = [(GZIP, "gzip"), (SNAPPY, "snappy"), (LZ4, "lz4"), (ZSTD, "zstd")]
+
+
+@pytest.mark.parametrize(("codec", "name"), CODECS)
+def test_what_is_not_in_the_format_of_its_codec_is_refused_by_its_name(codec: int, name: str) -> None:
+    with pytest.raises(Undecompressable, match=f"^{name}: "):
+        decompress(codec, memoryview(b"\x05\xff no codec writes this"), 1_000)
+
+
 def test_blocks_of_the_java_framing_of_snappy_are_put_together_within_what_is_allowed() -> None:
     written = [noise(1_000), bytes(STEP), b"", b"last"]
     blocks = [bytes(cramjam.snappy.compress_raw(content)) for content in written]
