@@ -172,6 +172,20 @@ def _going_on(section: str, *names: str) -> dict[str, tuple[Case, ...]]:
     return {f"{section}.{name}": (_PASSING,) for name in names}
 
 
+def _assigned_by(what: str) -> tuple[Case, ...]:
+    """Rules of a setting by which waiting predictions were assigned to folds."""
+    return (
+        Case(
+            Change.REFUSED,
+            f"what waits was assigned to folds under the old {what}",
+            "while predictions of folds wait",
+            needs="folds",
+            command=RESET_JOIN,
+        ),
+        Case(Change.BEGINS_ANEW, "estimates of folds, alone", "otherwise"),
+    )
+
+
 RULES: Final[Mapping[str, tuple[Case, ...]]] = MappingProxyType(
     {
         "source": (
@@ -350,36 +364,9 @@ RULES: Final[Mapping[str, tuple[Case, ...]]] = MappingProxyType(
         ),
         "monitors.series": (_PASSING,),
         "monitors.max_series": (_PASSING,),
-        "folds.scheme": (
-            Case(
-                Change.REFUSED,
-                "what waits was assigned to folds under the old scheme",
-                "while predictions of folds wait",
-                needs="folds",
-                command=RESET_JOIN,
-            ),
-            Case(Change.BEGINS_ANEW, "estimates of folds, alone", "otherwise"),
-        ),
-        "folds.k": (
-            Case(
-                Change.REFUSED,
-                "what waits was assigned to folds under the old number",
-                "while predictions of folds wait",
-                needs="folds",
-                command=RESET_JOIN,
-            ),
-            Case(Change.BEGINS_ANEW, "estimates of folds, alone", "otherwise"),
-        ),
-        "folds.prequential": (
-            Case(
-                Change.REFUSED,
-                "what waits was assigned to folds under the old scheme",
-                "while predictions of folds wait",
-                needs="folds",
-                command=RESET_JOIN,
-            ),
-            Case(Change.BEGINS_ANEW, "estimates of folds, alone", "otherwise"),
-        ),
+        "folds.scheme": _assigned_by("scheme"),
+        "folds.k": _assigned_by("number"),
+        "folds.prequential": _assigned_by("scheme"),
         **_going_on("models", "rules"),
         **_going_on(
             "alerts",
