@@ -75,12 +75,8 @@ def show(  # one parameter per option
             refuse(f"--figures: {figures} cannot be written: {error.strerror or error}")
     console = Console(stderr=True)
     with reporting_compilation(), console.status(experiment.title) as status:
-
-        def progress(what: str) -> None:
-            status.update(what)
-
         try:
-            result = experiment.run(Effort(seed, reduced, recording, progress, moa))
+            result = experiment.run(Effort(seed, reduced, recording, status.update, moa))
         except AnswersError as error:
             refuse(str(error))
     if as_markdown:
@@ -191,11 +187,7 @@ def benchmark(  # noqa: PLR0913  # one parameter per option
             refuse(f"--write: {write}: {error}")
     console = Console(stderr=True)
     with reporting_compilation(), console.status("benchmark") as status:
-
-        def progress(what: str) -> None:
-            status.update(what)
-
-        effort = Effort(seed, reduced, None, progress, moa, data, min(seeds, 3) if reduced else seeds)
+        effort = Effort(seed, reduced, None, status.update, moa, data, min(seeds, 3) if reduced else seeds)
         for name in parts:
             try:
                 tables = page.PARTS[name](effort)
