@@ -20,7 +20,7 @@ NO_KAFKA = {
     "kafka": {"bootstrap_servers": ["none:0"]},
     "topics": {"predictions": ["predictions"], "labels": ["labels"]},
 }
-"""Values of required settings that recordings do not need."""
+"""Values of settings that are required for Kafka alone, for commands that do not connect to it."""
 USED = ("topics", "join", "time", "monitors", "folds")
 """Sections of the settings that are used with recordings; others may be faulty."""
 Files = Annotated[
