@@ -151,18 +151,16 @@ class Decoding(Protocol):
         ...
 
 
-async def first_records(
-    source: Source, topics: Sequence[str], monotonic: Callable[[], float] = time.monotonic
-) -> Mapping[str, Sequence[Record]]:
+async def first_records(source: Source, topics: Sequence[str]) -> Mapping[str, Sequence[Record]]:
     """Read the first `SAMPLE_RECORDS` records of each topic, or fewer at its end or after `SAMPLE_SECONDS`.
 
     Raises the refusals of the source.
     """
     found: dict[str, list[Record]] = {topic: [] for topic in topics}
-    deadline = monotonic() + SAMPLE_SECONDS
+    deadline = time.monotonic() + SAMPLE_SECONDS
     await source.start({}, {})
     try:
-        while monotonic() < deadline:
+        while time.monotonic() < deadline:
             poll = await source.poll()
             for partition, records in poll.records.items():
                 here = found[partition.topic]
@@ -300,7 +298,6 @@ async def check_schemas(
     samples: Mapping[str, Sequence[Record]],
     decoders: Mapping[str, Decoding],
     schemas: Schemas | None,
-    monotonic: Callable[[], float] = time.monotonic,
     *,
     revised: bool = False,
 ) -> Sequence[CheckResult]:
@@ -316,17 +313,15 @@ async def check_schemas(
         Decoders by topic.
     schemas
         Fetches schemas; None without a registry.
-    monotonic
-        Monotonic clock in seconds.
     revised
         As of `check_payload`.
     """
     if schemas is not None:
         delivered = {Partition(topic, 0): records for topic, records in samples.items()}
-        deadline = monotonic() + REGISTRY_SECONDS
+        deadline = time.monotonic() + REGISTRY_SECONDS
         needed = await schemas.needed(delivered)
         while await schemas.missing(needed):
-            if schemas.problem is not None or monotonic() >= deadline:
+            if schemas.problem is not None or time.monotonic() >= deadline:
                 return [CheckResult(schemas.waiting or "schema registry: no answer in time", good=False)]
     return [
         _decoded(topic, formats[topic], samples[topic], decoders[topic], revised=revised) for topic in formats
