@@ -22,14 +22,15 @@ from streamwatch.core.alerting.notification import (
     RivalPair,
     identify,
 )
-from streamwatch.core.alerting.outbox import Delivered, Receiver
+from streamwatch.core.alerting.outbox import Delivered, Receiver, check_entries
 from streamwatch.core.alerting.pacing import Pacing, PacingSpec
 from streamwatch.core.alerting.rules import COMPARISON, EARLY_HINT, AlarmRule, AlarmsSpec, FleetDigestSpec
 from streamwatch.core.estimators.registers.fleet import SHARE, WorsePair
 from streamwatch.core.join.models import ModelActivity
+from streamwatch.core.ports import RecoveredState
 from streamwatch.core.predictions.kind import ActiveHint
 from streamwatch.core.records.events import VERDICT, Alarm, Judgement
-from streamwatch.daemon.alerting import WatchedFleet
+from streamwatch.daemon.alerting import ALARMS, PACING, WatchedFleet
 from streamwatch.daemon.deliveries import Deliveries, DeliverySpec
 from streamwatch.daemon.status import host_ms
 from streamwatch.edge.outgoing import refused
@@ -205,6 +206,23 @@ def notifies_of_comparisons(settings: Settings) -> bool:
 def build_alarm_book(settings: Settings, identity: str) -> AlarmBook:
     """Build an empty alarm book; `identity` is that of the store, or the name that replicas share."""
     return AlarmBook(alarms_spec(settings), identity)
+
+
+def restored_alerts(settings: Settings, identity: str, saved: RecoveredState) -> tuple[AlarmBook, Pacing]:
+    """Build the alarm book and the pacing, and restore what was committed of them.
+
+    Raises
+    ------
+    PackedError
+        If a committed outbox entry cannot be decoded.
+    """
+    book, pacing = build_alarm_book(settings, identity), build_pacing(settings, identity)
+    if ALARMS in saved.sections:
+        book.restore(saved.sections[ALARMS])
+    if PACING in saved.sections:
+        pacing.restore(saved.sections[PACING])
+    check_entries(saved.outbox)
+    return book, pacing
 
 
 def build_deliveries(
