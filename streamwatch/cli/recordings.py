@@ -1,4 +1,4 @@
-"""Options of commands that read recordings, and the spec of a replay made from them."""
+"""Options and settings of commands that read recordings, and the spec of a replay made from them."""
 
 # ruff: noqa: PLC0415  # slow imports are made when a command needs them
 
@@ -8,10 +8,11 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
-from streamwatch.cli.options import refuse
+from streamwatch.cli.options import DEFAULT_FILE, refuse
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
+    from pathlib import Path
 
     from streamwatch.history.replay.replay import ReplaySpec
     from streamwatch.settings import Settings
@@ -21,7 +22,7 @@ NO_KAFKA = {
     "topics": {"predictions": ["predictions"], "labels": ["labels"]},
 }
 """Values of settings that are required for Kafka alone, for commands that do not connect to it."""
-USED = ("topics", "join", "time", "monitors", "folds")
+_USED = ("topics", "join", "time", "monitors", "folds")
 """Sections of the settings that are used with recordings; others may be faulty."""
 Files = Annotated[
     list[str],
@@ -53,6 +54,21 @@ LayoutName = Annotated[
     Literal["jsonl", "csv", "kcat", "parquet"] | None,
     typer.Option("--format", help="Format of the files. Default: detected."),
 ]
+
+
+def read_used_settings(config: Path | None, overrides: list[str] | None) -> Settings:
+    """Load the settings for a command that reads recordings; faults in unused sections are warnings."""
+    from streamwatch.settings import SettingsError, load_used
+
+    if config is None and DEFAULT_FILE.is_file():
+        config = DEFAULT_FILE
+    try:
+        settings, passed_over = load_used(config, overrides or (), _USED, NO_KAFKA)
+    except SettingsError as error:
+        refuse(str(error))
+    for line in passed_over:
+        typer.secho(f"ignored, as this command does not use it: {line}", err=True, fg=typer.colors.YELLOW)
+    return settings
 
 
 def refuse_without_effect(

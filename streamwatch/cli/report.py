@@ -16,17 +16,15 @@ from streamwatch.cli.options import (
     Overrides,
     TokenFile,
     address_of,
-    read_used_settings,
     refuse,
 )
 from streamwatch.cli.recordings import (
-    NO_KAFKA,
-    USED,
     Columns,
     LayoutName,
     Model,
     Topic,
     Unit,
+    read_used_settings,
     recorded_spec,
     refuse_without_effect,
 )
@@ -106,7 +104,7 @@ def report(  # noqa: PLR0913  # one parameter per option
                 refuse(f"expected one URL or files, got {' '.join(source)}")
             found = _of_daemon(address_of(source[0], token_file, ca_file, None), config, overrides)
         else:
-            settings = read_used_settings(config, overrides, USED, NO_KAFKA)
+            settings = read_used_settings(config, overrides)
             read = recorded_spec(settings, source, topic, model, columns, timestamp_unit, layout)
             found = _of_replay(read, settings)
     except (DaemonUnreachable, RecordingError, ReportError, SettingsError) as error:
@@ -149,7 +147,7 @@ def require_formats(paths: list[Path], option: str) -> None:
 def _of_daemon(address: Address, config: Path | None, overrides: list[str] | None) -> Source:
     from streamwatch.history.reporting.sources import from_daemon
 
-    shown = None if config is None else settings_text(read_used_settings(config, overrides, USED, NO_KAFKA))
+    shown = None if config is None else settings_text(read_used_settings(config, overrides))
     return from_daemon(address, versions(), shown)
 
 

@@ -17,17 +17,15 @@ from streamwatch.cli.options import (
     Overrides,
     TokenFile,
     address_of,
-    read_used_settings,
     refuse,
 )
 from streamwatch.cli.recordings import (
-    NO_KAFKA,
-    USED,
     Columns,
     LayoutName,
     Model,
     Topic,
     Unit,
+    read_used_settings,
     recorded_spec,
     refuse_without_effect,
 )
@@ -165,7 +163,7 @@ def tune(  # noqa: PLR0913  # one parameter per option
     since_ms, until_ms = _time("--since", since), _time("--until", until)
     found: Mapping[str, History | Unfit]
     if files:
-        settings = read_used_settings(config, overrides, USED, NO_KAFKA)
+        settings = read_used_settings(config, overrides)
 
         def read() -> ReplaySpec:
             return recorded_spec(settings, files, topic, model, columns, timestamp_unit, layout)
