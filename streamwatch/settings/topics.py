@@ -619,24 +619,11 @@ class TopicsSection(Section):
 
     @model_validator(mode="after")
     def _formats(self) -> TopicsSection:
-        formats = {topic.name: topic.format for topic in self.predictions}
-        for topic in self.labels:
-            if formats.get(topic.name, topic.format) != topic.format:
-                raise ValueError(f"topic {topic.name!r} carries predictions and labels: give both one format")
-        keys = {topic.name: topic.key_format for topic in self.predictions}
-        for topic in self.labels:
-            if keys.get(topic.name, topic.key_format) != topic.key_format:
-                raise ValueError(
-                    f"topic {topic.name!r} carries predictions and labels: give both one key_format"
-                )
-        envelopes = {topic.name: topic.envelope for topic in self.predictions}
-        for topic in self.labels:
-            if envelopes.get(topic.name, topic.envelope) != topic.envelope:
-                raise ValueError(
-                    f"topic {topic.name!r} carries predictions and labels: give both one envelope"
-                )
-        texts = {topic.name: topic.decode for topic in self.predictions}
-        for topic in self.labels:
-            if texts.get(topic.name, topic.decode) != topic.decode:
-                raise ValueError(f"topic {topic.name!r} carries predictions and labels: give both one decode")
+        for key in ("format", "key_format", "envelope", "decode"):
+            predicted = {topic.name: getattr(topic, key) for topic in self.predictions}
+            for topic in self.labels:
+                if predicted.get(topic.name, getattr(topic, key)) != getattr(topic, key):
+                    raise ValueError(
+                        f"topic {topic.name!r} carries predictions and labels: give both one {key}"
+                    )
         return self
