@@ -10,7 +10,6 @@ import csv
 import io
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from types import TracebackType
 from typing import Literal, Self, TypeAlias
 
 import msgspec
@@ -134,12 +133,7 @@ class Recording:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self.file.close()
 
     def _bad(self, reason: str, value: bytes = b"") -> BadLine:
