@@ -98,10 +98,6 @@ class Recording:
         self._number = 1
         return header
 
-    def read_on(self, most: int, lines: int) -> bytes:
-        """Read up to `most` bytes, see `RecordedFile.read`; `lines` were read before, with the header."""
-        return self.file.read(most, lines)
-
     def resume(self, header: Sequence[str] | None, first: bytes, number: int) -> None:
         """Continue after `number` lines: with the bytes `first`, which are given back, then with the file."""
         self._header, self._number = header, number
