@@ -16,6 +16,7 @@ from streamwatch.core.alerting.book import AlarmBook
 from streamwatch.core.alerting.model_labels import ModelLabels, ModelRule, TopicsOfRun
 from streamwatch.core.alerting.notification import (
     IncidentAlarm,
+    Kind,
     Notification,
     NotifiedFleet,
     NotifiedHint,
@@ -371,17 +372,14 @@ def test_early_verdict(now_ms: int) -> Notification:
 
 def _firing(reason: str, part: IncidentAlarm, now_ms: int) -> Notification:
     """Make a test notification of an incident that begins with one alarm."""
-    name = identify("firing", reason, now_ms)
-    return Notification(
-        id=name,
-        kind="firing",
-        severity="info",
-        issued_ms=now_ms,
-        incident=name,
-        parts=(part,),
-        news=(part.alarm.detector,),
-        test=True,
-    )
+    empty = _test("firing", reason, now_ms)
+    return msgspec.structs.replace(empty, parts=(part,), news=(part.alarm.detector,))
+
+
+def _test(kind: Kind, reason: str, now_ms: int) -> Notification:
+    """Make a test notification that is about nothing yet."""
+    name = identify(kind, reason, now_ms)
+    return Notification(id=name, kind=kind, severity="info", issued_ms=now_ms, incident=name, test=True)
 
 
 def test_digest(now_ms: int) -> Notification:
@@ -404,22 +402,11 @@ def test_digest(now_ms: int) -> Notification:
         number_left=0,
         left=(),
     )
-    name = identify("digest", "test", now_ms)
-    return Notification(
-        id=name, kind="digest", severity="info", issued_ms=now_ms, incident=name, test=True, fleet=fleet
-    )
+    return msgspec.structs.replace(_test("digest", "test", now_ms), fleet=fleet)
 
 
 def test_hint(now_ms: int) -> Notification:
     """Make a test notification of an early hint, of a model that does not exist."""
     active = ActiveHint(1, now_ms, "test", more=True, before=0.1, now=0.3)
-    name = identify("firing", "test hint", now_ms)
-    return Notification(
-        id=name,
-        kind="firing",
-        severity="info",
-        issued_ms=now_ms,
-        incident=name,
-        test=True,
-        hint=NotifiedHint(_TEST_MODEL, active),
-    )
+    empty = _test("firing", "test hint", now_ms)
+    return msgspec.structs.replace(empty, hint=NotifiedHint(_TEST_MODEL, active))
