@@ -19,7 +19,7 @@ from pydantic import (
 from streamwatch.core.alerting.notification import SEVERITIES, Severity
 from streamwatch.edge.receivers import KINDS, OwnKey, ReceiverKind
 from streamwatch.settings.sections import Count, ReadableFile, Section, TextFile, split
-from streamwatch.settings.values import Bounded, Duration, Lasting
+from streamwatch.settings.values import Bounded, Duration, Lasting, one_of
 
 TYPES = tuple(KINDS)
 
@@ -29,17 +29,6 @@ def hidden(value: object) -> object:
     if not isinstance(value, str | SecretStr) or not value:
         raise ValueError("expected a text (not shown)")
     return value
-
-
-def one_of(*choices: str) -> BeforeValidator:
-    """Build a validator that accepts these values; its error lists them."""
-
-    def check(value: object) -> object:
-        if value not in choices:
-            raise ValueError(f"expected one of {', '.join(choices)}, got {value!r}")
-        return value
-
-    return BeforeValidator(check, json_schema_input_type=str)
 
 
 Event: TypeAlias = Literal["alarms", "retraining", "comparisons", "digest"]

@@ -140,3 +140,14 @@ class Bounded:
         if low is not None:
             return f"at least {low}" if "minimum" in self.bounds else f"greater than {low}"
         return f"at most {high}" if "maximum" in self.bounds else f"less than {high}"
+
+
+def one_of(*choices: str) -> BeforeValidator:
+    """Build a validator that accepts these values; its error lists them."""
+
+    def check(value: object) -> object:
+        if value not in choices:
+            raise ValueError(f"expected one of {', '.join(choices)}, got {value!r}")
+        return value
+
+    return BeforeValidator(check, json_schema_input_type=str)
