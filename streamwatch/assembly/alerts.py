@@ -31,6 +31,7 @@ from streamwatch.core.join.models import ModelActivity
 from streamwatch.core.ports import RecoveredState
 from streamwatch.core.predictions.kind import ActiveHint
 from streamwatch.core.records.events import VERDICT, Alarm, Judgement
+from streamwatch.core.specs import DAY_MS
 from streamwatch.daemon.alerting import ALARMS, PACING, WatchedFleet
 from streamwatch.daemon.deliveries import Deliveries, DeliverySpec
 from streamwatch.daemon.status import host_ms
@@ -351,8 +352,7 @@ def test_notification(now_ms: int) -> Notification:
 
 def test_early_verdict(now_ms: int) -> Notification:
     """Make a test notification of an early verdict with changed delays, of a model that does not exist."""
-    day_ms = 86_400_000
-    since_ms = now_ms - 9 * day_ms
+    since_ms = now_ms - 9 * DAY_MS
     judgement = Judgement(
         "majority",
         -1,
@@ -360,8 +360,8 @@ def test_early_verdict(now_ms: int) -> Notification:
         since_ms,
         basis="cohorts",
         status="early",
-        earliest_ms=since_ms - day_ms,
-        latest_ms=since_ms + day_ms,
+        earliest_ms=since_ms - DAY_MS,
+        latest_ms=since_ms + DAY_MS,
     )
     alarm = Alarm(
         _TEST_MODEL, VERDICT, 1, 1_000, now_ms, now_ms, 1.0, 1.0, 0.1, 0.3, 1_000.0, judgement=judgement
@@ -384,14 +384,13 @@ def _test(kind: Kind, reason: str, now_ms: int) -> Notification:
 
 def test_digest(now_ms: int) -> Notification:
     """Make a test digest of worse models that lists a model that does not exist."""
-    day_ms = 86_400_000
-    at_ms = now_ms // day_ms * day_ms
+    at_ms = now_ms // DAY_MS * DAY_MS
     pair = WorsePair(
-        _TEST_MODEL, "majority", 1e5, "worse", at_ms - 9 * day_ms, at_ms - 10 * day_ms, at_ms - 8 * day_ms
+        _TEST_MODEL, "majority", 1e5, "worse", at_ms - 9 * DAY_MS, at_ms - 10 * DAY_MS, at_ms - 8 * DAY_MS
     )
     fleet = NotifiedFleet(
         at_ms=at_ms,
-        before_ms=at_ms - day_ms,
+        before_ms=at_ms - DAY_MS,
         share=SHARE,
         pairs=2,
         models=1,
