@@ -92,6 +92,9 @@ _OTHER_IDS: Final = Case(
     "estimates of the models concerned, with an evaluation epoch; what waits under the old ids never meets",
     scope="estimators",
 )
+_OTHER_UTILITY: Final = Case(
+    Change.BEGINS_ANEW, "verdicts of the models concerned, alone, with an evaluation epoch", scope="epoch"
+)
 _SAMPLED: Final = Case(
     Change.FROM_NOW, "for predictions that come; where none is mapped any more, what waits loses its own"
 )
@@ -295,20 +298,8 @@ RULES: Final[Mapping[str, tuple[Case, ...]]] = MappingProxyType(
         "monitors.drift_weighted": (_OWN_PARTS,),
         "monitors.confidence_delta": (Case(Change.BEGINS_ANEW, "verdicts, alone, with no evidence"),),
         "monitors.opponents": (Case(Change.BEGINS_ANEW, "verdicts on opponents that are new, alone"),),
-        "monitors.utility": (
-            Case(
-                Change.BEGINS_ANEW,
-                "verdicts of the models concerned, alone, with an evaluation epoch",
-                scope="epoch",
-            ),
-        ),
-        "monitors.utility_by_model": (
-            Case(
-                Change.BEGINS_ANEW,
-                "verdicts of the models concerned, alone, with an evaluation epoch",
-                scope="epoch",
-            ),
-        ),
+        "monitors.utility": (_OTHER_UTILITY,),
+        "monitors.utility_by_model": (_OTHER_UTILITY,),
         "monitors.verdict_outcomes": (Case(Change.BEGINS_ANEW, "verdicts, alone, with no evidence"),),
         "monitors.comparisons": (
             Case(Change.FROM_NOW, "pairs come of ids that are predicted or resolved from now on"),
