@@ -33,7 +33,6 @@ __all__ = [
     "DRIFT_WEIGHTED",
     "MEASURES",
     "MECHANISMS",
-    "METRICS",
     "PER_CLASS",
     "entries",
     "entry",
@@ -55,9 +54,6 @@ OF_REGISTERS: tuple[Metric, ...] = tuple(metric for kind in registers.KINDS for 
 def metrics() -> tuple[Metric, ...]:
     """List all metrics of models, in the order in which they are reported."""
     return (*metrics_of(MEASURES, BOUNDS, BASELINES, PER_CLASS), *OF_REGISTERS)
-
-
-METRICS = metrics()
 
 
 def entries() -> Iterable[Entry]:
