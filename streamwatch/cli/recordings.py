@@ -11,7 +11,7 @@ import typer
 from streamwatch.cli.options import DEFAULT_FILE, refuse
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Sequence
     from pathlib import Path
 
     from streamwatch.history.replay.replay import ReplaySpec
@@ -24,6 +24,8 @@ NO_KAFKA = {
 """Values of settings that are required for Kafka alone, for commands that do not connect to it."""
 _USED = ("topics", "join", "time", "monitors", "folds")
 """Sections of the settings that are used with recordings; others may be faulty."""
+OF_FILES = ("--topic", "--model", "--columns", "--timestamp-unit", "--format")
+OF_DAEMONS = ("--token-file", "--ca-file")
 Files = Annotated[
     list[str],
     typer.Argument(
@@ -75,8 +77,8 @@ def refuse_without_effect(
     *,
     files: bool,
     url: bool,
-    of_files: Mapping[str, object],
-    of_daemons: Mapping[str, object],
+    of_files: Sequence[object],
+    of_daemons: Sequence[object],
 ) -> None:
     """End the command if options that only files, or only daemons, have are given (not None) without these.
 
@@ -85,10 +87,13 @@ def refuse_without_effect(
     files, url
         Whether files are read, or a daemon's API.
     of_files, of_daemons
-        Values of such options by name.
+        Values of `OF_FILES` and `OF_DAEMONS`.
     """
-    for options, used, what in ((of_files, files, "files"), (of_daemons, url, "the URL of a daemon")):
-        for name, value in options.items():
+    for names, values, used, what in (
+        (OF_FILES, of_files, files, "files"),
+        (OF_DAEMONS, of_daemons, url, "the URL of a daemon"),
+    ):
+        for name, value in zip(names, values, strict=True):
             if value is not None and not used:
                 refuse(f"{name}: expected with {what} only, got {value}")
 

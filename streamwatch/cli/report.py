@@ -84,14 +84,8 @@ def report(  # noqa: PLR0913  # one parameter per option
     refuse_without_effect(
         files=not is_url,
         url=is_url,
-        of_files={
-            "--topic": topic,
-            "--model": model,
-            "--columns": columns,
-            "--timestamp-unit": timestamp_unit,
-            "--format": layout,
-        },
-        of_daemons={"--token-file": token_file, "--ca-file": ca_file},
+        of_files=(topic, model, columns, timestamp_unit, layout),
+        of_daemons=(token_file, ca_file),
     )
     from streamwatch.edge.daemon_api import DaemonUnreachable
     from streamwatch.history.recordings.file import RecordingError

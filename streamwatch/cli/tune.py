@@ -134,14 +134,8 @@ def tune(  # noqa: PLR0913  # one parameter per option
     refuse_without_effect(
         files=bool(files),
         url=bool(url),
-        of_files={
-            "--topic": topic,
-            "--model": model,
-            "--columns": columns,
-            "--timestamp-unit": timestamp_unit,
-            "--format": layout,
-        },
-        of_daemons={"--token-file": token_file, "--ca-file": ca_file},
+        of_files=(topic, model, columns, timestamp_unit, layout),
+        of_daemons=(token_file, ca_file),
     )
 
     from rich.console import Console
