@@ -151,16 +151,18 @@ class Decoding(Protocol):
         ...
 
 
-async def first_records(source: Source, topics: Sequence[str]) -> Mapping[str, Sequence[Record]]:
+async def first_records(
+    source: Source, topics: Sequence[str], monotonic: Callable[[], float] = time.monotonic
+) -> Mapping[str, Sequence[Record]]:
     """Read the first `SAMPLE_RECORDS` records of each topic, or fewer at its end or after `SAMPLE_SECONDS`.
 
     Raises the refusals of the source.
     """
     found: dict[str, list[Record]] = {topic: [] for topic in topics}
-    deadline = time.monotonic() + SAMPLE_SECONDS
+    deadline = monotonic() + SAMPLE_SECONDS
     await source.start({}, {})
     try:
-        while time.monotonic() < deadline:
+        while monotonic() < deadline:
             poll = await source.poll()
             for partition, records in poll.records.items():
                 here = found[partition.topic]
