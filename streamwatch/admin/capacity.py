@@ -451,7 +451,7 @@ def worst_case(join: JoinSpec, monitors: MonitorsSpec, disk: DiskSpec | None = N
         *_pasts(monitors),
         *register_parts(join, monitors),
         _sections(join, monitors),
-        *(_all_in_memory(join) if disk is None else _table(join, disk)),
+        *(_entries(join, ENTRY_BYTES + 2 * side_bytes(join)) if disk is None else _table(join, disk)),
     ]
     if join.order == "prediction_time":
         held = f"{join.max_reordered:,} outcomes held for their order (join.max_reordered)"
@@ -496,8 +496,8 @@ def _pasts(monitors: MonitorsSpec) -> list[Part]:
     return [Part(f"{days} days of the past of {models:,} models (monitors.history_days, max_models)", size)]
 
 
-def _all_in_memory(join: JoinSpec) -> list[Part]:
-    each = ENTRY_BYTES + 2 * side_bytes(join)
+def _entries(join: JoinSpec, each: int) -> list[Part]:
+    """Return the parts of the join's entries, if each entry has that many bytes."""
     return [
         Part(f"{join.max_pending:,} pending predictions (join.max_pending)", join.max_pending * each),
         Part(f"{join.max_labels:,} waiting labels (join.max_labels)", join.max_labels * each),
@@ -530,14 +530,8 @@ def worst_case_disk(join: JoinSpec, monitors: MonitorsSpec, disk: DiskSpec) -> l
     """List the disk of each part at its limit, the largest first."""
     models = monitors.max_models
     held = join.max_reordered if join.order == "prediction_time" else 0
-    each = DISK_ENTRY_BYTES
     parts = [
-        Part(f"{join.max_pending:,} pending predictions (join.max_pending)", join.max_pending * each),
-        Part(f"{join.max_labels:,} waiting labels (join.max_labels)", join.max_labels * each),
-        Part(
-            f"{join.max_dedup_entries:,} resolved predictions remembered (join.max_dedup_entries)",
-            join.max_dedup_entries * each,
-        ),
+        *_entries(join, DISK_ENTRY_BYTES),
         *_comparisons(monitors),
         *_pasts(monitors),
         *register_parts(join, monitors),

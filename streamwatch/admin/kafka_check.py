@@ -300,7 +300,6 @@ async def check_schemas(
     samples: Mapping[str, Sequence[Record]],
     decoders: Mapping[str, Decoding],
     schemas: Schemas | None,
-    monotonic: Callable[[], float] = time.monotonic,
     *,
     revised: bool = False,
 ) -> Sequence[CheckResult]:
@@ -316,17 +315,15 @@ async def check_schemas(
         Decoders by topic.
     schemas
         Fetches schemas; None without a registry.
-    monotonic
-        Monotonic clock in seconds.
     revised
         As of `check_payload`.
     """
     if schemas is not None:
         delivered = {Partition(topic, 0): records for topic, records in samples.items()}
-        deadline = monotonic() + REGISTRY_SECONDS
+        deadline = time.monotonic() + REGISTRY_SECONDS
         needed = await schemas.needed(delivered)
         while await schemas.missing(needed):
-            if schemas.problem is not None or monotonic() >= deadline:
+            if schemas.problem is not None or time.monotonic() >= deadline:
                 return [CheckResult(schemas.waiting or "schema registry: no answer in time", good=False)]
     return [
         _decoded(topic, formats[topic], samples[topic], decoders[topic], revised=revised) for topic in formats

@@ -16,20 +16,23 @@ from streamwatch.core.alerting.book import AlarmBook
 from streamwatch.core.alerting.model_labels import ModelLabels, ModelRule, TopicsOfRun
 from streamwatch.core.alerting.notification import (
     IncidentAlarm,
+    Kind,
     Notification,
     NotifiedFleet,
     NotifiedHint,
     RivalPair,
     identify,
 )
-from streamwatch.core.alerting.outbox import Delivered, Receiver
+from streamwatch.core.alerting.outbox import Delivered, Receiver, check_entries
 from streamwatch.core.alerting.pacing import Pacing, PacingSpec
 from streamwatch.core.alerting.rules import COMPARISON, EARLY_HINT, AlarmRule, AlarmsSpec, FleetDigestSpec
 from streamwatch.core.estimators.registers.fleet import SHARE, WorsePair
 from streamwatch.core.join.models import ModelActivity
+from streamwatch.core.ports import RecoveredState
 from streamwatch.core.predictions.kind import ActiveHint
 from streamwatch.core.records.events import VERDICT, Alarm, Judgement
-from streamwatch.daemon.alerting import WatchedFleet
+from streamwatch.core.specs import DAY_MS
+from streamwatch.daemon.alerting import ALARMS, PACING, WatchedFleet
 from streamwatch.daemon.deliveries import Deliveries, DeliverySpec
 from streamwatch.daemon.status import host_ms
 from streamwatch.edge.outgoing import refused
@@ -207,6 +210,23 @@ def build_alarm_book(settings: Settings, identity: str) -> AlarmBook:
     return AlarmBook(alarms_spec(settings), identity)
 
 
+def restored_alerts(settings: Settings, identity: str, saved: RecoveredState) -> tuple[AlarmBook, Pacing]:
+    """Build the alarm book and the pacing, and restore what was committed of them.
+
+    Raises
+    ------
+    PackedError
+        If a committed outbox entry cannot be decoded.
+    """
+    book, pacing = build_alarm_book(settings, identity), build_pacing(settings, identity)
+    if ALARMS in saved.sections:
+        book.restore(saved.sections[ALARMS])
+    if PACING in saved.sections:
+        pacing.restore(saved.sections[PACING])
+    check_entries(saved.outbox)
+    return book, pacing
+
+
 def build_deliveries(
     settings: Settings, telemetry: Telemetry, speaks: Callable[[], bool] | None = None
 ) -> Deliveries:
@@ -332,8 +352,7 @@ def test_notification(now_ms: int) -> Notification:
 
 def test_early_verdict(now_ms: int) -> Notification:
     """Make a test notification of an early verdict with changed delays, of a model that does not exist."""
-    day_ms = 86_400_000
-    since_ms = now_ms - 9 * day_ms
+    since_ms = now_ms - 9 * DAY_MS
     judgement = Judgement(
         "majority",
         -1,
@@ -341,8 +360,8 @@ def test_early_verdict(now_ms: int) -> Notification:
         since_ms,
         basis="cohorts",
         status="early",
-        earliest_ms=since_ms - day_ms,
-        latest_ms=since_ms + day_ms,
+        earliest_ms=since_ms - DAY_MS,
+        latest_ms=since_ms + DAY_MS,
     )
     alarm = Alarm(
         _TEST_MODEL, VERDICT, 1, 1_000, now_ms, now_ms, 1.0, 1.0, 0.1, 0.3, 1_000.0, judgement=judgement
@@ -353,29 +372,25 @@ def test_early_verdict(now_ms: int) -> Notification:
 
 def _firing(reason: str, part: IncidentAlarm, now_ms: int) -> Notification:
     """Make a test notification of an incident that begins with one alarm."""
-    name = identify("firing", reason, now_ms)
-    return Notification(
-        id=name,
-        kind="firing",
-        severity="info",
-        issued_ms=now_ms,
-        incident=name,
-        parts=(part,),
-        news=(part.alarm.detector,),
-        test=True,
-    )
+    empty = _test("firing", reason, now_ms)
+    return msgspec.structs.replace(empty, parts=(part,), news=(part.alarm.detector,))
+
+
+def _test(kind: Kind, reason: str, now_ms: int) -> Notification:
+    """Make a test notification that is about nothing yet."""
+    name = identify(kind, reason, now_ms)
+    return Notification(id=name, kind=kind, severity="info", issued_ms=now_ms, incident=name, test=True)
 
 
 def test_digest(now_ms: int) -> Notification:
     """Make a test digest of worse models that lists a model that does not exist."""
-    day_ms = 86_400_000
-    at_ms = now_ms // day_ms * day_ms
+    at_ms = now_ms // DAY_MS * DAY_MS
     pair = WorsePair(
-        _TEST_MODEL, "majority", 1e5, "worse", at_ms - 9 * day_ms, at_ms - 10 * day_ms, at_ms - 8 * day_ms
+        _TEST_MODEL, "majority", 1e5, "worse", at_ms - 9 * DAY_MS, at_ms - 10 * DAY_MS, at_ms - 8 * DAY_MS
     )
     fleet = NotifiedFleet(
         at_ms=at_ms,
-        before_ms=at_ms - day_ms,
+        before_ms=at_ms - DAY_MS,
         share=SHARE,
         pairs=2,
         models=1,
@@ -386,22 +401,11 @@ def test_digest(now_ms: int) -> Notification:
         number_left=0,
         left=(),
     )
-    name = identify("digest", "test", now_ms)
-    return Notification(
-        id=name, kind="digest", severity="info", issued_ms=now_ms, incident=name, test=True, fleet=fleet
-    )
+    return msgspec.structs.replace(_test("digest", "test", now_ms), fleet=fleet)
 
 
 def test_hint(now_ms: int) -> Notification:
     """Make a test notification of an early hint, of a model that does not exist."""
     active = ActiveHint(1, now_ms, "test", more=True, before=0.1, now=0.3)
-    name = identify("firing", "test hint", now_ms)
-    return Notification(
-        id=name,
-        kind="firing",
-        severity="info",
-        issued_ms=now_ms,
-        incident=name,
-        test=True,
-        hint=NotifiedHint(_TEST_MODEL, active),
-    )
+    empty = _test("firing", "test hint", now_ms)
+    return msgspec.structs.replace(empty, hint=NotifiedHint(_TEST_MODEL, active))

@@ -5,12 +5,12 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, Final, Literal, TypeAlias
+from typing import Any, Final
 
+from streamwatch.core.estimators.registers.fleet import Verdict
 from streamwatch.edge.daemon_api import Address, NotThere, answer, path_segment
 from streamwatch.edge.receivers.texts import iso
 
-Verdict: TypeAlias = Literal["better", "worse", "open"]
 BETWEEN_SECONDS: Final = 10.0
 """Time between two requests."""
 

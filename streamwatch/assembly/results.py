@@ -7,11 +7,10 @@ from collections.abc import Callable, Mapping, Sequence
 
 from streamwatch.assembly import specs
 from streamwatch.assembly import topics as topic_properties
-from streamwatch.assembly.alerts import build_alarm_book, build_deliveries, build_pacing, watched_fleet
+from streamwatch.assembly.alerts import build_deliveries, restored_alerts, watched_fleet
 from streamwatch.assembly.http import build_server
 from streamwatch.assembly.publishing import require_publishable
 from streamwatch.assembly.sources import build_results_source
-from streamwatch.core.alerting.outbox import check_entries
 from streamwatch.core.buckets.contract import BucketsSpec
 from streamwatch.core.buckets.results import MOST_BYTES
 from streamwatch.core.estimators.warming import warm_up
@@ -20,7 +19,7 @@ from streamwatch.core.join.models import joined_folds
 from streamwatch.core.pipeline.checkpoint import PIPELINE, RestoreReport
 from streamwatch.core.ports import Sink
 from streamwatch.daemon import Attachments, CommitSpec, ConsumeLoopSpec, Daemon, DaemonStatus, State
-from streamwatch.daemon.alerting import ALARMS, PACING, Alerting
+from streamwatch.daemon.alerting import Alerting
 from streamwatch.daemon.deliveries import Deliveries
 from streamwatch.daemon.results import (
     RESULTS,
@@ -135,13 +134,7 @@ def results_opening(
                 else decode_positions(kept).counts.minus(checkpoint.reported.data_loss)
             )
             processor = ResultsProcessor(spec, checkpoint, telemetry, host_ms, newest)
-            book = build_alarm_book(settings, store.identity)
-            if ALARMS in saved.sections:
-                book.restore(saved.sections[ALARMS])
-            pacing = build_pacing(settings, store.identity)
-            if PACING in saved.sections:
-                pacing.restore(saved.sections[PACING])
-            check_entries(saved.outbox)
+            book, pacing = restored_alerts(settings, store.identity, saved)
         except BaseException:
             store.close()
             raise

@@ -13,6 +13,7 @@ from streamwatch.assembly.alerts import (
     build_pacing,
     notifies_of_comparisons,
     notifies_of_hints,
+    restored_alerts,
     watched_fleet,
 )
 from streamwatch.assembly.changes import StartPlan, plan_of, require_no_refusal, require_no_state
@@ -23,7 +24,6 @@ from streamwatch.assembly.publishing import (
     shared_name,
 )
 from streamwatch.assembly.results import require_source
-from streamwatch.core.alerting.outbox import check_entries
 from streamwatch.core.estimators.set import EstimatorSet
 from streamwatch.core.join.caveats import models_without_verdicts
 from streamwatch.core.join.cold.overflow import Overflow
@@ -46,7 +46,7 @@ from streamwatch.daemon import (
     decode_positions,
     restored_progress,
 )
-from streamwatch.daemon.alerting import ALARMS, PACING, Alerting
+from streamwatch.daemon.alerting import Alerting
 from streamwatch.daemon.backups import Backups, BackupsSpec
 from streamwatch.daemon.batch_processor import StoreMaintenance
 from streamwatch.daemon.commits import OffsetMetadata
@@ -238,12 +238,7 @@ def state_opening(  # noqa: PLR0913  # tests replace parts
                 publications=publications,
             )
             name = shared_name(settings) or store.identity
-            book, pacing = build_alarm_book(settings, name), build_pacing(settings, name)
-            if ALARMS in saved.sections:
-                book.restore(saved.sections[ALARMS])
-            if PACING in saved.sections:
-                pacing.restore(saved.sections[PACING])
-            check_entries(saved.outbox)
+            book, pacing = restored_alerts(settings, name, saved)
         except BaseException:
             store.close()
             raise

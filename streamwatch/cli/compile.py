@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 import typer
 
 from streamwatch.cli.options import ConfigFile, Overrides, read_settings, refuse
+from streamwatch.cli.recordings import NO_KAFKA
 from streamwatch.core.jit.shipped import SHIPPED
 
 if TYPE_CHECKING:
@@ -102,12 +103,6 @@ def _to_stderr(line: str) -> None:
     typer.secho(line, err=True, dim=True)
 
 
-_NO_KAFKA = {
-    "kafka": {"bootstrap_servers": ["none:0"]},
-    "topics": {"predictions": ["predictions"], "labels": ["labels"]},
-}
-
-
 def compile_estimators(config: ConfigFile = None, overrides: Overrides = None) -> None:
     r"""Compile the estimators ahead of time, so that the next start takes tenths of a second.
 
@@ -123,7 +118,7 @@ def compile_estimators(config: ConfigFile = None, overrides: Overrides = None) -
     Exit codes: 0 if the result is kept for the next start, 2 if there is no
     directory to keep it in or settings must be changed.
     """
-    settings = read_settings(config, overrides, otherwise=_NO_KAFKA)
+    settings = read_settings(config, overrides, otherwise=NO_KAFKA)
 
     from streamwatch.assembly.warming import nothing_is_compiled, warm_up_run
     from streamwatch.core.jit.cache import loaded_files

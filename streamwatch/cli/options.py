@@ -4,7 +4,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Mapping
 from math import isfinite
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, NoReturn
@@ -102,26 +102,6 @@ def read_settings(
         return load(config, overrides or (), otherwise=otherwise)
     except SettingsError as error:
         refuse(str(error))
-
-
-def read_used_settings(
-    config: Path | None, overrides: list[str] | None, used: Collection[str], otherwise: Mapping[str, Any]
-) -> Settings:
-    """Load the settings for a command that uses only some sections; faults in others are warnings.
-
-    `otherwise` has values of keys that are set nowhere, or are in a faulty section that is not `used`.
-    """
-    from streamwatch.settings import SettingsError, load_used
-
-    if config is None and DEFAULT_FILE.is_file():
-        config = DEFAULT_FILE
-    try:
-        settings, passed_over = load_used(config, overrides or (), used, otherwise)
-    except SettingsError as error:
-        refuse(str(error))
-    for line in passed_over:
-        typer.secho(f"ignored, as this command does not use it: {line}", err=True, fg=typer.colors.YELLOW)
-    return settings
 
 
 def finite(number: float | None) -> float | None:

@@ -1,4 +1,4 @@
-"""Options of commands that read recordings, and the spec of a replay made from them."""
+"""Options and settings of commands that read recordings, and the spec of a replay made from them."""
 
 # ruff: noqa: PLC0415  # slow imports are made when a command needs them
 
@@ -8,10 +8,11 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
-from streamwatch.cli.options import refuse
+from streamwatch.cli.options import DEFAULT_FILE, refuse
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Sequence
+    from pathlib import Path
 
     from streamwatch.history.replay.replay import ReplaySpec
     from streamwatch.settings import Settings
@@ -20,9 +21,11 @@ NO_KAFKA = {
     "kafka": {"bootstrap_servers": ["none:0"]},
     "topics": {"predictions": ["predictions"], "labels": ["labels"]},
 }
-"""Values of required settings that recordings do not need."""
-USED = ("topics", "join", "time", "monitors", "folds")
+"""Values of settings that are required for Kafka alone, for commands that do not connect to it."""
+_USED = ("topics", "join", "time", "monitors", "folds")
 """Sections of the settings that are used with recordings; others may be faulty."""
+OF_FILES = ("--topic", "--model", "--columns", "--timestamp-unit", "--format")
+OF_DAEMONS = ("--token-file", "--ca-file")
 Files = Annotated[
     list[str],
     typer.Argument(
@@ -55,12 +58,27 @@ LayoutName = Annotated[
 ]
 
 
+def read_used_settings(config: Path | None, overrides: list[str] | None) -> Settings:
+    """Load the settings for a command that reads recordings; faults in unused sections are warnings."""
+    from streamwatch.settings import SettingsError, load_used
+
+    if config is None and DEFAULT_FILE.is_file():
+        config = DEFAULT_FILE
+    try:
+        settings, passed_over = load_used(config, overrides or (), _USED, NO_KAFKA)
+    except SettingsError as error:
+        refuse(str(error))
+    for line in passed_over:
+        typer.secho(f"ignored, as this command does not use it: {line}", err=True, fg=typer.colors.YELLOW)
+    return settings
+
+
 def refuse_without_effect(
     *,
     files: bool,
     url: bool,
-    of_files: Mapping[str, object],
-    of_daemons: Mapping[str, object],
+    of_files: Sequence[object],
+    of_daemons: Sequence[object],
 ) -> None:
     """End the command if options that only files, or only daemons, have are given (not None) without these.
 
@@ -69,10 +87,13 @@ def refuse_without_effect(
     files, url
         Whether files are read, or a daemon's API.
     of_files, of_daemons
-        Values of such options by name.
+        Values of `OF_FILES` and `OF_DAEMONS`.
     """
-    for options, used, what in ((of_files, files, "files"), (of_daemons, url, "the URL of a daemon")):
-        for name, value in options.items():
+    for names, values, used, what in (
+        (OF_FILES, of_files, files, "files"),
+        (OF_DAEMONS, of_daemons, url, "the URL of a daemon"),
+    ):
+        for name, value in zip(names, values, strict=True):
             if value is not None and not used:
                 refuse(f"{name}: expected with {what} only, got {value}")
 

@@ -11,16 +11,15 @@ from typing import Annotated
 import typer
 
 from streamwatch.cli.compile import reporting_compilation
-from streamwatch.cli.options import ConfigFile, Overrides, read_used_settings, refuse
+from streamwatch.cli.options import ConfigFile, Overrides, refuse
 from streamwatch.cli.recordings import (
-    NO_KAFKA,
-    USED,
     Columns,
     Files,
     LayoutName,
     Model,
     Topic,
     Unit,
+    read_used_settings,
     recorded_spec,
 )
 from streamwatch.cli.report import require_formats, settings_text, versions, write
@@ -97,7 +96,7 @@ def replay(  # noqa: PLR0913  # one parameter per option
     Exit codes: 0 on success, 1 if no line could be used, 2 if options or
     settings must be changed.
     """
-    settings = read_used_settings(config, overrides, USED, NO_KAFKA)
+    settings = read_used_settings(config, overrides)
     if report:
         require_formats(report, "--report")
 

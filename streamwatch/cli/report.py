@@ -16,17 +16,15 @@ from streamwatch.cli.options import (
     Overrides,
     TokenFile,
     address_of,
-    read_used_settings,
     refuse,
 )
 from streamwatch.cli.recordings import (
-    NO_KAFKA,
-    USED,
     Columns,
     LayoutName,
     Model,
     Topic,
     Unit,
+    read_used_settings,
     recorded_spec,
     refuse_without_effect,
 )
@@ -86,14 +84,8 @@ def report(  # noqa: PLR0913  # one parameter per option
     refuse_without_effect(
         files=not is_url,
         url=is_url,
-        of_files={
-            "--topic": topic,
-            "--model": model,
-            "--columns": columns,
-            "--timestamp-unit": timestamp_unit,
-            "--format": layout,
-        },
-        of_daemons={"--token-file": token_file, "--ca-file": ca_file},
+        of_files=(topic, model, columns, timestamp_unit, layout),
+        of_daemons=(token_file, ca_file),
     )
     from streamwatch.edge.daemon_api import DaemonUnreachable
     from streamwatch.history.recordings.file import RecordingError
@@ -106,7 +98,7 @@ def report(  # noqa: PLR0913  # one parameter per option
                 refuse(f"expected one URL or files, got {' '.join(source)}")
             found = _of_daemon(address_of(source[0], token_file, ca_file, None), config, overrides)
         else:
-            settings = read_used_settings(config, overrides, USED, NO_KAFKA)
+            settings = read_used_settings(config, overrides)
             read = recorded_spec(settings, source, topic, model, columns, timestamp_unit, layout)
             found = _of_replay(read, settings)
     except (DaemonUnreachable, RecordingError, ReportError, SettingsError) as error:
@@ -149,7 +141,7 @@ def require_formats(paths: list[Path], option: str) -> None:
 def _of_daemon(address: Address, config: Path | None, overrides: list[str] | None) -> Source:
     from streamwatch.history.reporting.sources import from_daemon
 
-    shown = None if config is None else settings_text(read_used_settings(config, overrides, USED, NO_KAFKA))
+    shown = None if config is None else settings_text(read_used_settings(config, overrides))
     return from_daemon(address, versions(), shown)
 
 

@@ -18,17 +18,15 @@ from streamwatch.cli.options import (
     TokenFile,
     address_of,
     finite,
-    read_used_settings,
     refuse,
 )
 from streamwatch.cli.recordings import (
-    NO_KAFKA,
-    USED,
     Columns,
     LayoutName,
     Model,
     Topic,
     Unit,
+    read_used_settings,
     recorded_spec,
     refuse_without_effect,
 )
@@ -140,14 +138,8 @@ def tune(  # noqa: PLR0913  # one parameter per option
     refuse_without_effect(
         files=bool(files),
         url=bool(url),
-        of_files={
-            "--topic": topic,
-            "--model": model,
-            "--columns": columns,
-            "--timestamp-unit": timestamp_unit,
-            "--format": layout,
-        },
-        of_daemons={"--token-file": token_file, "--ca-file": ca_file},
+        of_files=(topic, model, columns, timestamp_unit, layout),
+        of_daemons=(token_file, ca_file),
     )
 
     from rich.console import Console
@@ -169,7 +161,7 @@ def tune(  # noqa: PLR0913  # one parameter per option
     since_ms, until_ms = _time("--since", since), _time("--until", until)
     found: Mapping[str, History | Unfit]
     if files:
-        settings = read_used_settings(config, overrides, USED, NO_KAFKA)
+        settings = read_used_settings(config, overrides)
 
         def read() -> ReplaySpec:
             return recorded_spec(settings, files, topic, model, columns, timestamp_unit, layout)

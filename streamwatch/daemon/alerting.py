@@ -11,6 +11,7 @@ from streamwatch.core.alerting.fleet_digest import ListWorse
 from streamwatch.core.alerting.model_labels import ModelLabels, TopicsOfRun
 from streamwatch.core.alerting.notification import Notification
 from streamwatch.core.alerting.pacing import Pacing, PacingSpec
+from streamwatch.core.estimators.registers.fleet import VERDICT_WORDS
 from streamwatch.core.join.models import ModelActivity
 from streamwatch.core.metrics.series import Family
 from streamwatch.core.predictions.kind import ActiveHint
@@ -19,7 +20,6 @@ from streamwatch.core.records.events import Alarm
 from streamwatch.daemon.deliveries import Deliveries
 from streamwatch.telemetry import AlarmRaised, VerdictChanged
 
-_VERDICTS = {1: "better", -1: "worse", 0: "open"}
 ALARMS = "alarms"
 """Section of a commit that holds the open alarms."""
 PACING = "pacing"
@@ -67,7 +67,7 @@ def event_of(alarm: Alarm) -> AlarmRaised | VerdictChanged:
     if verdict is None:
         marks = (alarm.model, alarm.detector, alarm.ordinal, alarm.outcome, alarm.event_ms)
         return AlarmRaised(*marks, alarm.before, alarm.after)
-    marks = (alarm.model, verdict.opponent, _VERDICTS[verdict.verdict], verdict.since, verdict.since_ms)
+    marks = (alarm.model, verdict.opponent, VERDICT_WORDS[verdict.verdict], verdict.since, verdict.since_ms)
     return VerdictChanged(*marks, alarm.outcome, alarm.event_ms, verdict.basis, verdict.status)
 
 

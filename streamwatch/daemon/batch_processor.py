@@ -340,15 +340,7 @@ class BatchProcessor:
         return self._merged.take_newest()
 
     async def receive(self, poll: Poll, *, connected: bool = True) -> None:
-        """Decode a poll's records and release those whose order is certain; call only if not `has_ready`.
-
-        Parameters
-        ----------
-        poll
-            Records by partition, and the state of every partition.
-        connected
-            Whether the brokers answer.
-        """
+        """Decode a poll's records and release those whose order is certain; see `Processor`."""
         await self._merged.receive(poll, connected=connected)
 
     async def make_room(self) -> None:

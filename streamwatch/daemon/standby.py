@@ -47,7 +47,7 @@ from streamwatch.core.publishing.publications import (
 )
 from streamwatch.core.records.events import Alarm
 from streamwatch.daemon.alerting import AlertDecisions, Alerting
-from streamwatch.daemon.publisher import ClosedPublication
+from streamwatch.daemon.publisher import ClosedPublication, Transactions
 from streamwatch.daemon.waiting_publications import (
     MOST_BYTES,
     TRANSACTION_BYTES,
@@ -72,15 +72,11 @@ MOST_POINTS: Final = 10_000
 """Most digests of the ledger that a replica behind it remembers for comparison."""
 
 
-class SharedTransactions(Protocol):
+class SharedTransactions(Transactions, Protocol):
     """Topics of results and their ledger, shared by replicas (`KafkaTransactions`)."""
 
     async def prepare(self) -> None:
         """Check the topics without fencing other producers."""
-        ...
-
-    async def open(self) -> Ledger | None:
-        """Fence older producers and read the ledger to its end; None if nothing was written yet."""
         ...
 
     async def write(
@@ -89,20 +85,12 @@ class SharedTransactions(Protocol):
         """Write publications, the ledger and encoded decisions (`parts`) in one transaction."""
         ...
 
-    async def read(self) -> Ledger | None:
-        """Read the ledger to its end without fencing other producers; None if nothing was written yet."""
-        ...
-
     async def follow(self, seconds: float) -> Ledger | None:
         """Read for at most `seconds` what is added to the ledger; return its latest record, or None."""
         ...
 
     def decisions(self) -> Decisions | None:
         """Return the decisions written with the ledger record read last; None without any."""
-        ...
-
-    async def close(self) -> None:
-        """Close the producer in bounded time."""
         ...
 
     async def leave(self) -> None:

@@ -12,7 +12,6 @@ from __future__ import annotations
 
 import ctypes
 import importlib
-from types import TracebackType
 from typing import Self
 
 from streamwatch.edge.extras import command_for
@@ -100,12 +99,7 @@ class EmbeddedBroker:
         self._library, self._handle, self._cluster = library, handle, cluster
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         library, cluster = self._alive()
         handle, self._handle, self._cluster = self._handle, None, None
         library.rd_kafka_mock_cluster_destroy(cluster)

@@ -6,20 +6,19 @@ import asyncio
 import heapq
 import math
 import time
-from collections.abc import Iterator, Mapping
-from contextlib import AbstractContextManager, nullcontext
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
-from types import TracebackType
-from typing import Any, Literal, Self
+from typing import Any, Literal
 
 import msgspec
 from aiokafka import AIOKafkaProducer
 from aiokafka.errors import KafkaError
 from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
+from rich.progress import MofNCompleteColumn, TextColumn, TimeElapsedColumn
 
 from streamwatch.demo.producing import SimulationError, producer_of, without_retry_warnings
 from streamwatch.demo.simulated import Drift, StreamSpec, blocks
+from streamwatch.history.progress import meter
 
 
 @dataclass(frozen=True, slots=True)
@@ -144,41 +143,6 @@ class SimulationSummary:
         return [sent, rest, *drifts]
 
 
-class Meter:
-    """A progress bar on a terminal, nothing elsewhere."""
-
-    def __init__(self, title: str, total: int | None, console: Console | None) -> None:
-        drawn = console is not None and console.is_terminal
-        columns = (
-            TextColumn("{task.description}"),
-            BarColumn(),
-            MofNCompleteColumn(),
-            TextColumn("instances · {task.fields[labels]:,} labels"),
-            TimeElapsedColumn(),
-        )
-        self._progress = Progress(*columns, console=console) if drawn else None
-        self._shown: AbstractContextManager[object] = self._progress or nullcontext()
-        if self._progress is not None:
-            self._task = self._progress.add_task(title, total=total, labels=0)
-
-    def __enter__(self) -> Self:
-        self._shown.__enter__()
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
-        self._shown.__exit__(kind, error, traceback)
-
-    def show(self, summary: SimulationSummary) -> None:
-        """Redraw the bar with these counts."""
-        if self._progress is not None:
-            self._progress.update(self._task, completed=summary.instances, labels=summary.labels)
-
-
 @dataclass(frozen=True, slots=True)
 class SimulationSpec:
     """Stream to write, its topics, and its pace.
@@ -248,14 +212,16 @@ async def run_simulation(
     summary = SimulationSummary(models=spec.stream.model_names)
     topics = (spec.predictions_topic, spec.labels_topic)
     create = spec.partitions if spec.create_topics else None
+    sent = TextColumn("instances · {task.fields[labels]:,} labels")
+    columns = (MofNCompleteColumn(), sent, TimeElapsedColumn())
     async with producer_of(spec.bootstrap_servers, topics, create, security or {}) as producer:
         began = time.monotonic()
         try:
             with (
                 without_retry_warnings(),
-                Meter(f"{spec.predictions_topic}, {spec.labels_topic}", spec.outcomes, console) as meter,
+                meter(", ".join(topics), spec.outcomes, console, *columns, labels=0) as redraw,
             ):
-                await _send(spec, producer, summary, wanted, meter)
+                await _send(spec, producer, summary, wanted, redraw)
         except KafkaError as error:
             raise SimulationError(f"writing to {spec.bootstrap_servers} failed: {error}") from error
         finally:
@@ -269,7 +235,7 @@ async def _send(
     producer: AIOKafkaProducer,
     summary: SimulationSummary,
     stop: asyncio.Event,
-    meter: Meter,
+    redraw: Callable[..., None],
 ) -> None:
     """Pass every record to the producer at its time."""
     now_ms = time.time_ns() // 1_000_000
@@ -300,9 +266,9 @@ async def _send(
         )
         _count(summary, due)
         if number % _TURN == 0:
-            meter.show(summary)
+            redraw(completed=summary.instances, labels=summary.labels)
             await asyncio.sleep(0)
-    meter.show(summary)
+    redraw(completed=summary.instances, labels=summary.labels)
     await producer.flush()
 
 

@@ -38,10 +38,10 @@ class Supervisor:
         self._status = ""
 
     @classmethod
-    def from_environment(cls, environment: Mapping[str, str], pid: int | None = None) -> Supervisor:
+    def from_environment(cls, environment: Mapping[str, str]) -> Supervisor:
         """Read the variables of the service manager: `NOTIFY_SOCKET`, `WATCHDOG_USEC`, `WATCHDOG_PID`."""
         microseconds = environment.get("WATCHDOG_USEC", "")
-        mine = environment.get("WATCHDOG_PID") in {None, str(pid or os.getpid())}
+        mine = environment.get("WATCHDOG_PID") in {None, str(os.getpid())}
         watched = mine and microseconds.isdecimal() and int(microseconds) > 0
         seconds = int(microseconds) / 1e6 if watched else None
         return cls(environment.get("NOTIFY_SOCKET") or None, seconds)

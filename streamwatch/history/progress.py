@@ -1,22 +1,20 @@
-"""Progress of a replay for a person: what is being waited for, and how many bytes have been read."""
+"""Progress of a command for a person: what is being waited for, and how much has been done."""
 
 from __future__ import annotations
 
-from collections.abc import Generator
-from contextlib import AbstractContextManager, contextmanager, nullcontext
+from collections.abc import Callable, Generator
+from contextlib import contextmanager
+from functools import partial
 from threading import Timer
-from types import TracebackType
-from typing import Self
 
 from rich.console import Console
 from rich.progress import (
     BarColumn,
-    DownloadColumn,
     Progress,
+    ProgressColumn,
     SpinnerColumn,
     TextColumn,
     TimeElapsedColumn,
-    TimeRemainingColumn,
 )
 
 
@@ -43,30 +41,22 @@ def waiting(what: str, console: Console | None, after_seconds: float = 1.0) -> G
             timer.cancel()
 
 
-class ByteMeter:
-    """Progress bar by bytes on a terminal; shows nothing elsewhere. `total`: bytes, None if unknown."""
+@contextmanager
+def meter(
+    title: str,
+    total: int | None,
+    console: Console | None,
+    *columns: ProgressColumn,
+    transient: bool = False,
+    **fields: object,
+) -> Generator[Callable[..., None]]:
+    """Show a progress bar on a terminal, nothing elsewhere; yields the function that redraws it.
 
-    def __init__(self, title: str, total: int | None, console: Console | None) -> None:
-        drawn = console is not None and console.is_terminal
-        columns = (TextColumn("{task.description}"), BarColumn(), DownloadColumn(), TimeRemainingColumn())
-        self._progress = Progress(*columns, console=console, transient=True) if drawn else None
-        self._shown: AbstractContextManager[object] = self._progress or nullcontext()
-        if self._progress is not None:
-            self._task = self._progress.add_task(title, total=total)
-
-    def __enter__(self) -> Self:
-        self._shown.__enter__()
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
-        self._shown.__exit__(kind, error, traceback)
-
-    def show(self, read_bytes: int) -> None:
-        """Redraw the bar after this number of bytes."""
-        if self._progress is not None:
-            self._progress.update(self._task, completed=read_bytes)
+    The function takes the number that is `completed` of `total`, and new values of `fields`.
+    """
+    if console is None or not console.is_terminal:
+        yield lambda **_: None
+        return
+    bar = (TextColumn("{task.description}"), BarColumn(), *columns)
+    with Progress(*bar, console=console, transient=transient) as progress:
+        yield partial(progress.update, progress.add_task(title, total=total, **fields))

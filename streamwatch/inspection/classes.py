@@ -11,10 +11,9 @@ from typing import Final
 from streamwatch.inspection.columns import Column
 from streamwatch.inspection.streams import Stream
 from streamwatch.inspection.times import unit_of
-from streamwatch.inspection.vectors import Vector
+from streamwatch.inspection.vectors import MAX_CLASSES, MIN_EACH, Vector
 from streamwatch.inspection.words import LABEL, PREDICTION, area_under_roc, describes, polarity, weight
 
-MAX_CLASSES: Final = 200
 MIN_PAIRS: Final = 5
 CLEAR: Final = 0.3
 """Least association with which differently written classes of both sides are matched by frequency."""
@@ -226,8 +225,6 @@ def cramers_v(both: Counter[tuple[str, str]]) -> float:
     return min(1.0, sqrt(phi / least)) if least > 0 else 0.0
 
 
-MIN_EACH: Final = 5
-"""Least number of joined records of each class with which a score is examined."""
 INFORMATIVE_SCORE: Final = 0.6
 """Least area under the ROC curve of a score for a class."""
 

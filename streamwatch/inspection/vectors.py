@@ -15,7 +15,7 @@ from streamwatch.inspection.words import SCORES, area_under_roc, words
 
 MAX_CLASSES: Final = 200
 MIN_EACH: Final = 5
-"""Least number of joined records of a class with which its number is examined."""
+"""Least number of joined records of a class with which its number or its score is examined."""
 USUAL: Final = 0.95
 """Least share of rows that must be distributions."""
 ABSENT: Final = float("-inf")

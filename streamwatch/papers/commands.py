@@ -3,6 +3,7 @@
 # ruff: noqa: PLC0415  # heavy modules are imported when a command needs them
 from __future__ import annotations
 
+from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
 
@@ -75,12 +76,8 @@ def show(  # one parameter per option
             refuse(f"--figures: {figures} cannot be written: {error.strerror or error}")
     console = Console(stderr=True)
     with reporting_compilation(), console.status(experiment.title) as status:
-
-        def progress(what: str) -> None:
-            status.update(what)
-
         try:
-            result = experiment.run(Effort(seed, reduced, recording, progress, moa))
+            result = experiment.run(Effort(seed, reduced, recording, status.update, moa))
         except AnswersError as error:
             refuse(str(error))
     if as_markdown:
@@ -191,11 +188,7 @@ def benchmark(  # noqa: PLR0913  # one parameter per option
             refuse(f"--write: {write}: {error}")
     console = Console(stderr=True)
     with reporting_compilation(), console.status("benchmark") as status:
-
-        def progress(what: str) -> None:
-            status.update(what)
-
-        effort = Effort(seed, reduced, None, progress, moa, data, min(seeds, 3) if reduced else seeds)
+        effort = Effort(seed, reduced, None, status.update, moa, data, min(seeds, 3) if reduced else seeds)
         for name in parts:
             try:
                 tables = page.PARTS[name](effort)
@@ -254,82 +247,6 @@ def classifiers(
         refuse(str(error))
 
 
-# `python -m streamwatch.papers comparison`: Q and McNemar of two learners.
-
-
-def comparison(
-    *,
-    seed: Seed = 1,
-    reduced: Reduced = False,
-    figures: Figures = None,
-    as_markdown: Markdown = False,
-) -> None:
-    """Follow the Q statistic and McNemar's test of two learners over time, under several forgettings.
-
-    One learner never forgets, the other one restarts at every alarm, while the
-    SEA concepts change three times:
-
-        python -m streamwatch.papers comparison --figures pictures
-
-    Source: Gama, Sebastião, Rodrigues 2009, §3.3, Figures 4 to 7.
-    """
-    from streamwatch.papers.comparison import KIND
-
-    show(KIND, seed=seed, reduced=reduced, figures=figures, as_markdown=as_markdown)
-
-
-# `python -m streamwatch.papers dependence`: labels that come in runs.
-
-
-def dependence(
-    *,
-    recording: Recording = None,
-    seed: Seed = 1,
-    reduced: Reduced = False,
-    figures: Figures = None,
-    as_markdown: Markdown = False,
-) -> None:
-    """Evaluate recorded classifiers on temporally dependent labels, as recorded and shuffled.
-
-    A recording is a CSV with the labels in y_true and a column of predictions
-    per classifier:
-
-        python -m streamwatch.papers dependence --recording answers.csv --figures pictures
-
-    The gains by temporal correction and augmentation are also measured on
-    synthetic labels of known dependence. Source: Žliobaitė et al. 2015, §6.
-    """
-    from streamwatch.papers.dependence import KIND
-
-    show(KIND, seed=seed, reduced=reduced, figures=figures, as_markdown=as_markdown, recording=recording)
-
-
-# `python -m streamwatch.papers dependent-losses`: detectors on losses that depend on those before.
-
-
-def dependent_losses(
-    *,
-    recording: Recording = None,
-    seed: Seed = 1,
-    reduced: Reduced = False,
-    figures: Figures = None,
-    as_markdown: Markdown = False,
-) -> None:
-    """Run detectors on temporally dependent losses: as they are, shuffled, and corrected for dependence.
-
-    Measure false alarms and delays where changes are known, and the alarms on
-    recorded classifiers (a CSV with the labels in y_true and a column of
-    predictions per classifier):
-
-        python -m streamwatch.papers dependent-losses --recording answers.csv --figures pictures
-
-    Source: Žliobaitė et al. 2015, §5.1 and §6.9.
-    """
-    from streamwatch.papers.dependent_losses import KIND
-
-    show(KIND, seed=seed, reduced=reduced, figures=figures, as_markdown=as_markdown, recording=recording)
-
-
 # `python -m streamwatch.papers detectors`: detectors where changes are known.
 
 
@@ -366,143 +283,6 @@ def detectors(
         show(KIND, seed=seed, reduced=reduced, figures=figures, as_markdown=as_markdown, moa=moa)
     except MoaError as error:
         refuse(f"--moa: {error}")
-
-
-# `python -m streamwatch.papers holdout`: Holdout beside prequential error.
-
-
-def holdout(
-    *,
-    seed: Seed = 1,
-    reduced: Reduced = False,
-    figures: Figures = None,
-    as_markdown: Markdown = False,
-) -> None:
-    """Compare the error of a holdout set with prequential errors that do and do not forget.
-
-    An estimate that remembers everything stays above the current error; faded
-    and sliding estimates converge to it:
-
-        python -m streamwatch.papers holdout
-
-    Take seconds only, and draw the learning curves:
-
-        python -m streamwatch.papers holdout --reduced --figures pictures
-
-    Source: Gama, Sebastião, Rodrigues 2009, §3.2.1.
-    """
-    from streamwatch.papers.holdout import KIND
-
-    show(KIND, seed=seed, reduced=reduced, figures=figures, as_markdown=as_markdown)
-
-
-# `python -m streamwatch.papers imbalance`: measures of unequal classes.
-
-
-def imbalance(
-    *,
-    recording: Recording = None,
-    seed: Seed = 1,
-    reduced: Reduced = False,
-    figures: Figures = None,
-    as_markdown: Markdown = False,
-) -> None:
-    """Compare κ, κ_m, mean recalls and normalised accuracy on imbalanced classes.
-
-        python -m streamwatch.papers imbalance --recording answers.csv --figures pictures
-
-    The recording has the labels in y_true and a column of predictions per
-    classifier. Source: Bifet et al. 2015, §5.
-    """
-    from streamwatch.papers.imbalance import KIND
-
-    show(KIND, seed=seed, reduced=reduced, figures=figures, as_markdown=as_markdown, recording=recording)
-
-
-# `python -m streamwatch.papers optimal`: optimal errors of the testbed.
-
-
-def optimal(
-    *,
-    seed: Seed = 1,
-    reduced: Reduced = False,
-    figures: Figures = None,
-    as_markdown: Markdown = False,
-) -> None:
-    """Measure the errors of the testbed's optimal classifiers and compare them with the paper's.
-
-        python -m streamwatch.papers optimal --figures pictures
-
-    Source: Cervantes, Gagné, Isasi, Parizeau, Table 3.
-    """
-    from streamwatch.papers.optimal import KIND
-
-    show(KIND, seed=seed, reduced=reduced, figures=figures, as_markdown=as_markdown)
-
-
-# `python -m streamwatch.papers page-hinkley`: delays of Page-Hinkley.
-
-
-def page_hinkley(
-    *,
-    seed: Seed = 1,
-    reduced: Reduced = False,
-    figures: Figures = None,
-    as_markdown: Markdown = False,
-) -> None:
-    """Measure the detection delay of Page-Hinkley by its fading factor, and compare it with the paper's.
-
-        python -m streamwatch.papers page-hinkley
-
-    Source: Gama, Sebastião, Rodrigues 2009, Table 2.
-    """
-    from streamwatch.papers.page_hinkley import KIND
-
-    show(KIND, seed=seed, reduced=reduced, figures=figures, as_markdown=as_markdown)
-
-
-# `python -m streamwatch.papers random-alarms`: false alarms that raise accuracy.
-
-
-def random_alarms(
-    *,
-    recording: Recording = None,
-    seed: Seed = 1,
-    reduced: Reduced = False,
-    figures: Figures = None,
-    as_markdown: Markdown = False,
-) -> None:
-    """Show that false alarms raise accuracy on labels that come in runs, so accuracy cannot rank detectors.
-
-        python -m streamwatch.papers random-alarms --recording answers.csv
-
-    Only the labels of the recording are used, in y_true. Source: Žliobaitė et
-    al. 2015, §5.2 and §6.9.
-    """
-    from streamwatch.papers.random_alarms import KIND
-
-    show(KIND, seed=seed, reduced=reduced, figures=figures, as_markdown=as_markdown, recording=recording)
-
-
-# `python -m streamwatch.papers recovery`: recovery analysis.
-
-
-def recovery(
-    *,
-    seed: Seed = 1,
-    reduced: Reduced = False,
-    figures: Figures = None,
-    as_markdown: Markdown = False,
-) -> None:
-    """Measure how far learners fall at a known change, and how long they take to recover.
-
-        python -m streamwatch.papers recovery --figures pictures
-
-    Sources: Brzezinski, Stefanowski, §1; Cervantes et al., §2.4.
-    """
-    from streamwatch.papers.recovery import KIND
-
-    show(KIND, seed=seed, reduced=reduced, figures=figures, as_markdown=as_markdown)
 
 
 # `python -m streamwatch.papers testbed`: nine streams that drift in known ways.
@@ -642,62 +422,83 @@ def _cards() -> None:
     Console().print(table)
 
 
-# `python -m streamwatch.papers validation`: validation schemes and tests.
+# The commands: those above, and one for each experiment without options of its own.
 
 
-def validation(
-    *,
-    seed: Seed = 1,
-    reduced: Reduced = False,
-    figures: Figures = None,
-    as_markdown: Markdown = False,
-) -> None:
-    """Count how often statistical tests call two classifiers different, by validation scheme.
-
-    The result is why the daemon tests over folds and treats McNemar's test as
-    descriptive:
-
-        python -m streamwatch.papers validation
-
-    Source: Bifet et al. 2015, §3 and §4, Tables 1 and 2.
-    """
-    from streamwatch.papers.validation import KIND
-
-    show(KIND, seed=seed, reduced=reduced, figures=figures, as_markdown=as_markdown)
+app = typer.Typer(
+    help="Generate streams with known drifts, and repeat experiments of the literature with the daemon's own "
+    "estimators.",
+    no_args_is_help=True,
+    rich_markup_mode="rich",
+)
 
 
-# `python -m streamwatch.papers weighted`: ranking by drift-weighted accuracy.
+def _add_experiment(name: str, text: str, *, on_recording: bool = False) -> None:
+    """Add the command of the experiment whose module has its name; some can be run on a recording, too."""
+
+    def kind() -> Experiment:
+        return import_module(f"streamwatch.papers.{name.replace('-', '_')}").KIND
+
+    def on_streams(
+        *, seed: Seed = 1, reduced: Reduced = False, figures: Figures = None, as_markdown: Markdown = False
+    ) -> None:
+        show(kind(), seed=seed, reduced=reduced, figures=figures, as_markdown=as_markdown)
+
+    def on_answers(
+        *,
+        recording: Recording = None,
+        seed: Seed = 1,
+        reduced: Reduced = False,
+        figures: Figures = None,
+        as_markdown: Markdown = False,
+    ) -> None:
+        show(
+            kind(), seed=seed, reduced=reduced, figures=figures, as_markdown=as_markdown, recording=recording
+        )
+
+    app.command(name, help=text)(on_answers if on_recording else on_streams)
 
 
-def weighted(
-    *,
-    seed: Seed = 1,
-    reduced: Reduced = False,
-    figures: Figures = None,
-    as_markdown: Markdown = False,
-) -> None:
-    """Rank a quick and a slow learner by accuracy and by drift-weighted accuracy with several drift signals.
+app.command("testbed")(write_stream)
+_add_experiment(
+    "holdout",
+    """Compare the error of a holdout set with prequential errors that do and do not forget.
 
-        python -m streamwatch.papers weighted --figures pictures
+    An estimate that remembers everything stays above the current error; faded
+    and sliding estimates converge to it:
 
-    Source: Brzezinski, Stefanowski, Figure 1.
-    """
-    from streamwatch.papers.weighted import KIND
+        python -m streamwatch.papers holdout
 
-    show(KIND, seed=seed, reduced=reduced, figures=figures, as_markdown=as_markdown)
+    Take seconds only, and draw the learning curves:
 
+        python -m streamwatch.papers holdout --reduced --figures pictures
 
-# `python -m streamwatch.papers windows`: windows, factors and ADWIN.
+    Source: Gama, Sebastião, Rodrigues 2009, §3.2.1.
+    """,
+)
+_add_experiment(
+    "comparison",
+    """Follow the Q statistic and McNemar's test of two learners over time, under several forgettings.
 
+    One learner never forgets, the other one restarts at every alarm, while the
+    SEA concepts change three times:
 
-def windows(
-    *,
-    recording: Recording = None,
-    seed: Seed = 1,
-    reduced: Reduced = False,
-    figures: Figures = None,
-    as_markdown: Markdown = False,
-) -> None:
+        python -m streamwatch.papers comparison --figures pictures
+
+    Source: Gama, Sebastião, Rodrigues 2009, §3.3, Figures 4 to 7.
+    """,
+)
+_add_experiment(
+    "page-hinkley",
+    """Measure the detection delay of Page-Hinkley by its fading factor, and compare it with the paper's.
+
+        python -m streamwatch.papers page-hinkley
+
+    Source: Gama, Sebastião, Rodrigues 2009, Table 2.
+    """,
+)
+_add_experiment(
+    "windows",
     """Measure how far windows, fading factors and ADWIN are from a known error.
 
     Find out which forgetting suits which pace of change:
@@ -710,31 +511,98 @@ def windows(
         python -m streamwatch.papers windows --recording answers.csv
 
     Sources: Gama, Sebastião, Rodrigues 2009, §3.2.1; Bifet et al. 2015, §6.
-    """
-    from streamwatch.papers.windows import KIND
-
-    show(KIND, seed=seed, reduced=reduced, figures=figures, as_markdown=as_markdown, recording=recording)
-
-
-app = typer.Typer(
-    help="Generate streams with known drifts, and repeat experiments of the literature with the daemon's own "
-    "estimators.",
-    no_args_is_help=True,
-    rich_markup_mode="rich",
+    """,
+    on_recording=True,
 )
-app.command("testbed")(write_stream)
-app.command("holdout")(holdout)
-app.command("comparison")(comparison)
-app.command("page-hinkley")(page_hinkley)
-app.command("windows")(windows)
-app.command("dependence")(dependence)
-app.command("random-alarms")(random_alarms)
-app.command("dependent-losses")(dependent_losses)
-app.command("weighted")(weighted)
-app.command("recovery")(recovery)
-app.command("validation")(validation)
-app.command("imbalance")(imbalance)
-app.command("optimal")(optimal)
+_add_experiment(
+    "dependence",
+    """Evaluate recorded classifiers on temporally dependent labels, as recorded and shuffled.
+
+    A recording is a CSV with the labels in y_true and a column of predictions
+    per classifier:
+
+        python -m streamwatch.papers dependence --recording answers.csv --figures pictures
+
+    The gains by temporal correction and augmentation are also measured on
+    synthetic labels of known dependence. Source: Žliobaitė et al. 2015, §6.
+    """,
+    on_recording=True,
+)
+_add_experiment(
+    "random-alarms",
+    """Show that false alarms raise accuracy on labels that come in runs, so accuracy cannot rank detectors.
+
+        python -m streamwatch.papers random-alarms --recording answers.csv
+
+    Only the labels of the recording are used, in y_true. Source: Žliobaitė et
+    al. 2015, §5.2 and §6.9.
+    """,
+    on_recording=True,
+)
+_add_experiment(
+    "dependent-losses",
+    """Run detectors on temporally dependent losses: as they are, shuffled, and corrected for dependence.
+
+    Measure false alarms and delays where changes are known, and the alarms on
+    recorded classifiers (a CSV with the labels in y_true and a column of
+    predictions per classifier):
+
+        python -m streamwatch.papers dependent-losses --recording answers.csv --figures pictures
+
+    Source: Žliobaitė et al. 2015, §5.1 and §6.9.
+    """,
+    on_recording=True,
+)
+_add_experiment(
+    "weighted",
+    """Rank a quick and a slow learner by accuracy and by drift-weighted accuracy with several drift signals.
+
+        python -m streamwatch.papers weighted --figures pictures
+
+    Source: Brzezinski, Stefanowski, Figure 1.
+    """,
+)
+_add_experiment(
+    "recovery",
+    """Measure how far learners fall at a known change, and how long they take to recover.
+
+        python -m streamwatch.papers recovery --figures pictures
+
+    Sources: Brzezinski, Stefanowski, §1; Cervantes et al., §2.4.
+    """,
+)
+_add_experiment(
+    "validation",
+    """Count how often statistical tests call two classifiers different, by validation scheme.
+
+    The result is why the daemon tests over folds and treats McNemar's test as
+    descriptive:
+
+        python -m streamwatch.papers validation
+
+    Source: Bifet et al. 2015, §3 and §4, Tables 1 and 2.
+    """,
+)
+_add_experiment(
+    "imbalance",
+    """Compare κ, κ_m, mean recalls and normalised accuracy on imbalanced classes.
+
+        python -m streamwatch.papers imbalance --recording answers.csv --figures pictures
+
+    The recording has the labels in y_true and a column of predictions per
+    classifier. Source: Bifet et al. 2015, §5.
+    """,
+    on_recording=True,
+)
+_add_experiment(
+    "optimal",
+    """Measure the errors of the testbed's optimal classifiers and compare them with the paper's.
+
+        python -m streamwatch.papers optimal --figures pictures
+
+    Source: Cervantes, Gagné, Isasi, Parizeau, Table 3.
+    """,
+)
 app.command("classifiers")(classifiers)
 app.command("detectors")(detectors)
 app.command("benchmark")(benchmark)

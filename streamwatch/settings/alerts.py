@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from pathlib import Path
 from typing import Annotated, Any, Literal, TypeAlias, get_args
 
@@ -12,14 +11,13 @@ from pydantic import (
     Field,
     SecretStr,
     create_model,
-    field_validator,
     model_validator,
 )
 
 from streamwatch.core.alerting.notification import SEVERITIES, Severity
 from streamwatch.edge.receivers import KINDS, OwnKey, ReceiverKind
 from streamwatch.settings.sections import Count, ReadableFile, Section, TextFile, split
-from streamwatch.settings.values import Bounded, Duration, Lasting
+from streamwatch.settings.values import Bounded, Duration, Lasting, link, one_of
 
 TYPES = tuple(KINDS)
 
@@ -29,17 +27,6 @@ def hidden(value: object) -> object:
     if not isinstance(value, str | SecretStr) or not value:
         raise ValueError("expected a text (not shown)")
     return value
-
-
-def one_of(*choices: str) -> BeforeValidator:
-    """Build a validator that accepts these values; its error lists them."""
-
-    def check(value: object) -> object:
-        if value not in choices:
-            raise ValueError(f"expected one of {', '.join(choices)}, got {value!r}")
-        return value
-
-    return BeforeValidator(check, json_schema_input_type=str)
 
 
 Event: TypeAlias = Literal["alarms", "retraining", "comparisons", "digest"]
@@ -267,16 +254,8 @@ class AlertsSection(Section):
     """Time after which a notification that could not be delivered is dropped, logged and counted."""
     max_pending: Count = 1_000
     """Maximum number of notifications that wait for a receiver. Beyond it, the oldest is dropped."""
-    external_url: str | None = None
+    external_url: Annotated[str | None, link("https://streamwatch.example.com")] = None
     """URL under which people reach the daemon's page, for links: https://streamwatch.example.com."""
-
-    @field_validator("external_url")
-    @classmethod
-    def _link(cls, url: str | None) -> str | None:
-        if url is not None and not re.fullmatch(r"https?://[^/\s]+\S*", url):
-            got = "a text (not shown)" if "@" in url else repr(url)
-            raise ValueError(f"expected a URL such as https://streamwatch.example.com, got {got}")
-        return url
 
     @model_validator(mode="after")
     def _timed(self) -> AlertsSection:

@@ -267,13 +267,12 @@ def load_used(
     overrides: Sequence[str],
     used: Collection[str],
     otherwise: Mapping[str, Any],
-    environ: Mapping[str, str] | None = None,
 ) -> tuple[Settings, Sequence[str]]:
     """Load settings for a command that uses only some sections: faults in other sections are no errors.
 
     Parameters
     ----------
-    file, overrides, environ
+    file, overrides
         As of `load`.
     used
         Names of the sections that are used.
@@ -291,7 +290,7 @@ def load_used(
     SettingsError
         If a key of a used section is faulty, or a top-level key is unknown, as it may be a misspelt section.
     """
-    layers = layers_of(file, overrides, environ, otherwise)
+    layers = layers_of(file, overrides, None, otherwise)
     try:
         return Settings(**merged(layer.values for layer in layers)), ()
     except ValidationError as error:

@@ -9,6 +9,7 @@ from pydantic import Field, field_validator
 
 from streamwatch.settings.alerts import SeverityName
 from streamwatch.settings.sections import Section
+from streamwatch.settings.values import link
 
 RESERVED: Final = frozenset(
     (
@@ -49,7 +50,7 @@ class ModelRuleSection(Section):
     severity: SeverityName | None = None
     """Severity of the models' alarms where no rule of `alerts.rules` sets one: info, warning, error or
     critical."""
-    runbook_url: str | None = None
+    runbook_url: Annotated[str | None, link("https://wiki.example.com/models")] = None
     """URL of a page that says what to do if one of the models gets worse."""
 
     @field_validator("labels")
@@ -67,14 +68,6 @@ class ModelRuleSection(Section):
                     f"expected 1 to {_MOST_BYTES} bytes of printable text for label {name!r}, got {value!r}"
                 )
         return labels
-
-    @field_validator("runbook_url")
-    @classmethod
-    def _link(cls, url: str | None) -> str | None:
-        if url is not None and not re.fullmatch(r"https?://[^/\s]+\S*", url):
-            got = "a text (not shown)" if "@" in url else repr(url)
-            raise ValueError(f"expected a URL such as https://wiki.example.com/models, got {got}")
-        return url
 
 
 class ModelsSection(Section):

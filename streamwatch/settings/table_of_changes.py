@@ -92,6 +92,9 @@ _OTHER_IDS: Final = Case(
     "estimates of the models concerned, with an evaluation epoch; what waits under the old ids never meets",
     scope="estimators",
 )
+_OTHER_UTILITY: Final = Case(
+    Change.BEGINS_ANEW, "verdicts of the models concerned, alone, with an evaluation epoch", scope="epoch"
+)
 _SAMPLED: Final = Case(
     Change.FROM_NOW, "for predictions that come; where none is mapped any more, what waits loses its own"
 )
@@ -170,6 +173,20 @@ def _topics(side: str) -> dict[str, tuple[Case, ...]]:
 
 def _going_on(section: str, *names: str) -> dict[str, tuple[Case, ...]]:
     return {f"{section}.{name}": (_PASSING,) for name in names}
+
+
+def _assigned_by(what: str) -> tuple[Case, ...]:
+    """Rules of a setting by which waiting predictions were assigned to folds."""
+    return (
+        Case(
+            Change.REFUSED,
+            f"what waits was assigned to folds under the old {what}",
+            "while predictions of folds wait",
+            needs="folds",
+            command=RESET_JOIN,
+        ),
+        Case(Change.BEGINS_ANEW, "estimates of folds, alone", "otherwise"),
+    )
 
 
 RULES: Final[Mapping[str, tuple[Case, ...]]] = MappingProxyType(
@@ -281,20 +298,8 @@ RULES: Final[Mapping[str, tuple[Case, ...]]] = MappingProxyType(
         "monitors.drift_weighted": (_OWN_PARTS,),
         "monitors.confidence_delta": (Case(Change.BEGINS_ANEW, "verdicts, alone, with no evidence"),),
         "monitors.opponents": (Case(Change.BEGINS_ANEW, "verdicts on opponents that are new, alone"),),
-        "monitors.utility": (
-            Case(
-                Change.BEGINS_ANEW,
-                "verdicts of the models concerned, alone, with an evaluation epoch",
-                scope="epoch",
-            ),
-        ),
-        "monitors.utility_by_model": (
-            Case(
-                Change.BEGINS_ANEW,
-                "verdicts of the models concerned, alone, with an evaluation epoch",
-                scope="epoch",
-            ),
-        ),
+        "monitors.utility": (_OTHER_UTILITY,),
+        "monitors.utility_by_model": (_OTHER_UTILITY,),
         "monitors.verdict_outcomes": (Case(Change.BEGINS_ANEW, "verdicts, alone, with no evidence"),),
         "monitors.comparisons": (
             Case(Change.FROM_NOW, "pairs come of ids that are predicted or resolved from now on"),
@@ -350,36 +355,9 @@ RULES: Final[Mapping[str, tuple[Case, ...]]] = MappingProxyType(
         ),
         "monitors.series": (_PASSING,),
         "monitors.max_series": (_PASSING,),
-        "folds.scheme": (
-            Case(
-                Change.REFUSED,
-                "what waits was assigned to folds under the old scheme",
-                "while predictions of folds wait",
-                needs="folds",
-                command=RESET_JOIN,
-            ),
-            Case(Change.BEGINS_ANEW, "estimates of folds, alone", "otherwise"),
-        ),
-        "folds.k": (
-            Case(
-                Change.REFUSED,
-                "what waits was assigned to folds under the old number",
-                "while predictions of folds wait",
-                needs="folds",
-                command=RESET_JOIN,
-            ),
-            Case(Change.BEGINS_ANEW, "estimates of folds, alone", "otherwise"),
-        ),
-        "folds.prequential": (
-            Case(
-                Change.REFUSED,
-                "what waits was assigned to folds under the old scheme",
-                "while predictions of folds wait",
-                needs="folds",
-                command=RESET_JOIN,
-            ),
-            Case(Change.BEGINS_ANEW, "estimates of folds, alone", "otherwise"),
-        ),
+        "folds.scheme": _assigned_by("scheme"),
+        "folds.k": _assigned_by("number"),
+        "folds.prequential": _assigned_by("scheme"),
         **_going_on("models", "rules"),
         **_going_on(
             "alerts",

@@ -35,7 +35,7 @@ from streamwatch.edge.decoders.mapping import (
 )
 from streamwatch.edge.decoders.texts import Encoding, steps_to
 from streamwatch.settings.sections import ReadableFile, Section, TextFile
-from streamwatch.settings.values import Bounded, Duration, Lasting
+from streamwatch.settings.values import Bounded, Duration, Lasting, one_of
 
 _FIELD: Final = re.compile(r"(?!key$|topic$)[A-Za-z_]\w*")
 WRITTEN_AS: Final = ("path", "paths", "trimmed", "key_of", "score", "largest", "array")
@@ -369,13 +369,6 @@ OWN_KEYS: Mapping[str, tuple[str, ...]] = MappingProxyType(
 FORMATS = tuple(OWN_KEYS)
 
 
-def one_format(text: object) -> object:
-    """Check the name of a format; the error lists the choices."""
-    if text not in FORMATS:
-        raise ValueError(f"expected one of {', '.join(FORMATS)}, got {text!r}")
-    return text
-
-
 def typed(value: object) -> object:
     """Convert `avro` to `{type: avro}`."""
     return {"type": value} if isinstance(value, str) else value
@@ -386,7 +379,7 @@ class FormatSection(Section):
 
     type: Annotated[
         str,
-        BeforeValidator(one_format, json_schema_input_type=str),
+        one_of(*FORMATS),
         Field(json_schema_extra={"enum": list(FORMATS)}),
     ] = "json"
     """Format: json, avro, protobuf, json_schema or text."""

@@ -6,6 +6,7 @@ import re
 from typing import Annotated, Any
 
 from pydantic import (
+    AfterValidator,
     BeforeValidator,
     GetCoreSchemaHandler,
     GetJsonSchemaHandler,
@@ -140,3 +141,26 @@ class Bounded:
         if low is not None:
             return f"at least {low}" if "minimum" in self.bounds else f"greater than {low}"
         return f"at most {high}" if "maximum" in self.bounds else f"less than {high}"
+
+
+def one_of(*choices: str) -> BeforeValidator:
+    """Build a validator that accepts these values; its error lists them."""
+
+    def check(value: object) -> object:
+        if value not in choices:
+            raise ValueError(f"expected one of {', '.join(choices)}, got {value!r}")
+        return value
+
+    return BeforeValidator(check, json_schema_input_type=str)
+
+
+def link(example: str) -> AfterValidator:
+    """Build a validator of URLs that people follow; its error does not show one with a user or password."""
+
+    def check(url: str | None) -> str | None:
+        if url is not None and not re.fullmatch(r"https?://[^/\s]+\S*", url):
+            got = "a text (not shown)" if "@" in url else repr(url)
+            raise ValueError(f"expected a URL such as {example}, got {got}")
+        return url
+
+    return AfterValidator(check)

@@ -309,9 +309,7 @@ class RangeRead:
     lost_records: Mapping[str, int]
 
 
-async def read_range(
-    connection: Connection, spec: KafkaSpec, wanted: Range, patience_seconds: float = PATIENCE_SECONDS
-) -> RangeRead:
+async def read_range(connection: Connection, spec: KafkaSpec, wanted: Range) -> RangeRead:
     """Read a range of offsets.
 
     Raises
@@ -321,7 +319,7 @@ async def read_range(
     ReadDenied
         If the user may not read the topic.
     RangeUnreadError
-        If brokers returned nothing for `patience_seconds`.
+        If brokers returned nothing for `PATIENCE_SECONDS`.
     CodecMissing
         If records are compressed with a codec whose package is not installed.
     """
@@ -329,7 +327,7 @@ async def read_range(
     losses = DataLossTracker(spec.on_data_loss, lambda _event: None)
     connection.assign({partition: wanted.begin})
     found: list[Piece] = []
-    deadline = time.monotonic() + patience_seconds
+    deadline = time.monotonic() + PATIENCE_SECONDS
     while connection.position(partition) < end:
         taken = await connection.take([partition], _TURN_MS)
         if partition in taken.denied:
@@ -338,7 +336,7 @@ async def read_range(
             inside = records.rows[records.rows[:, OFFSET] < end]
             if len(inside):
                 add_rows(found, inside, records.data)
-            deadline = time.monotonic() + patience_seconds
+            deadline = time.monotonic() + PATIENCE_SECONDS
         if (damage := taken.damages.get(partition)) is not None:
             losses.unreadable(partition, damage)
             connection.seek(partition, damage.next_offset, damage.asked)
@@ -354,6 +352,6 @@ async def read_range(
             raise RangeUnreadError(
                 f"{partition.topic}/{partition.partition}: expected records up to offset {end - 1} from "
                 f"{spec.bootstrap_servers}, got none after {connection.position(partition) - 1} for "
-                f"{patience_seconds:g} s"
+                f"{PATIENCE_SECONDS:g} s"
             )
     return RangeRead(gathered(partition, found), dict(losses.times), dict(losses.records))

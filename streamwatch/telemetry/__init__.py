@@ -83,9 +83,7 @@ from streamwatch.telemetry.writer import (
     SAMPLE_PERIOD_SECONDS,
     Format,
     InternalEvent,
-    Level,
     Telemetry,
-    event_name,
 )
 
 __all__ = [
@@ -117,7 +115,6 @@ __all__ = [
     "KafkaRecovered",
     "KernelCompiling",
     "KernelReady",
-    "Level",
     "LibraryFailed",
     "LibraryWarned",
     "ModelStateDiscarded",
@@ -163,5 +160,4 @@ __all__ = [
     "VerdictChanged",
     "capture_libraries",
     "crash_of",
-    "event_name",
 ]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
@@ -176,9 +176,6 @@ class ColumnInbox:
 # State of an id bucket as parts of a base: counts first, then its entries, packed.
 
 
-_PART_BYTES: Final = 4_000_000
-
-
 class ColumnIdState(msgspec.Struct, frozen=True):
     """State of an id bucket without its entries."""
 
@@ -195,8 +192,8 @@ _STATE: Final = msgspec.msgpack.Decoder(ColumnIdState)
 _ITEMS: Final = msgspec.msgpack.Decoder(list[tuple[bytes, bytes]])
 
 
-def state_of(bucket: ColumnIdBucket) -> list[bytes]:
-    """Encode the state as the bodies of a base's parts."""
+def state_of(bucket: ColumnIdBucket) -> tuple[ColumnIdState, Iterator[tuple[object, int]]]:
+    """Return the state without entries, and its encoded entries with their sizes."""
     own = bucket.join
     join = own.join
     entries = join.arrays.entries[: int(join.arrays.totals["top"][0])]
@@ -216,19 +213,8 @@ def state_of(bucket: ColumnIdBucket) -> list[bytes]:
     entries["label_at_prediction"][pending] = -1
     changes = join.all_entries()
     entries["label_at_prediction"][pending] = numbers
-    bodies = [ENCODER.encode(state)]
-    part: list[tuple[bytes, bytes]] = []
-    size = 0
-    for key, value in sorted(changes.items()):
-        if value is not None:
-            part.append((key, value))
-            size += len(value)
-        if size > _PART_BYTES:
-            bodies.append(ENCODER.encode(part))
-            part, size = [], 0
-    if part:
-        bodies.append(ENCODER.encode(part))
-    return bodies
+    kept = sorted((key, value) for key, value in changes.items() if value is not None)
+    return state, ((each, len(each[1])) for each in kept)
 
 
 class BaseItems:
@@ -340,7 +326,7 @@ class ColumnIdBucket:
 
     def base(self) -> list[bytes]:
         """Encode the whole state; see `contract.Bucket`."""
-        return encode_base(self._name, state_of(self))
+        return encode_base(self._name, *state_of(self))
 
     def totals(self) -> Totals:
         """Counters and gauges, without those that model buckets count."""

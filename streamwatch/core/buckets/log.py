@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Final, TypeAlias
 
 import msgspec
@@ -33,6 +33,8 @@ Entry: TypeAlias = BatchInput | BasePart
 
 _ENCODER: Final = msgspec.msgpack.Encoder()
 _ENTRIES: Final = msgspec.msgpack.Decoder(Entry)
+_PART_BYTES: Final = 4_000_000
+"""Bytes of the items of a part of a base, above which it ends."""
 
 
 def encode_entry(entry: Entry) -> bytes:
@@ -54,8 +56,19 @@ def decode_entry(delta: bytes, bucket: str) -> Entry:
     return entry
 
 
-def encode_base(bucket: str, bodies: Sequence[bytes]) -> list[bytes]:
-    """Encode a base as entries of the log."""
+def encode_base(bucket: str, state: object, items: Iterable[tuple[object, int]]) -> list[bytes]:
+    """Encode a base as entries of the log: a state, and its items, which are given with their sizes."""
+    bodies = [_ENCODER.encode(state)]
+    part: list[object] = []
+    size = 0
+    for item, item_bytes in items:
+        part.append(item)
+        size += item_bytes
+        if size > _PART_BYTES:
+            bodies.append(_ENCODER.encode(part))
+            part, size = [], 0
+    if part:
+        bodies.append(_ENCODER.encode(part))
     count = len(bodies)
     return [encode_entry(BasePart(bucket, number, count, body)) for number, body in enumerate(bodies)]
 

@@ -525,9 +525,6 @@ def _counts(models: NDArray[np.int32], chosen: NDArray[np.bool_]) -> dict[int, t
 # State of a model bucket as parts of a base: everything else first, then snapshots of its models.
 
 
-_PART_BYTES: Final = 4_000_000
-
-
 @dataclass(frozen=True, slots=True)
 class ModelsState:
     """State of a model bucket without the snapshots of models."""
@@ -554,8 +551,8 @@ _BUCKET_STATE: Final = msgspec.msgpack.Decoder(ModelsState)
 _SNAPSHOTS: Final = msgspec.msgpack.Decoder(list[bytes])
 
 
-def state_of(bucket: ColumnModelBucket) -> list[bytes]:
-    """Encode the state as the bodies of a base's parts."""
+def state_of(bucket: ColumnModelBucket) -> tuple[ModelsState, Iterator[tuple[object, int]]]:
+    """Return the state without snapshots of models, and these with their sizes."""
     sequence = bucket.sequence
     monitors = sequence.monitors
     state = ModelsState(
@@ -573,16 +570,7 @@ def state_of(bucket: ColumnModelBucket) -> list[bytes]:
         monitors.totals(),
         None if monitors.comparisons is None else monitors.comparisons.snapshot(),
     )
-    bodies = [_ENCODER.encode(state)]
-    part: list[bytes] = []
-    for snapshot in monitors.snapshots(monitors.models()):
-        part.append(snapshot)
-        if sum(map(len, part)) > _PART_BYTES:
-            bodies.append(_ENCODER.encode(part))
-            part = []
-    if part:
-        bodies.append(_ENCODER.encode(part))
-    return bodies
+    return state, ((snapshot, len(snapshot)) for snapshot in monitors.snapshots(monitors.models()))
 
 
 def restore_part(bucket: ColumnModelBucket, body: bytes, *, is_first: bool) -> None:
@@ -672,7 +660,7 @@ class ColumnModelBucket:
 
     def base(self) -> list[bytes]:
         """Encode the whole state; see `contract.Bucket`."""
-        return encode_base(self._name, state_of(self))
+        return encode_base(self._name, *state_of(self))
 
     def _check(self, parts: Sequence[ColumnPart]) -> None:
         for part in parts:

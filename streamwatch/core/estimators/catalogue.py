@@ -29,14 +29,11 @@ from streamwatch.core.specs import DetectorSpec, DriftWeightedSpec, ForgettingSp
 __all__ = [
     "BASELINES",
     "BOUNDS",
-    "COMPARISONS",
     "DETECTORS",
     "DRIFT_WEIGHTED",
     "MEASURES",
     "MECHANISMS",
-    "METRICS",
     "PER_CLASS",
-    "REVISIONS",
     "entries",
     "entry",
     "listed",
@@ -57,9 +54,6 @@ OF_REGISTERS: tuple[Metric, ...] = tuple(metric for kind in registers.KINDS for 
 def metrics() -> tuple[Metric, ...]:
     """List all metrics of models, in the order in which they are reported."""
     return (*metrics_of(MEASURES, BOUNDS, BASELINES, PER_CLASS), *OF_REGISTERS)
-
-
-METRICS = metrics()
 
 
 def entries() -> Iterable[Entry]:

@@ -7,7 +7,7 @@ records the last numbers written. A later commit removes the publications that t
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Final, NamedTuple
 
 import msgspec
@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 
 from streamwatch.core.alerting.notification import Notification
 from streamwatch.core.estimators.comparisons.set import ComparisonVerdict
+from streamwatch.core.estimators.registers.fleet import VERDICT_WORDS
 from streamwatch.core.publishing.decisions import Decisions
 from streamwatch.core.publishing.digests import Digests, added, event_term, outcomes_sum
 from streamwatch.core.publishing.documents import SCHEMA_VERSION, EventDocument
@@ -543,9 +544,6 @@ def _event(document: EventDocument) -> Event:
     return Event(document.model or document.id, _json(document), document.number)
 
 
-_VERDICTS: Final[Mapping[int, str]] = {1: "better", -1: "worse", 0: "open"}
-
-
 def alarm_document(alarm: Alarm, life: str, number: int) -> EventDocument:
     """Convert an alarm of a detector, or a changed verdict on a model."""
     judgement = alarm.judgement
@@ -571,7 +569,7 @@ def alarm_document(alarm: Alarm, life: str, number: int) -> EventDocument:
         )
     return msgspec.structs.replace(
         document,
-        verdict=_VERDICTS[judgement.verdict],
+        verdict=VERDICT_WORDS[judgement.verdict],
         opponent=judgement.opponent,
         basis=judgement.basis,
         status=judgement.status or None,
@@ -591,7 +589,7 @@ def comparison_document(verdict: ComparisonVerdict, life: str, mark: int) -> Eve
         "comparison",
         verdict.challenger,
         verdict.last_ms,
-        verdict=_VERDICTS[verdict.verdict],  # pyright: ignore[reportArgumentType]
+        verdict=VERDICT_WORDS[verdict.verdict],
         opponent=verdict.champion,
         basis=verdict.basis,
         status=verdict.status or None,

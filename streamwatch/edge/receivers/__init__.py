@@ -19,23 +19,19 @@ from types import MappingProxyType
 from streamwatch.edge.receivers import alertmanager, pagerduty, slack, webhook
 from streamwatch.edge.receivers.kind import (
     EndpointSpec,
-    Format,
     HttpRequestBody,
     OwnKey,
     ReceiverKind,
     ReceiverOptions,
-    Reminder,
 )
 
 __all__ = [
     "KINDS",
     "EndpointSpec",
-    "Format",
     "HttpRequestBody",
     "OwnKey",
     "ReceiverKind",
     "ReceiverOptions",
-    "Reminder",
 ]
 
 KINDS: Mapping[str, ReceiverKind] = MappingProxyType(

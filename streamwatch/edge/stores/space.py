@@ -23,8 +23,8 @@ class FreeSpace:
         Directory of the state.
     least_bytes
         Free space below which the disk counts as nearly full.
-    free_bytes, monotonic
-        Function from a directory to the free bytes on its disk, and a monotonic clock in seconds.
+    free_bytes
+        Function from a directory to the free bytes on its disk.
     """
 
     def __init__(
@@ -32,12 +32,10 @@ class FreeSpace:
         directory: Path,
         least_bytes: int,
         free_bytes: Callable[[Path], int] = lambda path: shutil.disk_usage(path).free,
-        monotonic: Callable[[], float] = time.monotonic,
     ) -> None:
         self._directory = directory
         self._least_bytes = least_bytes
         self._free_bytes = free_bytes
-        self._clock = monotonic
         self._look = -LOOK_SECONDS
         self._low = False
 
@@ -49,7 +47,7 @@ class FreeSpace:
         StateGone
             If the directory does not exist.
         """
-        now = self._clock()
+        now = time.monotonic()
         if now - self._look >= LOOK_SECONDS:
             self._look = now
             try:

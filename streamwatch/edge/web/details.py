@@ -11,6 +11,7 @@ from typing import Annotated, Any, Literal, Required, TypeAlias, TypedDict
 from msgspec import Meta
 
 from streamwatch.core.alerting.notification import Severity
+from streamwatch.core.estimators.registers.fleet import Verdict
 
 
 def about(description: str) -> Meta:
@@ -34,7 +35,6 @@ Earliest: TypeAlias = Annotated[
 Latest: TypeAlias = Annotated[float, Meta(description="End of its 80 % interval")]
 EventTime: TypeAlias = Annotated[float, Meta(description="Event time")]
 Number: TypeAlias = "float | Literal['+Inf', '-Inf']"
-Verdict: TypeAlias = Literal["better", "worse", "open"]
 Tree: TypeAlias = Annotated[dict[str, Any], Meta(extra_json_schema={"$ref": "#/components/schemas/Tree"})]
 """Metric → value, nested by label values; its schema is recursive, and so is written in `openapi`."""
 Series: TypeAlias = Annotated[dict[str, Any], Meta(extra_json_schema={"$ref": "#/components/schemas/Series"})]

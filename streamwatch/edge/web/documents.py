@@ -13,6 +13,7 @@ from msgspec import UNSET, Meta, Struct, UnsetType
 
 from streamwatch.core.alerting.notification import Severity
 from streamwatch.core.estimators.catalogue import Listed
+from streamwatch.core.estimators.registers.fleet import Verdict
 from streamwatch.core.specs import UtilityKind
 from streamwatch.edge.web.details import (
     Amount,
@@ -28,7 +29,6 @@ from streamwatch.edge.web.details import (
     Series,
     Share,
     Tree,
-    Verdict,
     about,
 )
 

@@ -201,7 +201,7 @@ class LineBuffer:
         if self.at_end or len(left) > _READ_BYTES:
             return False
         lines = self.line + int(np.count_nonzero(left == ord("\n")))
-        more = self._recording.read_on(_READ_BYTES, lines)
+        more = self._recording.file.read(_READ_BYTES, lines)
         self.at_end = not more
         self._hold(left, more)
         return True

@@ -10,7 +10,6 @@ import csv
 import io
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from types import TracebackType
 from typing import Literal, Self, TypeAlias
 
 import msgspec
@@ -99,10 +98,6 @@ class Recording:
         self._number = 1
         return header
 
-    def read_on(self, most: int, lines: int) -> bytes:
-        """Read up to `most` bytes, see `RecordedFile.read`; `lines` were read before, with the header."""
-        return self.file.read(most, lines)
-
     def resume(self, header: Sequence[str] | None, first: bytes, number: int) -> None:
         """Continue after `number` lines: with the bytes `first`, which are given back, then with the file."""
         self._header, self._number = header, number
@@ -134,12 +129,7 @@ class Recording:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self.file.close()
 
     def _bad(self, reason: str, value: bytes = b"") -> BadLine:

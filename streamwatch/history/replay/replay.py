@@ -16,6 +16,7 @@ import msgspec
 import numpy as np
 from msgspec.structs import replace
 from rich.console import Console
+from rich.progress import DownloadColumn, TimeRemainingColumn
 
 from streamwatch.core.estimators.set import EstimatorSet
 from streamwatch.core.estimators.warming import warm_up
@@ -37,7 +38,7 @@ from streamwatch.edge.keys import digest_bytes
 from streamwatch.history.outcome_arrays import OutcomeCounts
 from streamwatch.history.outcome_rows.rows import OutcomeRows, Part, outcome_rows
 from streamwatch.history.outcome_rows.warming import warm_up_rows
-from streamwatch.history.progress import ByteMeter, waiting
+from streamwatch.history.progress import meter, waiting
 from streamwatch.history.recordings.lines import BadLine, CsvColumns, RecordedTopic, UnusableLines
 from streamwatch.history.recordings.partitions import (
     Chunk,
@@ -411,12 +412,14 @@ def replay(spec: ReplaySpec, console: Console | None = None) -> ReplayResult:
             _warm_up(spec.monitors, spec.join, tracing=spec.trace is not None)
         result.compile_seconds = time.monotonic() - began
         began = time.monotonic()
-        meter = stack.enter_context(ByteMeter(result.source, total_bytes(recordings), console))
+        left = (DownloadColumn(), TimeRemainingColumn())
+        bar = meter(result.source, total_bytes(recordings), console, *left, transient=True)
+        redraw = stack.enter_context(bar)
         bad = UnusableLines(result.bad, result.first_bad)
         reader = PartitionReader(spec.topics, bad, spec.topic, closed=spec.closed)
 
         def show() -> None:
-            meter.show(sum(recording.file.read_bytes for recording in recordings))
+            redraw(completed=sum(recording.file.read_bytes for recording in recordings))
 
         player = Player(spec, result, traces, _host_ms)
         rows = _in_columns(spec, recordings, reader, bad)

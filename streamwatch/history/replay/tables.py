@@ -11,6 +11,7 @@ import msgspec
 from rich.console import Console
 from rich.table import Table
 
+from streamwatch.core.estimators.registers.fleet import VERDICT_WORDS
 from streamwatch.core.metrics.series import Histogram, detail_at
 from streamwatch.core.records.events import Alarm
 from streamwatch.edge.decoders.mapping import REASONS
@@ -303,11 +304,11 @@ def _change(alarm: Alarm) -> tuple[str, str]:
     judgement = alarm.judgement
     if judgement is None:
         return _number(alarm.before), _number(alarm.after)
-    words = {1: "better", -1: "worse", 0: "open"}
+    word = VERDICT_WORDS[judgement.verdict]
     if judgement.basis == "cohorts":
         since = filter(None, (f"since about {judgement.since:,}", judgement.status))
-        return words[judgement.verdict], ", ".join(since)
-    return words[judgement.verdict], f"since {judgement.since:,}"
+        return word, ", ".join(since)
+    return word, f"since {judgement.since:,}"
 
 
 def _moment(event_ms: int) -> str:

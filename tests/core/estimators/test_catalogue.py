@@ -16,7 +16,6 @@ from streamwatch.core.estimators.catalogue import (
     DRIFT_WEIGHTED,
     MEASURES,
     MECHANISMS,
-    METRICS,
     PER_CLASS,
 )
 from streamwatch.core.estimators.detectors import KINDS
@@ -67,9 +66,9 @@ def test_every_measure_bound_and_baseline_has_a_plain_twin():
 
 
 def test_series_names_follow_the_conventions_of_prometheus():
-    names = [m.name for m in METRICS]
+    names = [m.name for m in catalogue.metrics()]
     assert len(set(names)) == len(names)
-    for metric in METRICS:
+    for metric in catalogue.metrics():
         assert re.fullmatch(r"[a-z][a-z0-9_]*", metric.name)
         assert (metric.kind == "counter") == metric.name.endswith("_total")
         assert list(metric.labels) == sorted(metric.labels)
@@ -78,7 +77,7 @@ def test_series_names_follow_the_conventions_of_prometheus():
 
 
 def test_help_of_what_forgets_says_that_decay_is_per_outcome():
-    for metric in METRICS:
+    for metric in catalogue.metrics():
         if "forgetting" in metric.labels and metric.name != "adwin_window_outcomes":
             assert "per outcome, not per second" in metric.help, metric.name
 

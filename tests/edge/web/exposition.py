@@ -17,7 +17,7 @@ from prometheus_client.parser import text_string_to_metric_families as parse_tex
 from prometheus_client.registry import Collector
 from prometheus_client.utils import floatToGoString
 
-from streamwatch.core.estimators.catalogue import BASELINES, BOUNDS, METRICS
+from streamwatch.core.estimators.catalogue import BASELINES, BOUNDS, metrics
 from streamwatch.core.metrics import COMPARISONS, Metric
 from streamwatch.core.metrics.series import Family, Histogram, Report, exposed
 from streamwatch.core.specs import OPPONENTS
@@ -86,7 +86,7 @@ def report(families: Sequence[Family], details: dict[str, dict[str, object]] | N
 
 def realistic(models: int = 3, classes: int = 4, seed: int = 1) -> list[Family]:
     """Every family of the catalogue with plausible numbers, for so many models."""
-    return families_of((*METRICS, *COMPARISONS), models, classes, seed)
+    return families_of((*metrics(), *COMPARISONS), models, classes, seed)
 
 
 def families_of(

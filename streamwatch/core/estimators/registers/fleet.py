@@ -17,7 +17,7 @@ moment that somebody chooses after seeing evidence, and a model that has recover
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import Final, Literal, NamedTuple, Protocol, TypeAlias, TypeVar
 
 import msgspec
@@ -34,6 +34,7 @@ RULE: Final = (
 RIVALS: Final = {"persistent_at_prediction": "no change", "majority": "the majority"}
 """Opponents in words."""
 Verdict: TypeAlias = Literal["better", "worse", "open"]
+VERDICT_WORDS: Final[Mapping[int, Verdict]] = {1: "better", -1: "worse", 0: "open"}
 
 
 class HasEvidence(Protocol):

@@ -27,7 +27,7 @@ from streamwatch.edge.sources.kafka.dead_letters import require_writable
 from streamwatch.edge.sources.kafka.group import Foreign, foreign, of_members, shared
 from streamwatch.edge.sources.kafka.refusals import ReadDenied, explanation, of_token
 from streamwatch.edge.sources.kafka.spec import At, KafkaSpec
-from streamwatch.edge.sources.kafka.wire import CONNECTION_ERRORS, Listed, Listing
+from streamwatch.edge.sources.kafka.wire import CONNECTION_ERRORS, Listed
 
 # Checks, for `streamwatch check`: whether Kafka is reachable, topics exist and may be read or written.
 
@@ -59,7 +59,7 @@ async def list_topics(spec: KafkaSpec) -> Mapping[str, int]:
     KafkaUnreachable
         No broker answered, or all refused the client; the message has the client's error.
     """
-    listing = await asked(spec, _listing)
+    listing = await asked(spec, Connection.listing)
     return {name: len(listed.partitions) for name, listed in sorted(listing.items())}
 
 
@@ -179,10 +179,6 @@ async def members(spec: KafkaSpec, group: str) -> tuple[str, ...]:
                 raise kafka_errors.for_code(code)(group)
             found += [f"{member[1]} on {member[2].lstrip('/')}" for member in those]
     return tuple(found)
-
-
-async def _listing(connection: Connection) -> Listing:
-    return await connection.listing()
 
 
 async def asked(spec: KafkaSpec, ask: Callable[[Connection], Awaitable[_Answer]]) -> _Answer:

@@ -82,14 +82,6 @@ def translated(error: Exception, directory: Path) -> Exception:
     return StateFailed(f"the state in {directory} could not be read or written: {text}")
 
 
-def undecodable(key: bytes, error: Exception) -> StateDamaged:
-    """Make the StateDamaged for a value that cannot be decoded."""
-    return StateDamaged(
-        f"the state is damaged: the record of id {key.hex()} cannot be decoded "
-        f"({type(error).__name__}: {error}); `streamwatch state verify` lists all damage"
-    )
-
-
 def _damaged_file(text: str, directory: Path) -> str:
     if named := _FILE.search(text):
         return str(directory / Path(named.group()).name)

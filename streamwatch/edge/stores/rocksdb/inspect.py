@@ -148,12 +148,8 @@ class Inspection:
 
     Parameters
     ----------
-    directory
-        Of the state.
-    closed
-        Refuse a state that a daemon writes to, and keep daemons from it until `close`.
-    whole_log
-        Refuse a write-ahead log that is damaged before its end.
+    directory, closed, whole_log
+        As of `Reader`.
 
     Raises
     ------

@@ -26,12 +26,13 @@ import math
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, cast
 
+from streamwatch.core.estimators.registers.fleet import VERDICT_WORDS
 from streamwatch.core.metrics.layered import with_parts
 from streamwatch.core.metrics.series import Family, Histogram, Report
 from streamwatch.edge.web.documents import Comparison, Comparisons, ComparisonVerdict, Folds
 from streamwatch.edge.web.json_text import encode, number
 from streamwatch.edge.web.ports import Query, Route, named
-from streamwatch.edge.web.routes.json_api import COMPARISON_NAMES, VERDICTS
+from streamwatch.edge.web.routes.json_api import COMPARISON_NAMES
 from streamwatch.edge.web.routes.overview import main_forgetting
 
 RULE = (
@@ -142,7 +143,7 @@ def comparisons_of(families: Iterable[Family]) -> list[dict[str, object]]:
 
 def _judge(document: dict[str, Any], cohorts: dict[str, Any]) -> None:
     """Put the verdict by cohorts into a document, if there is one, and move the other under `labels`."""
-    document["verdict"] = VERDICTS[int(document.get("verdict", 0))]
+    document["verdict"] = VERDICT_WORDS[int(document.get("verdict", 0))]
     document["basis"] = "labels"
     if "headline" not in cohorts:
         if cohorts:
@@ -151,7 +152,7 @@ def _judge(document: dict[str, Any], cohorts: dict[str, Any]) -> None:
     by_labels = {name: document.pop(name) for name in _JUDGED if name in document}
     verdict = int(cohorts["headline"])
     document |= {name: cohorts[name] for name in _JUDGED if name in cohorts}
-    document["basis"], document["verdict"], document["labels"] = "cohorts", VERDICTS[verdict], by_labels
+    document["basis"], document["verdict"], document["labels"] = "cohorts", VERDICT_WORDS[verdict], by_labels
     document["retracted"] = cohorts.get("verdict_retracted", 0)
     if "age_seconds" in cohorts:
         document["age_seconds"] = cohorts["age_seconds"]

@@ -39,11 +39,12 @@ from typing import Final, TypeAlias, cast
 from msgspec import UNSET, UnsetType
 from prometheus_client.utils import floatToGoString
 
+from streamwatch.core.estimators.registers.fleet import VERDICT_WORDS
 from streamwatch.core.estimators.registers.late_labels.register import change_document
 from streamwatch.core.metrics import COMPARISONS
 from streamwatch.core.metrics.series import ClassSamples, Family, Histogram, Report, Sample
 from streamwatch.core.records.events import Alarm, ErrorChange, Judgement
-from streamwatch.edge.web.details import Details, Verdict
+from streamwatch.edge.web.details import Details
 from streamwatch.edge.web.details import ErrorChange as ErrorChangeDocument
 from streamwatch.edge.web.documents import Alarm as AlarmDocument
 from streamwatch.edge.web.documents import Alarms, Health, Model, ModelDocument
@@ -232,7 +233,6 @@ class HealthExporter:
 
 
 DEFAULT_LIMIT = 100
-VERDICTS: Mapping[int, Verdict] = {1: "better", -1: "worse", 0: "open"}
 
 
 class AlarmsExporter:
@@ -293,7 +293,7 @@ def judgement_document(judgement: Judgement) -> JudgementDocument:
     """Make the document of a verdict."""
     return JudgementDocument(
         judgement.opponent,
-        VERDICTS[judgement.verdict],
+        VERDICT_WORDS[judgement.verdict],
         judgement.since,
         judgement.since_ms / 1000,
         judgement.quick_labels_only,

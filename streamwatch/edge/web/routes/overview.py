@@ -47,6 +47,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final, TypeAlias, cast
 
+from streamwatch.core.estimators.registers.fleet import VERDICT_WORDS
 from streamwatch.core.metrics.layered import with_parts
 from streamwatch.core.metrics.series import Family, Histogram, Report, detail_at
 from streamwatch.core.records.events import Alarm
@@ -56,7 +57,7 @@ from streamwatch.edge.web.documents import Trouble
 from streamwatch.edge.web.json_text import encode, number
 from streamwatch.edge.web.ports import Route
 from streamwatch.edge.web.quantiles import quantile
-from streamwatch.edge.web.routes.json_api import VERDICTS, alarm_document
+from streamwatch.edge.web.routes.json_api import alarm_document
 
 # Headline of a model: its verdict against no change and against the majority.
 #
@@ -277,7 +278,7 @@ def verdict_changes(alarms: Sequence[Alarm]) -> dict[str, dict[str, float | str]
     for alarm in alarms:
         if alarm.judgement is not None and alarm.judgement.is_headline and alarm.before != alarm.after:
             found[alarm.model] = {
-                "verdict_before": VERDICTS[int(alarm.before)],
+                "verdict_before": VERDICT_WORDS[int(alarm.before)],
                 "verdict_changed_timestamp_seconds": alarm.event_ms / 1000,
             }
     return found
@@ -431,7 +432,7 @@ def overview(report: Report | None) -> Overview:
     for row in rows.values():
         row.pop(_AT_PREDICTION, None)
         if not isinstance(row.get("verdict"), str):
-            row["verdict"] = VERDICTS[int(_number(row, "verdict") or 0.0)]
+            row["verdict"] = VERDICT_WORDS[int(_number(row, "verdict") or 0.0)]
         row["trouble"] = trouble_of(row)
     return Overview(report.published_ms, forgetting, dict(sorted(rows.items())))
 
