@@ -6,6 +6,7 @@ from collections.abc import Callable, Generator
 from contextlib import contextmanager
 from functools import partial
 from threading import Timer
+from typing import Any
 
 from rich.console import Console
 from rich.progress import (
@@ -48,15 +49,19 @@ def meter(
     console: Console | None,
     *columns: ProgressColumn,
     transient: bool = False,
-    **fields: object,
+    **fields: Any,
 ) -> Generator[Callable[..., None]]:
     """Show a progress bar on a terminal, nothing elsewhere; yields the function that redraws it.
 
     The function takes the number that is `completed` of `total`, and new values of `fields`.
     """
     if console is None or not console.is_terminal:
-        yield lambda **_: None
+        yield _nothing
         return
     bar = (TextColumn("{task.description}"), BarColumn(), *columns)
     with Progress(*bar, console=console, transient=transient) as progress:
         yield partial(progress.update, progress.add_task(title, total=total, **fields))
+
+
+def _nothing(**_: object) -> None:
+    """Redraw nothing."""
