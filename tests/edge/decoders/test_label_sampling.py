@@ -145,8 +145,8 @@ def test_settings_want_the_least_probability_beside_its_path() -> None:
         ({"label_probability": "value.pi"}, "need each other"),
         ({"min_label_probability": 0.1}, "need each other"),
         ({"label_requested": "value.asked"}, "needs label_probability"),
-        ({"label_probability": "value.pi", "min_label_probability": 0}, r"must be in \[1e-06, 1\], got 0"),
-        ({"label_probability": "value.pi", "min_label_probability": 1.5}, "less than or equal to 1"),
+        ({"label_probability": "value.pi", "min_label_probability": 0}, r"in \[1e-06, 1\], got 0"),
+        ({"label_probability": "value.pi", "min_label_probability": 1.5}, r"in \[1e-06, 1\], got 1\.5"),
     ):
         with pytest.raises(ValidationError, match=shown):
             MappingSection(**wrong)
