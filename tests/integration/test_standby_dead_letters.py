@@ -21,8 +21,9 @@ EVERY = 8
 """An invalid record after so many predictions of each model: ten a second."""
 STEADY_SECONDS = 6.0
 SEVERAL = 60
-MOST_AGAIN = 30
-"""Invalid records of three seconds: a holder writes them, and the ledger with the next transaction."""
+MOST_AGAIN = 1 / 4
+"""Share of letters that next holders may write again: those since the last transaction of the ledger, which
+lies longer ago on a busy machine. Without a ledger they would write again more than half of all."""
 log = logging.getLogger(__name__)
 
 
@@ -86,7 +87,7 @@ async def test_the_holder_alone_writes_dead_letters_and_the_next_one_what_is_mis
                 "%d dead letters, of which %d were written again by the next holder", len(found), again
             )
             assert set(found) == set(stream.invalid)
-            assert again <= MOST_AGAIN
+            assert again <= MOST_AGAIN * len(found)
             assert 0 in await written_by(replicas)
 
             for each in replicas.all:
