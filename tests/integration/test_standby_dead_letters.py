@@ -23,7 +23,7 @@ STEADY_SECONDS = 6.0
 SEVERAL = 60
 MOST_AGAIN = 1 / 4
 """Share of letters that next holders may write again: those since the last transaction of the ledger, which
-lies longer ago on a busy machine. Without a ledger they would write again more than half of all."""
+lies longer ago on a busy machine."""
 log = logging.getLogger(__name__)
 
 
