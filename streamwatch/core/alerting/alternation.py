@@ -21,7 +21,8 @@ from streamwatch.core.specs import DAY_MS, HOUR_MS
 WINDOW_MS: Final = 7 * DAY_MS
 """Event time within which `LEAST_CHANGES` changes of side begin an alternation.
 
-It ends when a side has held for as long in host time.
+It ends when a side has held for as long: in host time while an alarm of the verdict is open, otherwise in
+event time.
 """
 LEAST_CHANGES: Final = 3
 MOST_KEPT: Final = 64
@@ -46,7 +47,7 @@ class Alternation(msgspec.Struct, frozen=True):
     changes: int
     """Number of changes of side, including those that began the alternation."""
     first_ms: int
-    """Event time from which the first of them holds; of more than `MOST_KEPT`, the first that is kept."""
+    """Event time from which the first of them holds."""
     worse: bool
     """Whether the verdict is worse now."""
     period_ms: int | None = None
@@ -93,6 +94,12 @@ class Sides(msgspec.Struct, frozen=True):
     def settled(self) -> Sides:
         """Return the sides after the alternation has ended: only the newest change is kept."""
         return Sides(self.recent[-1:])
+
+    def lapsed(self, at_ms: int) -> Sides:
+        """Return the sides, settled if they alternate and the newest change is `WINDOW_MS` before `at_ms`."""
+        if self.alternates and at_ms - self.recent[-1].changed_ms >= WINDOW_MS:
+            return self.settled()
+        return self
 
     @property
     def is_worse(self) -> bool:

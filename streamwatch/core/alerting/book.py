@@ -25,7 +25,7 @@ from typing import Protocol, TypeVar
 
 import msgspec
 
-from streamwatch.core.alerting.alternation import WINDOW_MS, Sides
+from streamwatch.core.alerting.alternation import WINDOW_MS, Alternation, Sides
 from streamwatch.core.alerting.comparisons import JudgedPair, KeptComparison, OpenComparisons
 from streamwatch.core.alerting.fleet_digest import FleetDigest, KeptFleet, ListWorse
 from streamwatch.core.alerting.hints import KeptHint, OpenHints
@@ -188,10 +188,7 @@ class AlarmBook:
             alternation = None
             if alarm.judgement is not None:
                 worse = alarm.judgement.verdict < 0
-                of_model = self._sides.setdefault(alarm.model, {})
-                sides = of_model.get(alarm.detector, Sides())
-                sides = sides.changed(alarm.event_ms, alarm.judgement.since_ms, worse=worse)
-                of_model[alarm.detector], alternation = sides, sides.alternation()
+                alternation = self._change_sides(alarm, alarm.judgement, is_open=opened is not None)
                 if opened is not None and alarm.before == alarm.after:
                     self._incidents.restate(alarm, now_ms, _delays_moved(alarm, models))
                     continue
@@ -220,6 +217,16 @@ class AlarmBook:
                     self._incidents.mark_alternating(key, alternation)
                 self._announced_at_ms.setdefault(alarm.model, {})[alarm.detector] = alarm.event_ms
         return self._incidents.issue(now_ms)
+
+    def _change_sides(self, alarm: Alarm, judgement: Judgement, *, is_open: bool) -> Alternation | None:
+        """Note the side of a new verdict; return the verdict's alternation, None without one."""
+        of_model = self._sides.setdefault(alarm.model, {})
+        sides = of_model.get(alarm.detector, Sides())
+        if not is_open:  # no review has ended its alternation
+            sides = sides.lapsed(alarm.event_ms)
+        sides = sides.changed(alarm.event_ms, judgement.since_ms, worse=judgement.verdict < 0)
+        of_model[alarm.detector] = sides
+        return sides.alternation()
 
     def _severity(self, alarm: Alarm, misleads: bool) -> Severity:  # noqa: FBT001
         """Severity of an alarm that begins; of a verdict it depends on whether accuracy misleads."""

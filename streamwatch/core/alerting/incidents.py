@@ -56,7 +56,7 @@ class Incident(msgspec.Struct, frozen=True):
     newest: Notification | None = None
     """Latest notification."""
     segment: SegmentChange | None = None
-    """Segment value with most of the extra errors when a detector's alarm last began; None without one."""
+    """Segment value with most of the extra errors when an alarm last began that had one; None without any."""
 
     @property
     def model(self) -> str:

@@ -189,3 +189,17 @@ def test_a_retired_model_begins_anew(watched: WatchedBook) -> None:
     later = verdict(-1, MIDNIGHT_MS + 6 * DAY_MS, 50)
     (fires,) = watched.hears(later, now_ms=later.event_ms)
     assert fires.parts[0].alternation is None
+
+
+def test_an_alternation_found_in_a_backlog_is_over_a_week_after_its_last_change(watched: WatchedBook) -> None:
+    changes = daily(3)
+    last_ms = changes[-1].event_ms
+    for each in changes:  # old ones go into the digest, so that no alarm opens whose review would end it
+        assert watched.hears(each, now_ms=last_ms + 10 * DAY_MS, behind=True) == []
+    early = verdict(-1, last_ms + WINDOW_MS - 1, 99)
+    late = verdict(-1, last_ms + WINDOW_MS, 99)
+    state = watched.book.state()
+    for again, alternates in ((early, True), (late, False)):
+        watched.book.restore(state)
+        (fires,) = watched.hears(again, now_ms=again.event_ms)
+        assert (fires.parts[0].alternation is not None) is alternates
