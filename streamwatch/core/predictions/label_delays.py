@@ -192,7 +192,10 @@ class LabelDelays:
         chosen = (
             (made_ms >= self._since_ms) & (delays_ms <= self._spec.horizon_ms) & (records["assumed"] == 0)
         )
-        chosen &= np.abs(stretches - self._now_ms // self._width_ms) < BUCKETS
+        # Later predictions may have been observed before, or not yet: the oldest stretch kept follows them,
+        # and the newest the clock at the outcome.
+        chosen &= stretches > self._now_ms // self._width_ms - BUCKETS
+        chosen &= stretches < records["resolved_ms"] // self._width_ms + BUCKETS
         is_error = records["true_class"] != records["predicted_class"]
         columns = 1 + BINS * is_error + np.searchsorted(self._edges_ms, delays_ms)
         keys = stretches * _WIDTH + columns

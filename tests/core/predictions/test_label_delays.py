@@ -36,7 +36,7 @@ def a_stream(seed: int, length: int = 400) -> list[Event]:
             labelled = made + delay
             if labelled >= now:
                 truth = "z" if is_error else answer
-                outcome = Outcome(model, truth, answer, labelled, delay)
+                outcome = Outcome(model, truth, answer, labelled, delay, resolved_ms=labelled)
                 events.append((labelled, 2 * i + 1, outcome))
     return [event for _, _, event in sorted(events, key=lambda each: each[:2])]
 
@@ -154,7 +154,7 @@ def test_all_that_still_waits_says_nothing_and_all_labelled_says_one() -> None:
     assert register.details() == {}
     feed(register, [Prediction(str(i), "m", "a", i) for i in range(10)])
     assert register.details()["m"]["label_delays"]["labelled"] == []
-    feed(register, [Outcome("m", "a", "a", 200 + i, 200) for i in range(10)])
+    feed(register, [Outcome("m", "a", "a", 200 + i, 200, resolved_ms=200 + i) for i in range(10)])
     feed(register, [Prediction("last", "n", "a", 20_000)])
     assert register.details()["m"]["label_delays"]["labelled"] == [1.0] * 23
 
@@ -172,7 +172,7 @@ def test_expired_predictions_with_an_assumed_class_are_not_labelled() -> None:
 def test_labels_of_predictions_from_before_it_began_do_not_count() -> None:
     register = LabelDelays(SPEC)
     feed(register, [Prediction("1", "m", "a", 50_000)])
-    feed(register, [Outcome("m", "a", "a", 51_000, 30_000)])
+    feed(register, [Outcome("m", "a", "a", 51_000, 30_000, resolved_ms=51_000)])
     feed(register, [Prediction("2", "n", "a", 120_000)])
     labelled = register.details()["m"]["label_delays"]["labelled"]
     assert all(math.isclose(share, 0.0) for share in labelled)

@@ -176,15 +176,14 @@ def slot_of(event_ms, bucket_ms):
 
 
 @inner
-def put(m, j, event_ms, bucket_ms):
-    """Count a prediction in its stretch; if two stretches need the same position, the later one gets it."""
+def claim(m, event_ms, bucket_ms):
+    """Ring position of a stretch, begun if it is new; −1 if a later stretch has that position."""
     slot = slot_of(event_ms, bucket_ms)
     stamp = event_ms // bucket_ms + 1
     if m.stamp[slot] < stamp:
         m.stamp[slot] = stamp
         m.counts[slot] = 0
-    if m.stamp[slot] == stamp:
-        m.counts[slot, PREDICTED, j] += 1
+    return slot if m.stamp[slot] == stamp else -1
 
 
 @entry
@@ -222,7 +221,9 @@ def observe(models, codes, predictions, stride, bucket_ms, threshold):
                 m.predicted[k] *= ALPHA
             m.predicted[j] += 1.0
             if 0 <= p.event_ms <= p.record_ms:  # a time in the future would replace the present stretch
-                put(m, j, p.event_ms, bucket_ms)
+                slot = claim(m, p.event_ms, bucket_ms)
+                if slot >= 0:
+                    m.counts[slot, PREDICTED, j] += 1
         if m.seen % stride != 0:
             continue
         m.block[codes[i] % (CLASSES + 1)] += 1
@@ -235,11 +236,13 @@ def observe(models, codes, predictions, stride, bucket_ms, threshold):
 
 
 @entry
-def learn(models, rows, scores, hits, event_ms, bucket_ms):
+def learn(models, rows, scores, hits, event_ms, resolved_ms, bucket_ms):
     """Count outcomes whose predicted class had a score, in order; each (n,).
 
-    `event_ms` are the predictions' own times. Outcomes of predictions earlier than the model's first one
-    observed are left out.
+    `event_ms` are the predictions' own times, `resolved_ms` the clocks at the outcomes. Outcomes of
+    predictions earlier than the model's first one observed are left out. As later predictions may have been
+    observed before, or not yet, an outcome begins the stretch of its prediction if that is missing, and
+    counts for no stretch if its prediction is dated later than the outcome's clock.
     """
     for i in range(rows.shape[0]):
         m = models[rows[i]]
@@ -252,7 +255,8 @@ def learn(models, rows, scores, hits, event_ms, bucket_ms):
         m.labelled[j, 0] += 1.0
         m.labelled[j, 1] += hits[i]
         m.labelled_outcomes += 1
-        slot = slot_of(event_ms[i], bucket_ms)
-        if m.stamp[slot] == event_ms[i] // bucket_ms + 1:
-            m.counts[slot, LABELLED, j] += 1
-            m.counts[slot, HITS, j] += int(hits[i])
+        if 0 <= event_ms[i] <= resolved_ms[i]:
+            slot = claim(m, event_ms[i], bucket_ms)
+            if slot >= 0:
+                m.counts[slot, LABELLED, j] += 1
+                m.counts[slot, HITS, j] += int(hits[i])

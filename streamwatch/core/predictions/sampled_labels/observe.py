@@ -221,9 +221,9 @@ def learn(
         m.label_ms = max(m.label_ms, resolved_ms[i])
         inverse = 1.0 / probabilities[i]
         note_majority(m, note_ms)
+        m.labels += 1
         slot = slot_of(m, made_ms, width_ms)
-        if slot >= 0:
-            m.labels += 1
+        if slot >= 0:  # later predictions that were counted before may have emptied it
             k = 0
             while k < AGES - 1 and ages_ms[k] < waited_ms[i]:
                 k += 1

@@ -171,7 +171,7 @@ def test_the_accuracy_to_expect_is_that_of_labelled_scores_over_the_predictions_
     truths = ["a" if rng.random() < s - 0.1 else "b" for s in sure]
     watch.learn(
         [
-            Outcome("m", y, "a", i, 0, scores={"a": s, "b": 1 - s})
+            Outcome("m", y, "a", i, 0, scores={"a": s, "b": 1 - s}, resolved_ms=i)
             for i, (y, s) in enumerate(zip(truths, sure, strict=True))
         ]
     )
@@ -191,7 +191,14 @@ def test_any_cut_restart_and_numbering_give_bitwise_the_same_state(cuts: list[in
     whole, pieces, numbered = EarlyHints(spec), EarlyHints(spec), EarlyHints(spec)
     outcomes = [
         Outcome(
-            e.model, "a", e.predicted_class, e.record_ms + i % 9, i % 9, assumed=i % 7 == 0, scores=e.scores
+            e.model,
+            "a",
+            e.predicted_class,
+            e.record_ms + i % 9,
+            i % 9,
+            assumed=i % 7 == 0,
+            scores=e.scores,
+            resolved_ms=e.record_ms + i % 9,
         )
         for i, e in enumerate(events)
     ]

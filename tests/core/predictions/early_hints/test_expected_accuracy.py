@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
+import msgspec
 import numpy as np
 import pytest
 
@@ -54,7 +55,10 @@ def watched(made: list[Predicted], until: int) -> EarlyHints:
         watch.observe(batch_of([Prediction(str(s.at), "m", "a", s.at, scores=scores(s.score)) for s in part]))
     came = sorted((s.at + s.delay, s.at, s) for s in made if s.delay is not None and s.at + s.delay <= until)
     watch.learn(
-        [Outcome("m", "ba"[s.right], "a", at, s.delay or 0, scores=scores(s.score)) for at, _, s in came]
+        [
+            Outcome("m", "ba"[s.right], "a", at, s.delay or 0, scores=scores(s.score), resolved_ms=at)
+            for at, _, s in came
+        ]
     )
     return watch
 
@@ -134,8 +138,8 @@ def test_a_prediction_dated_later_than_it_came_takes_no_stretch() -> None:
 def test_what_was_assumed_and_what_was_predicted_before_the_first_seen_says_nothing() -> None:
     watch = EarlyHints(EarlyHintsSpec(bucket_ms=WIDTH))
     watch.observe(batch_of([Prediction("a", "m", "a", 5_000, scores=scores(0.9))]))
-    outcome = Outcome("m", "a", "a", 6_000, 1_000, scores=scores(0.9))
-    watch.learn([Outcome("m", "a", "a", 6_000, 1_000, assumed=True, scores=scores(0.9))])
-    watch.learn([Outcome("m", "a", "a", 6_000, 1_001, scores=scores(0.9)), outcome])
+    outcome = Outcome("m", "a", "a", 6_000, 1_000, scores=scores(0.9), resolved_ms=6_000)
+    watch.learn([msgspec.structs.replace(outcome, assumed=True)])
+    watch.learn([msgspec.structs.replace(outcome, delay_ms=1_001), outcome])
     (stretch,) = watch.views()["m"].stretches
     assert stretch.labelled == 1
