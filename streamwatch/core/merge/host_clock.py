@@ -117,7 +117,8 @@ class HostClock:
             self._take_in()
             found = self._most(self._votes(EVER, host_ms), host_ms, unread)
             self.is_behind = self.is_behind if found is None else found
-            self._newest_ms = max(look.median_ms for looks in self._looks.values() for look in looks)
+            medians_ms = (look.median_ms for looks in self._looks.values() for look in looks)
+            self._newest_ms = max(medians_ms, default=EVER)
 
     def behind_since(
         self, own: Partition, since_ms: int, host_ms: int, unread: Collection[Partition]

@@ -130,3 +130,13 @@ def test_what_is_gone_has_no_vote() -> None:
     shown.look((A, NOW + DAY, 50), (B, NOW, 50), (C, NOW, 50))
     shown.clock.keep([A])
     assert shown.is_behind()
+
+
+def test_without_the_partition_that_voted_the_clock_is_not_doubted() -> None:
+    shown = Clock()
+    shown.look((A, NOW + DAY, 20))
+    assert shown.is_behind()
+    shown.clock.keep([B])
+    shown.is_behind()
+    assert not shown.is_behind()
+    assert not shown.clock.may_be_behind(NOW)
