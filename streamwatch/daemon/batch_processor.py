@@ -54,6 +54,8 @@ class Evaluated:
     """Scores of the events and of the outcomes, which the next commit writes."""
     work: Work | None = None
     """Blocking work, to be run in any thread before the next evaluation or commit; None without any."""
+    is_whole: bool = True
+    """Whether a commit may follow; otherwise records beyond those taken are joined, but not evaluated yet."""
 
 
 class Evaluating:
@@ -123,7 +125,7 @@ class Evaluating:
         if self._publications is not None and self._stretch is not None:
             self._publications.take(step.outcomes, self._stretch)
         retired = [name for _, name in step.retired]
-        return Evaluated(taken, invalid, step.alarms, retired, scores, step.work)
+        return Evaluated(taken, invalid, step.alarms, retired, scores, step.work, step.is_whole)
 
 
 class StoreMaintenance:
@@ -260,6 +262,7 @@ class BatchProcessor:
         )
         self.maintenance = maintenance
         self._work: Work | None = None
+        self._is_whole = True
         self._taken = 0
         """Number of the ready records that are evaluated."""
         self._mismatches = MismatchReporter(telemetry)
@@ -296,6 +299,11 @@ class BatchProcessor:
     def has_ready(self) -> bool:
         """Return whether released records wait to be evaluated."""
         return self._merged.ready is not None
+
+    @property
+    def may_commit(self) -> bool:
+        """Return whether the state is that after whole records, and no work is left to do."""
+        return self._is_whole and self._work is None
 
     @property
     def has_report(self) -> bool:
@@ -367,7 +375,7 @@ class BatchProcessor:
         self._taken += done.taken
         self._uncommitted += done.taken
         self._uncommitted_scores += done.scores
-        self._work = done.work
+        self._work, self._is_whole = done.work, done.is_whole
         alarms = done.alarms
         if any(alarm.detector == VERDICT for alarm in alarms):
             alarms = alarms_without_verdicts(

@@ -209,7 +209,7 @@ class Commits:
         return f"evaluated records have not been committed for {waited:.0f} s{why}"
 
     async def settle(self, *, soon: bool) -> None:
-        """Commit if it is due.
+        """Commit if it is due, and if the processor is at a point at which a commit may be made.
 
         Parameters
         ----------
@@ -228,6 +228,8 @@ class Commits:
         self._was_behind = behind
         if self._flushing is not None and self._flushing.done():
             await self._flushed()
+        if not self._state.processor.may_commit:
+            return
         filled = self._filled
         now = self._clock()
         time_is_up = now >= (self._soon if soon else self._due)
@@ -241,7 +243,7 @@ class Commits:
         await self._commit(report=report)
 
     async def finish(self) -> None:
-        """Commit everything that was evaluated and wait until it is durable."""
+        """Commit everything that was evaluated and wait until it is durable; only while `may_commit`."""
         if self._flushing is not None:
             await self._flushed()
         await self._commit(report=self._report_seconds <= LAST_REPORT_SECONDS, patient=False)

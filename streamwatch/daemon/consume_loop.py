@@ -490,7 +490,7 @@ class ConsumeLoop:
     async def _evaluate(self, commits: Commits, stop: asyncio.Event) -> int:
         """Evaluate the released records, with commits in between; return the number of alarms raised."""
         processor, alarms = self.holder.opened.processor, 0
-        while processor.has_ready and not stop.is_set():
+        while processor.has_ready and not (stop.is_set() and processor.may_commit):
             await processor.make_room()
             began = self._spec.monotonic()
             alarms += processor.evaluate()

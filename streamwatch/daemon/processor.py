@@ -72,6 +72,11 @@ class Processor(Protocol):
         ...
 
     @property
+    def may_commit(self) -> bool:
+        """Return whether a commit may be made now; if not, `evaluate` has to be called until it may."""
+        ...
+
+    @property
     def has_report(self) -> bool:
         """Return whether there is a report; false while results are read incompletely."""
         ...

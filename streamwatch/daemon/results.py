@@ -260,6 +260,11 @@ class ResultsProcessor:
         return False
 
     @property
+    def may_commit(self) -> bool:
+        """Return True: `receive` evaluates whole batches."""
+        return True
+
+    @property
     def has_report(self) -> bool:
         """Return whether a whole batch was evaluated."""
         return bool(self._life)

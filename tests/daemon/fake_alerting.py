@@ -131,6 +131,7 @@ class FakeBatchProcessor:
     data_loss: DataLoss = field(default_factory=DataLoss)
     records: int = 0
     has_ready: bool = False
+    may_commit: bool = True
     maintenance: None = None
     progress: MergeProgress = field(default_factory=MergeProgress)
     rejected: RejectedRecords = field(default_factory=RejectedRecords)

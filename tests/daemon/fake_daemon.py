@@ -225,11 +225,12 @@ def fake_daemon(
     monotonic: Callable[[], float] = time.monotonic,
     max_hold_back_seconds: float = 600.0,
     return_memory: Callable[[], object] = lambda: None,
+    join: JoinSpec | None = None,
 ) -> FakeDaemon:
     log = io.StringIO()
     telemetry = Telemetry(stream=log)
     monitors = EstimatorSet(SPEC)
-    pipeline = Pipeline(JoinSpec(), monitors, digest_bytes)
+    pipeline = Pipeline(join or JoinSpec(), monitors, digest_bytes)
     topics = {
         "predictions": Topic("prediction", JsonDecoder("predictions", "prediction", TopicMapping())),
         "labels": Topic("label", JsonDecoder("labels", "label", TopicMapping())),

@@ -4,13 +4,17 @@ from __future__ import annotations
 
 import asyncio
 import json
+from collections.abc import Sequence
+from itertools import count
 
 import pytest
 
 from streamwatch.core.merge import MergeProgress, MergeSpec
 from streamwatch.core.merge.progress import Key
+from streamwatch.core.pipeline import pipeline
 from streamwatch.core.ports import PartitionState, Poll
-from streamwatch.core.records.events import Partition
+from streamwatch.core.records.events import Alarm, Partition
+from streamwatch.core.specs import JoinSpec
 from streamwatch.daemon import merged_records as giving_way
 from streamwatch.daemon.results import NewestBatch
 from tests.daemon.fake_daemon import (
@@ -219,6 +223,47 @@ async def test_catching_up_is_reported_once_and_shown() -> None:
     h = fake_daemon(poll(prediction(0), caught_up=False), poll(prediction(1)), poll(prediction(2)))
     await run_through(h)
     assert h.events().count("catch_up_completed") == 1
+
+
+@pytest.mark.parametrize("stops", [False, True])
+async def test_no_commit_is_made_while_held_outcomes_are_being_released(
+    stops: bool,  # noqa: FBT001
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(pipeline, "MOST_AT_ONCE", 100)
+    many, began_ms = 5_000, NOW_MS - 3_600_000
+    records = [prediction(i, record_ms=began_ms + i // 10) for i in range(many)]
+    records += [label(i, record_ms=began_ms + 2_000 + i // 10) for i in range(many)]
+    records += [prediction(many, record_ms=NOW_MS - 1_000)]
+    ticks = count(0, 10)
+    h = fake_daemon(
+        poll(*records),
+        join=JoinSpec(order="prediction_time", reorder_window_ms=60_000),
+        monotonic=lambda: float(next(ticks)),  # a commit is always due
+    )
+    assert h.checkpoint is not None
+    committed, between = list[bool](), 0
+    evaluate, settle = h.processor.evaluate, h.processor.settle
+
+    def evaluated() -> int:
+        nonlocal between
+        alarms = evaluate()
+        between += not h.processor.may_commit
+        if stops and between:
+            h.daemon.stop()
+        return alarms
+
+    def settled() -> tuple[Sequence[Alarm], Sequence[str]]:
+        committed.append(h.processor.may_commit)
+        return settle()
+
+    monkeypatch.setattr(h.processor, "evaluate", evaluated)
+    monkeypatch.setattr(h.processor, "settle", settled)
+    await run_through(h)
+    assert between
+    assert len(committed) > 1
+    assert all(committed)
+    assert h.checkpoint.monitors.outcomes_of("m") == many
 
 
 async def test_a_poll_larger_than_a_turn_gives_way_in_between(monkeypatch: pytest.MonkeyPatch) -> None:

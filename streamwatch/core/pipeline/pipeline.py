@@ -97,6 +97,11 @@ class PartialResult:
     """Blocking work, such as disk access, to be done before the next step or commit.
 
     Any thread may call it; None if there is nothing to do."""
+    is_whole: bool = True
+    """Whether all outcomes of the records joined so far are evaluated.
+
+    If not, records beyond `taken` are joined, and the next steps must be taken before a commit.
+    """
 
 
 def joined_outcomes(parts: Sequence[OutcomeBatch]) -> OutcomeBatch:
@@ -242,7 +247,8 @@ class Pipeline:
         """Join and evaluate records in order; each step yields a bounded number of outcomes.
 
         Exhaust the iterator before calling `steps` or `advance` again. `PartialResult.work` of a step has to
-        be done before the next step is taken.
+        be done before the next step is taken. A commit may follow a step that is whole (`is_whole`), once its
+        work is done.
         """
         return self._steps(self.join.record_rows(records))
 
@@ -281,7 +287,7 @@ class Pipeline:
                     self.predictions.observe(join.accepted(rows, scores, before, at))
                 for outcomes in join.take_outcomes(self._reached_ms(rows, at, why)):
                     if sum(map(len, parts)) > MOST_AT_ONCE:
-                        yield PartialResult(reported, joined_outcomes(parts), alarms, retired)
+                        yield PartialResult(reported, joined_outcomes(parts), alarms, retired, is_whole=False)
                         parts, alarms, retired = [], [], []
                     alarms += self.evaluate(outcomes)
                     parts.append(outcomes)

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from itertools import islice
 
+import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -11,9 +13,11 @@ from hypothesis import strategies as st
 from streamwatch.core.estimators.comparisons.set import ComparisonSet
 from streamwatch.core.estimators.set import EstimatorSet
 from streamwatch.core.join.durable.columns import PackedError
+from streamwatch.core.pipeline import pipeline
 from streamwatch.core.pipeline.checkpoint import Checkpoint
 from streamwatch.core.pipeline.journal import read
 from streamwatch.core.pipeline.sections import DocumentError, document_of, spec_of
+from streamwatch.core.records.batch import batch_of
 from streamwatch.core.specs import (
     AdwinDriftSpec,
     ComparisonSpec,
@@ -336,3 +340,36 @@ def test_settings_survive_a_version_that_knows_fewer_kinds():
     assert spec_of(document_of(SPEC)) == (SPEC, ())
     with pytest.raises(DocumentError, match="settings of monitors"):
         spec_of(b"{}")
+
+
+def evaluated(life, events, steps=None):
+    """Evaluate events in steps, with a commit after each step that one may follow; return these steps."""
+    records = batch_of(events, np.arange(len(events)), np.array([event.record_ms for event in events]))
+    found = []
+    for step in islice(life.stream.pipeline.steps(records), steps):
+        life.checkpoint.take(step)
+        found.append(step)
+        if step.is_whole:
+            life.commit()
+    return found
+
+
+def test_a_restart_while_thousands_of_held_outcomes_are_released_loses_none(monkeypatch):
+    monkeypatch.setattr(pipeline, "MOST_AT_ONCE", 100)
+    join = JoinSpec(horizon_ms=3_600_000, order="prediction_time", reorder_window_ms=60_000)
+    spec, many = replace(SPEC, comparisons=()), 5_000
+    events = [predict(str(n), "x", n // 10) for n in range(many)]
+    events += [label(str(n), "xy"[n % 3 == 0], 2_000 + n // 10) for n in range(many)]
+    events += [tick(200_000), predict("last", "x", 200_000), label("last", "x", 200_000)]
+    whole = Life(spec=spec, join=join, journal=2 * many)
+    steps = evaluated(whole, events)
+    assert whole.monitors.outcomes_of("m") == many
+    assert not all(step.is_whole for step in steps)
+    for number, step in enumerate(steps, 1):
+        if step.is_whole:
+            cut = Life(spec=spec, join=join, journal=2 * many)
+            evaluated(cut, events, number)
+            again = cut.restarted()
+            evaluated(again, events[step.taken :])
+            assert again.canonical() == whole.canonical()
+            assert again.pipeline_state() == whole.pipeline_state()
