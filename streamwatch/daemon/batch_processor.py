@@ -55,7 +55,7 @@ class Evaluated:
     work: Work | None = None
     """Blocking work, to be run in any thread before the next evaluation or commit; None without any."""
     is_whole: bool = True
-    """Whether a commit may follow; otherwise records beyond those taken are joined, but not evaluated yet."""
+    """Whether a commit may follow (`PartialResult.is_whole`)."""
 
 
 class Evaluating:

@@ -392,6 +392,15 @@ class CompiledJoin:
             overflow.guests.unload(self)
             yield from overflow.load_oldest_prediction(self)
 
+    @property
+    def may_commit(self) -> bool:
+        """Return whether a commit would write the present state.
+
+        It would not while rows are joined that have revised a prediction outside the table; `finish` stores
+        its new values.
+        """
+        return self._overflow is None or not self._overflow.guests.are_revised(self)
+
     def take(self, rows: Records, start: int) -> tuple[int, int]:
         """Join rows from `start` on; return the row at which it stopped, and the reason.
 

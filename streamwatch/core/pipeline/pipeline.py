@@ -98,9 +98,10 @@ class PartialResult:
 
     Any thread may call it; None if there is nothing to do."""
     is_whole: bool = True
-    """Whether all outcomes of the records joined so far are evaluated.
+    """Whether a commit may follow: it would write the state after the records `taken`.
 
-    If not, records beyond `taken` are joined, and the next steps must be taken before a commit.
+    Otherwise further records are joined whose outcomes are not evaluated yet, or predictions outside the
+    join's table were revised and are not stored yet, and the next steps must be taken first.
     """
 
 
@@ -304,7 +305,7 @@ class Pipeline:
                     parts, alarms, retired = [], [], []
                 join.release_names()
             reported = at
-            yield PartialResult(at, joined_outcomes(parts), alarms, retired)
+            yield PartialResult(at, joined_outcomes(parts), alarms, retired, is_whole=join.may_commit)
 
     def _reached_ms(self, rows: Records, at: int, why: int) -> int:
         """Return the clock that the join reached before it stopped at row `at`.

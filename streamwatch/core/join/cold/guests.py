@@ -154,6 +154,10 @@ class Guests:
             guests[matched] = MATCH_STORED
             self._outside.update_oldest_ms(table)
 
+    def are_revised(self, table: Table) -> bool:
+        """Return whether a prediction was revised of which the runs still have the former values."""
+        return self._found is not None and bool((table.arrays.guests == REVISED).any())
+
     def unload(self, table: Table) -> None:
         """Remove the guests from the table."""
         if self._found is None:

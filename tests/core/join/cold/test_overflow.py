@@ -5,21 +5,28 @@ from __future__ import annotations
 from collections import Counter
 from random import Random
 
+import numpy as np
 import pytest
 
+from streamwatch.core.join import join
 from streamwatch.core.join.activity import used_entries
-from streamwatch.core.join.cold.overflow import TableEviction
+from streamwatch.core.join.cold.overflow import Overflow, OverflowSpec, TableEviction
 from streamwatch.core.pipeline.pipeline import Pipeline
+from streamwatch.core.records.batch import batch_of
 from streamwatch.core.records.events import Prediction
+from streamwatch.core.specs import JoinSpec
 from streamwatch.edge.keys import digest_bytes
+from tests.core.join.cold.cold_model import SMALL, CutRuns
 from tests.core.join.cold.cold_streams import ColdJoined, alive_outside
 from tests.core.join.durable_streams import cramped_logs
-from tests.core.join.join_stream import alive, digested
+from tests.core.join.join_stream import alive, digested, label, predict
 from tests.core.join.naive_join import NaiveJoin
 from tests.core.join.naive_reports import naive_alive
+from tests.core.join.shelf import ColumnShelf
 from tests.core.join.streams import (
     Columns,
     Joined,
+    RecordingEstimatorSet,
     a_case,
     agrees_with,
     cramped,
@@ -123,3 +130,43 @@ def test_it_is_so_with_names_that_are_released_and_ids_whose_digests_nearly_agre
     with cramped_logs(), cramped():
         for seed in range(2 * 10**6, 2 * 10**6 + STREAMS // 2):
             compare(Random(seed), crowded_digests)
+
+
+@pytest.mark.parametrize("conflicts", ["first", "last", "both"])
+def test_a_restart_among_the_records_after_a_revision_of_a_cold_prediction_keeps_it(conflicts, monkeypatch):
+    monkeypatch.setattr(join, "ROOM", 4)  # so that a batch of records takes several steps
+    spec = JoinSpec(horizon_ms=3_600_000, conflicts=conflicts)
+    early = [predict(str(n), "x", n) for n in range(30)]
+    late = [predict("3", "y", 100), *(label(str(n), "x", 110) for n in range(10, 25)), label("3", "y", 120)]
+
+    def in_steps(pipeline, events):
+        """Take steps with their work done, each with whether a commit may follow."""
+        times = np.array([event.record_ms for event in events])
+        for step in pipeline.steps(batch_of(events, np.arange(len(events)), times)):
+            if step.work is not None:
+                step.work()
+            yield step, step.is_whole and step.work is None
+
+    def outcomes_with_a_restart_after(commits):
+        runs, shelf, monitors = CutRuns(), ColumnShelf(), RecordingEstimatorSet()
+        pipeline = Pipeline(spec, monitors, digest_bytes, Overflow(runs, OverflowSpec(1, 3, SMALL)))
+        for _ in in_steps(pipeline, early):
+            pass
+        made = 0
+        for step, may_commit in in_steps(pipeline, late):
+            made += may_commit
+            if may_commit and made == commits:
+                shelf.commit(pipeline)
+                runs.commit(pipeline.join.run_changes())
+                runs.cut(0)
+                pipeline = Pipeline(spec, monitors, digest_bytes, Overflow(runs, OverflowSpec(1, 3, SMALL)))
+                list(in_steps(shelf.restored(pipeline), late[step.taken :]))
+                break
+        return made, [(each.predicted_class, each.last_class) for each in monitors.folded]
+
+    expected = {"first": ("x", None), "last": ("y", None), "both": ("x", "y")}[conflicts]
+    possible, _ = outcomes_with_a_restart_after(0)
+    assert possible
+    for commits in range(1, possible + 1):
+        _, found = outcomes_with_a_restart_after(commits)
+        assert found == [*[("x", None)] * 15, expected]
