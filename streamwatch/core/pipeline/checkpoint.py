@@ -58,9 +58,12 @@ class RestoreReport:
     refolded: int = 0
     """Outcomes evaluated again."""
     continued: tuple[str, ...] = ()
-    """Estimators that are as before although settings changed; empty if no settings changed."""
+    """Estimators that are as before although settings changed or others began anew; else empty."""
     restarted: tuple[str, ...] = ()
-    """Estimators that are new, whose parameters changed, or that were to begin anew: they begin at n = 0."""
+    """Estimators that are new, whose parameters changed, or that were to begin anew: they begin at n = 0.
+
+    Those that were to begin anew for some models only are in `continued`, too.
+    """
     dropped: tuple[str, ...] = ()
     """Estimators that settings no longer ask for."""
     refused: Mapping[str, str] = field(default_factory=dict[str, str])
@@ -253,11 +256,13 @@ class Checkpoint:
             self._settings_written = True
             return RestoreReport(len(monitors.models()), refolded, begun=gone)
         self._all_new = True
+        anew = over.parts & set(now.values())
+        continued = {now[name] for name in now.keys() & written.keys()}
         report = RestoreReport(
             len(self.monitors.models()),
             refolded,
-            tuple(sorted(now[name] for name in now.keys() & written.keys())),
-            tuple(sorted({*(now[name] for name in now.keys() - written.keys()), *over.parts})),
+            tuple(sorted(continued if over.parts_of is not None else continued - anew)),
+            tuple(sorted({*(now[name] for name in now.keys() - written.keys()), *anew})),
             tuple(sorted(set(written.values()) - set(now.values()))),
             refused,
             gone,

@@ -16,7 +16,7 @@ from streamwatch.core.join.durable.columns import PackedError
 from streamwatch.core.pipeline import pipeline
 from streamwatch.core.pipeline.checkpoint import Checkpoint
 from streamwatch.core.pipeline.journal import read
-from streamwatch.core.pipeline.sections import DocumentError, document_of, spec_of
+from streamwatch.core.pipeline.sections import DocumentError, StartOver, document_of, spec_of
 from streamwatch.core.records.batch import batch_of
 from streamwatch.core.specs import (
     AdwinDriftSpec,
@@ -45,13 +45,13 @@ JOIN = JoinSpec(
 class Life:
     """A pipeline over real estimators, which begins anew from what was committed."""
 
-    def __init__(self, model_store=None, spec=SPEC, join=JOIN, journal=5):
+    def __init__(self, model_store=None, spec=SPEC, join=JOIN, journal=5, over=None):
         self.spec, self.join, self.journal = spec, join, journal
         self.monitors = EstimatorSet(spec)
         self.stream = Stream(join, self.monitors)
         self.checkpoint = Checkpoint(self.stream.pipeline, self.monitors, spec, journal)
         self.model_store = model_store or ModelStore()
-        self.resumed = self.checkpoint.restore(self.model_store.saved())
+        self.resumed = self.checkpoint.restore(self.model_store.saved(), over=over)
         self.alarms = []
 
     def feed(self, *events):
@@ -281,6 +281,19 @@ def test_a_changed_detector_begins_anew_and_all_others_continue():
     assert once_more.canonical() == after.canonical()
     series = {f.name: dict(f.samples) for f in once_more.monitors.families()}
     assert series["outcomes_total"] == {("m",): 8}
+
+
+@pytest.mark.parametrize("models", [None, frozenset({"m"}), frozenset({"other"})])
+def test_an_estimator_that_is_to_begin_anew_goes_on_for_other_models_only(models):
+    life = Life()
+    evaluate(life, 5)
+    life.commit()
+    detector = next(title for title in life.monitors.estimators().values() if "page_hinkley" in title)
+    again = Life(life.model_store, over=StartOver(parts=frozenset({detector, "none"}), parts_of=models))
+    assert again.resumed.restarted == (detector,)
+    assert (detector in again.resumed.continued) is (models is not None)
+    assert len(again.resumed.continued) > 1
+    assert ("none" in again.checkpoint.beginnings.parts) is False
 
 
 def test_another_fading_factor_restarts_only_that_window_and_the_recovery_of_its_error():

@@ -106,9 +106,11 @@ class SampledEstimate:
     arrived_ratio
         arrived/asked; undefined without any.
     missing
-        Whether more labels are missing than chance explains, and more than `TOLERATED`.
+        Whether more labels are missing than `TOLERATED` of those asked for, and more than chance explains
+        where `asked` is Σπ.
     too_many
-        Whether more labels came, or more or fewer were asked for, than the probabilities imply, likewise.
+        Whether more labels came, or, where `asked_is_known`, more or fewer were asked for, than the
+        probabilities imply, by more than `TOLERATED` and chance.
     """
 
     loss: Interval
