@@ -375,7 +375,8 @@ class BatchProcessor:
         self._taken += done.taken
         self._uncommitted += done.taken
         self._uncommitted_scores += done.scores
-        self._work, self._is_whole = done.work, done.is_whole
+        ends_record = not self._taken or ready.end_of_record(self._taken) == self._taken
+        self._work, self._is_whole = done.work, done.is_whole and ends_record
         alarms = done.alarms
         if any(alarm.detector == VERDICT for alarm in alarms):
             alarms = alarms_without_verdicts(
