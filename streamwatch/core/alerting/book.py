@@ -1,6 +1,7 @@
 """`AlarmBook`: which alarms are announced as part of an incident, stay open, and end.
 
 Times are of two kinds. `cooldown` is in event time: it is about alarms that follow each other in the stream.
+A verdict that alternates is announced in spite of it, as no later alarm would tell of one that holds.
 Age and `resolve_timeout` are in host time (`now_ms`): they are about people. In record time no alarm found in
 a backlog would be old, and an alarm of a stream that stopped would never end. Cohorts of predictions end in
 the clock of the merged sequence, so an alarm is confirmed as of the clock at which its outcome was resolved:
@@ -38,7 +39,7 @@ from streamwatch.core.alerting.notification import (
     Reason,
     Severity,
 )
-from streamwatch.core.alerting.rules import AlarmsSpec
+from streamwatch.core.alerting.rules import AlarmRule, AlarmsSpec
 from streamwatch.core.estimators.notifying.class_shift import ClassShift
 from streamwatch.core.estimators.notifying.model_facts import Level
 from streamwatch.core.estimators.registers.segments.estimates import SegmentChange
@@ -201,7 +202,6 @@ class AlarmBook:
                         self._incidents.end(key, _reason_of(alarm.judgement), now_ms, alarm)
                     continue
             rule = self._spec.rule(*key)
-            last_ms = self._announced_at_ms.get(alarm.model, {}).get(alarm.detector)
             if alarm.outcome < rule.min_outcomes:
                 self._suppressed["min_outcomes"] += 1
             elif opened is not None:
@@ -209,7 +209,7 @@ class AlarmBook:
                 self._incidents.renew(alarm, now_ms)
             elif behind and now_ms - alarm.event_ms > self._spec.stale_after_ms:
                 self._digest.add(alarm, self._severity(alarm, _misleads(alarm, models)), now_ms)
-            elif last_ms is not None and abs(alarm.event_ms - last_ms) < rule.cooldown_ms:
+            elif self._cools_down(alarm, rule) and alternation is None:  # one that alternates is said once
                 self._suppressed["cooldown"] += 1
             else:
                 self._incidents.begin(alarm, self._beginning(alarm, models), now_ms)
@@ -217,6 +217,11 @@ class AlarmBook:
                     self._incidents.mark_alternating(key, alternation)
                 self._announced_at_ms.setdefault(alarm.model, {})[alarm.detector] = alarm.event_ms
         return self._incidents.issue(now_ms)
+
+    def _cools_down(self, alarm: Alarm, rule: AlarmRule) -> bool:
+        """Tell whether an alarm is within the cooldown of the one announced last of its detector."""
+        last_ms = self._announced_at_ms.get(alarm.model, {}).get(alarm.detector)
+        return last_ms is not None and abs(alarm.event_ms - last_ms) < rule.cooldown_ms
 
     def _change_sides(self, alarm: Alarm, judgement: Judgement, *, is_open: bool) -> Alternation | None:
         """Note the side of a new verdict; return the verdict's alternation, None without one."""

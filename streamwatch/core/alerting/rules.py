@@ -25,7 +25,10 @@ class AlarmRule:
     """Name, or a pattern."""
     severity: Severity = "warning"
     cooldown_ms: int = 600_000
-    """Event time around an announced alarm in which no other of its model and detector is announced."""
+    """Event time around an announced alarm in which no other of its model and detector is announced.
+
+    A verdict that begins to alternate is announced all the same.
+    """
     min_outcomes: int = 100
     """Number of outcomes that a model must have had before its alarms are announced."""
     severity_given: bool = False

@@ -203,3 +203,14 @@ def test_an_alternation_found_in_a_backlog_is_over_a_week_after_its_last_change(
         watched.book.restore(state)
         (fires,) = watched.hears(again, now_ms=again.event_ms)
         assert (fires.parts[0].alternation is not None) is alternates
+
+
+def test_a_verdict_that_is_worse_again_within_the_cooldown_is_told_as_one_that_alternates(
+    watched: WatchedBook,
+) -> None:
+    changes = [verdict(side, MIDNIGHT_MS + n * 60_000, n) for n, side in enumerate((-1, 1, -1), 1)]
+    heard = hear(watched, changes)
+    assert [n.kind for n in heard] == ["firing", "resolved", "firing"]
+    assert heard[-1].parts[0].alternation is not None
+    (open_now,) = watched.book.open_incidents()
+    assert open_now.model == "m"
