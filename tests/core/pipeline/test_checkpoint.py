@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from itertools import islice
+from random import Random
 
 import numpy as np
 import pytest
@@ -12,6 +13,7 @@ from hypothesis import strategies as st
 
 from streamwatch.core.estimators.comparisons.set import ComparisonSet
 from streamwatch.core.estimators.set import EstimatorSet
+from streamwatch.core.join import join, prediction_order
 from streamwatch.core.join.durable.columns import PackedError
 from streamwatch.core.pipeline import pipeline
 from streamwatch.core.pipeline.checkpoint import Checkpoint
@@ -386,3 +388,27 @@ def test_a_restart_while_thousands_of_held_outcomes_are_released_loses_none(monk
             evaluated(again, events[step.taken :])
             assert again.canonical() == whole.canonical()
             assert again.pipeline_state() == whole.pipeline_state()
+
+
+@pytest.mark.parametrize("order", ["resolution", "prediction_time"])
+def test_a_restart_at_any_step_that_a_commit_may_follow_changes_nothing(order, monkeypatch):
+    monkeypatch.setattr(pipeline, "MOST_AT_ONCE", 9)
+    monkeypatch.setattr(join, "ROOM", 5)
+    monkeypatch.setattr(prediction_order, "ROOM", 7)
+    chance, events, now = Random(order), [], 0
+    for number in range(300):
+        now += chance.choice([0, 1, 10, 60])
+        events.append(predict(str(number), chance.choice("xy"), now, chance.choice("mno")))
+        earlier = str(chance.randrange(max(0, number - 9), number + 1))
+        events += [label(earlier, chance.choice("xy"), now, model) for model in "mno"]
+    spec, rules = replace(SPEC, comparisons=()), replace(JOIN, order=order, comparisons=())
+    whole = Life(spec=spec, join=rules, journal=50)
+    steps = evaluated(whole, events)
+    assert len(steps) > 20
+    for number in range(1, len(steps), 3):
+        cut = Life(spec=spec, join=rules, journal=50)
+        taken = [step.taken for step in evaluated(cut, events, number) if step.is_whole]
+        again = cut.restarted()
+        evaluated(again, events[max(taken, default=0) :])
+        assert again.canonical() == whole.canonical()
+        assert again.pipeline_state() == whole.pipeline_state()

@@ -232,8 +232,15 @@ class EarlyHints:
         if known.any():
             hits = (predicted == records["true_class"]).astype(np.float64)
             made_ms = records["event_ms"] - records["delay_ms"]
-            columns = (of, scores, hits, made_ms, np.ascontiguousarray(records["resolved_ms"]))
-            learn(self._models, *(column[known] for column in columns), self._spec.bucket_ms)
+            learn(
+                self._models,
+                of[known],
+                scores[known],
+                hits[known],
+                made_ms[known],
+                records["resolved_ms"][known],
+                self._spec.bucket_ms,
+            )
 
     def forget(self, model: str) -> None:
         """Remove a model that has retired, and free its row."""
