@@ -187,13 +187,14 @@ def _of_kafka(topics: list[str], settings: Settings, most: int) -> tuple[PlainSa
     from streamwatch.assembly.specs import kafka_spec
     from streamwatch.edge.sources.kafka import KafkaUnreachable, ReadDenied, TopicsMissing
     from streamwatch.edge.sources.kafka.checking import sample
+    from streamwatch.settings import SettingsError
 
     with Progress(console=Console(stderr=True), transient=True) as bar:
         task = bar.add_task("sampling", total=most * len(topics))
         try:
             reading = sample(kafka_spec(settings.kafka), topics, most, lambda count: bar.advance(task, count))
             found = asyncio.run(reading)
-        except (KafkaUnreachable, TopicsMissing, ReadDenied) as error:
+        except (KafkaUnreachable, TopicsMissing, ReadDenied, SettingsError) as error:
             refuse(str(error))
         except (OSError, ValueError) as error:  # faulty certificates and keys
             refuse(f"kafka.security: {error}")
