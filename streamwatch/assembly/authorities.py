@@ -44,8 +44,8 @@ def require_certificates(section: SecuritySection) -> None:
         # Without a password, OpenSSL would ask a terminal for that of an encrypted key.
         context.load_cert_chain(section.certificate_file, section.key_file, section.read_key_password() or "")
     except (OSError, ValueError):  # SSLError is an OSError; ValueError: the password is too long
+        in_file = section.key_file or "the same file (kafka.security.key_file is not set)"
         raise SettingsError(
             f"kafka.security.certificate_file: expected a PEM certificate in {section.certificate_file}, with "
-            f"its key in {section.key_file or 'the same file (kafka.security.key_file is not set)'} and the "
-            "key's password, if it has one, in kafka.security.key_password_file"
+            f"its key in {in_file} and the key's password, if it has one, in kafka.security.key_password_file"
         ) from None

@@ -96,7 +96,9 @@ class _PlainLoader(yaml.SafeLoader):
             if self._values > MAX_VALUES:
                 raise YamlRefused(f"more than {MAX_VALUES} values{_at(event.start_mark)}")
             if not _is_unicode(event.value):
-                raise YamlRefused(f"half of a surrogate pair, write the character itself{_at(event.start_mark)}")
+                raise YamlRefused(
+                    f"half of a surrogate pair, write the character itself{_at(event.start_mark)}"
+                )
         return event
 
     def construct_mapping(self, node: Any, deep: bool = False) -> dict[Any, Any]:  # noqa: FBT001, FBT002 - theirs

@@ -270,6 +270,13 @@ def test_simulate_without_a_broker_is_reported(streamwatch: CliRunner) -> None:
     assert "Traceback" not in result.output
 
 
+@pytest.mark.parametrize("servers", ["localhost:abc", "localhost:99999", "a..b:1", "a:1,"])
+def test_simulate_refuses_addresses_that_no_client_can_use(streamwatch: CliRunner, servers: str) -> None:
+    result = streamwatch.invoke(app, ["simulate", "-b", servers, "-n", "10", "--flat-out"])
+    assert result.exit_code == 2
+    assert result.output.startswith("--bootstrap-servers: expected brokers as host:port")
+
+
 def test_simulate_refuses_what_makes_no_sense(streamwatch: CliRunner) -> None:
     result = streamwatch.invoke(app, ["simulate", "--rate", "0"])
     assert result.exit_code == 2

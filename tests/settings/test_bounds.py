@@ -89,7 +89,9 @@ def test_an_address_with_a_password_is_not_shown() -> None:
     assert "got an address (not shown)" in str(caught.value)
 
 
-@pytest.mark.parametrize("server", ["b", "b:9092", "my_broker.local:1", "10.0.0.1:0", "::1", "[fe80::1%eth0]:1"])
+@pytest.mark.parametrize(
+    "server", ["b", "b:9092", "my_broker.local:1", "10.0.0.1:0", "::1", "[fe80::1%eth0]:1"]
+)
 def test_addresses_that_clients_can_use_are_taken(tmp_path: Path, server: str) -> None:
     file = tmp_path / "other.yaml"
     file.write_text(f"kafka: {{bootstrap_servers: '{server}'}}\n{MINIMAL.splitlines()[1]}\n")
@@ -114,5 +116,5 @@ def test_half_of_a_surrogate_pair_is_refused_wherever_it_comes_from(tmp_path: Pa
     shown = complaint(tmp_path, 'http: {listen: "\\ud800:1"}\n')
     assert shown == "FILE: half of a surrogate pair, write the character itself (line 3, column 16)"
     topics = ["topics.predictions=p", "topics.labels=l", "kafka.bootstrap_servers=b"]
-    with pytest.raises(SettingsError, match="^kafka.client_id in --set: not UTF-8$"):
+    with pytest.raises(SettingsError, match=r"^kafka\.client_id in --set: not UTF-8$"):
         load(None, [*topics, "kafka.client_id=\udcff"], {})

@@ -326,11 +326,12 @@ def _digest_title(notification: Notification) -> str:
 def gathered_title(gathered: Gathered) -> str:
     """Write one line for a digest of notifications: its models, alarms that began, alarms that ended."""
     models = f"{gathered.models} model{'s' if gathered.models != 1 else ''}"
+    others = gathered.notifications - gathered.firing - gathered.resolved
     parts = ", ".join(
         f"{number} {words}"
         for number, words in (
             (gathered.firing, "began"),
-            (gathered.notifications - gathered.firing - gathered.resolved, "have news"),
+            (others, "have news" if others != 1 else "has news"),
             (gathered.resolved, "are over" if gathered.resolved != 1 else "is over"),
         )
         if number
