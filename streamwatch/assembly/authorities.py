@@ -46,6 +46,6 @@ def require_certificates(section: SecuritySection) -> None:
     except (OSError, ValueError):  # SSLError is an OSError; ValueError: the password is too long
         in_file = section.key_file or "the same file (kafka.security.key_file is not set)"
         raise SettingsError(
-            f"kafka.security.certificate_file: expected a PEM certificate in {section.certificate_file}, with "
-            f"its key in {in_file} and the key's password, if it has one, in kafka.security.key_password_file"
+            f"kafka.security.certificate_file: expected a PEM certificate in {section.certificate_file}, its "
+            f"key in {in_file} and the key's password, if it has one, in kafka.security.key_password_file"
         ) from None
