@@ -289,7 +289,7 @@ class KafkaSection(Section):
     (`on_data_loss`)."""
     max_record_bytes: Annotated[int, Bounded(least=1_024, most=67_108_864)] = 1_048_576
     """Maximum size of key, value and headers of a record. A larger record is invalid (`record_too_large`)."""
-    group_id: str | None = None
+    group_id: Annotated[str, Field(min_length=1)] | None = None
     """Consumer group under which positions are committed, for tools that show lag. If not set, none are
     committed."""
     dead_letter_topic: str | None = None
