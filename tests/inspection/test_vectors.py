@@ -107,7 +107,10 @@ def test_arrays_of_a_group_are_as_long_as_each_other_and_not_only_as_its_first()
         records({"a": [1, 2], "b": [3, 4]}, {"a": [5, 6], "c": [7, 8]}, {"b": [9], "c": [10, 11]}),
     )
     shown = [[row.scalars for row in rows] for rows in found]
-    assert [{"value.c[]": 7}, {"value.c[]": 8}, {"value.c[]": 10}, {"value.c[]": 11}] == [
-        {name: scalar for name, scalar in scalars.items() if "[]" in name} for scalars in shown[1]
+    assert [{name: scalar for name, scalar in scalars.items() if "[]" in name} for scalars in shown[1]] == [
+        {"value.c[]": 7},
+        {"value.c[]": 8},
+        {"value.c[]": 10},
+        {"value.c[]": 11},
     ]
     assert [scalars["value.b[]"] for scalars in shown[0] if "value.b[]" in scalars] == [3, 4, 9]

@@ -149,7 +149,7 @@ def read_format(directory: Path) -> Format | None:
         return msgspec.json.decode(path.read_bytes(), type=Format)
     except FileNotFoundError:
         return None
-    except msgspec.DecodeError as error:
+    except (ValueError, RecursionError) as error:  # DecodeError and UnicodeDecodeError are ValueErrors
         raise StateDamaged(f"the state is damaged: {path} is not readable ({error}); restore it") from error
 
 
