@@ -151,7 +151,7 @@ def answer(address: Address, path: str) -> dict[str, Any]:
     """
     try:
         found = json.loads(address.get(path))
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         raise DaemonUnreachable(f"{address.url}{path}: not an answer of streamwatch: {error}") from None
     if not isinstance(found, dict):
         raise DaemonUnreachable(f"{address.url}{path}: not an answer of streamwatch: expected an object")

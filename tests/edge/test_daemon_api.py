@@ -44,6 +44,7 @@ def answering(reply: bytes, heard: list[bytes] | None = None) -> Generator[str]:
         ),
         pytest.param(b"HTTP/1.1 200 OK\r\n\r\n<html>", "/x: not an answer of streamwatch", id="no JSON"),
         pytest.param(b"HTTP/1.1 200 OK\r\n\r\n[]", "expected an object", id="no object"),
+        pytest.param(b"HTTP/1.1 200 OK\r\n\r\n" + b"[" * 60_000, "/x: not an answer", id="too deep"),
     ],
 )
 def test_what_is_no_answer_of_a_daemon_is_named(reply: bytes, shown: str) -> None:
