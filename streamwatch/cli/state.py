@@ -320,6 +320,7 @@ def backfill(
     from streamwatch.assembly.backfill import backfill as fill
     from streamwatch.edge.receivers.texts import iso
     from streamwatch.history.recordings.file import RecordingError
+    from streamwatch.history.samples import counted
     from streamwatch.settings import SettingsError
 
     until_ms = None if until is None else _moment(until)
@@ -337,7 +338,7 @@ def backfill(
     read = ", ".join(f"{records:,} records of {topic}" for topic, records in done.records.items())
     typer.echo(f"{done.directory} has {read}; the daemon goes on with records from {iso(done.until_ms)} on")
     for reason, count in done.bad.reasons.items():
-        typer.echo(f"{count:,} lines were left out: {reason}", err=True)
+        typer.echo(f"{counted(count, 'line')} left out: {reason}", err=True)
 
 
 def _matching(pattern: Path) -> list[Path]:
