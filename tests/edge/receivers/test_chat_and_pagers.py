@@ -299,3 +299,10 @@ def test_a_long_text_is_cut_for_slack_in_one_pass(monkeypatch: pytest.MonkeyPatc
     monkeypatch.setattr(slack, "escaped", counting)
     slack._cut("x" * 100_000, 3_000)
     assert read[0] <= 300_000
+
+
+def test_a_digest_of_one_alarm_is_in_the_singular() -> None:
+    found = digest().digest
+    assert found is not None
+    one = msgspec.structs.replace(digest(), digest=msgspec.structs.replace(found, alarms=1, series=1))
+    assert "1 alarm of 1 pair of a model and a detector, " in description(one)
