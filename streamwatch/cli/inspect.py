@@ -122,8 +122,11 @@ def inspect(  # noqa: PLR0913  # one parameter per option
 
     if bool(topic) == bool(file):
         refuse("expected --topic (with --bootstrap-servers or -c) or --file, one of both")
-    if write is not None and write.exists() and not force:
-        refuse(f"--write: {write} exists; --force replaces it")
+    try:
+        if write is not None and write.exists() and not force:
+            refuse(f"--write: {write} exists; --force replaces it")
+    except OSError as error:
+        refuse(f"--write: {write} cannot be written: {error.strerror or error}")
     console = Console(stderr=True, highlight=False, width=None)
     unread, unread_keys, unread_lines = list[str](), list[str](), list[str]()
     try:

@@ -139,9 +139,9 @@ def export(
     from streamwatch.admin.state_transfer import export_to
 
     state_directory = _directory(directory, config, overrides)
-    if file.exists():
-        refuse(f"{file} already exists: choose another name")
     with _refusing(), _progress("writing entries") as report:
+        if file.exists():
+            refuse(f"{file} already exists: choose another name")
         entries, size = export_to(file, state_directory, report)
     typer.echo(f"exported {entries:,} entries of {state_directory} to {file}: {size / 1e6:,.1f} MB", err=True)
 

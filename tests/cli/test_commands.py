@@ -77,3 +77,9 @@ def test_a_backfill_names_a_pattern_that_is_none(streamwatch, tmp_path):
     assert f"expected a pattern of files such as archive/*.parquet, got '{tmp_path}/**x'" in err.replace(
         "\n", " "
     )
+
+
+def test_an_export_to_a_name_that_no_file_has_is_refused(streamwatch, directory):
+    code, _, err = streamwatch("export", "x" * 300, "-d", directory)
+    assert code == 2
+    assert "File name too long" in err
