@@ -34,12 +34,14 @@ class NotThere(DaemonUnreachable):
 class _Redirects(urllib.request.HTTPRedirectHandler):
     """Follows redirections within HTTP, and sends the token to the host that was asked only."""
 
-    def redirect_request(self, req: Any, *rest: Any) -> urllib.request.Request | None:
-        """Return the request at the new URL, the last argument; None where it is not to be followed."""
-        before, after = urlsplit(req.full_url), urlsplit(rest[-1])
+    def redirect_request(  # noqa: PLR0913, PLR0917 - as the library calls it
+        self, req: urllib.request.Request, fp: Any, code: int, msg: str, headers: Any, newurl: str
+    ) -> urllib.request.Request | None:
+        """Return the request at the new URL; None where it is not to be followed."""
+        before, after = urlsplit(req.full_url), urlsplit(newurl)
         if after.scheme not in {"http", "https"}:
             return None
-        request = super().redirect_request(req, *rest)
+        request = super().redirect_request(req, fp, code, msg, headers, newurl)
         to_tls = after.scheme == "https" and after.hostname == before.hostname
         if request is not None and not to_tls and before[:2] != after[:2]:
             request.remove_header("Authorization")
