@@ -34,7 +34,7 @@ class NotThere(DaemonUnreachable):
 class _Redirects(urllib.request.HTTPRedirectHandler):
     """Follows redirections within HTTP, and sends the token to the host that was asked only."""
 
-    def redirect_request(  # noqa: PLR0913, PLR0917 - as the library calls it
+    def redirect_request(
         self, req: urllib.request.Request, fp: Any, code: int, msg: str, headers: Any, newurl: str
     ) -> urllib.request.Request | None:
         """Return the request at the new URL; None where it is not to be followed."""
