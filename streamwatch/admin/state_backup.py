@@ -37,7 +37,7 @@ def back_up(
     Raises
     ------
     StateRefused
-        If no daemon has the state open, or this user may not signal it.
+        If no daemon has the state open, or it is in another container, or this user may not signal it.
     StateFailed
         If there is no backup in time.
     """
@@ -45,6 +45,11 @@ def back_up(
     if process is None:
         raise StateRefused(
             f"no daemon has the state in {directory} open: copy the directory, or export the state"
+        )
+    if process <= 0:  # `kill` would take it for a group of processes, to which this one belongs
+        raise StateRefused(
+            f"a process that cannot be seen from here has the state in {directory} open: run this in its "
+            "container"
         )
     before = set(backups_in(backups))
     try:

@@ -43,7 +43,7 @@ from streamwatch.edge.stores.rocksdb.inspect import Inspection, ReadRuns
 SECTIONS = (PIPELINE, ESTIMATORS, SETTINGS, POSITIONS)
 """Sections that every state with a commit has."""
 
-UNREADABLE = (ValueError, LookupError, TypeError)
+UNREADABLE = (ValueError, LookupError, TypeError, OverflowError, RecursionError)
 """Errors that decoders raise for bytes that they cannot read."""
 
 _KEPT = msgspec.msgpack.Decoder(ModelCheckpoint)

@@ -11,6 +11,7 @@ from typing import Final
 import numpy as np
 
 from streamwatch.admin.state_contents import (
+    UNREADABLE,
     estimators_of,
     incidents_of,
     kept_of,
@@ -111,7 +112,7 @@ def overview(directory: Path, *, ages: bool = True) -> Overview:
     state = Inspection(directory)
     try:
         return _look(state, ages=ages)
-    except (ValueError, LookupError) as error:
+    except UNREADABLE as error:
         raise StateDamaged(
             f"the state in {directory} cannot be decoded ({type(error).__name__}: {error}): "
             "`streamwatch state verify` says where"

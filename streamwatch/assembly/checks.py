@@ -41,6 +41,7 @@ from streamwatch.telemetry import InternalEvent, SchemaRejected
 async def check_all(settings: Settings) -> Sequence[CheckResult]:
     """Check everything that can be known before a start; writes nothing, reads some records of each topic."""
     try:
+        specs.kafka_spec(settings.kafka)
         require_publishable(settings)
         monitors = specs.monitors_spec(settings)
         _check_alerts(settings)

@@ -13,7 +13,7 @@ from streamwatch.assembly.replay import recorded_topics
 from streamwatch.core.join.caveats import Repeats
 from streamwatch.core.ports import Record
 from streamwatch.core.records.events import Invalid, Label, NullRecord, Prediction, Skipped, WrongFold
-from streamwatch.edge.daemon_api import Address, DaemonUnreachable, NotThere, answer, model_path
+from streamwatch.edge.daemon_api import Address, DaemonUnreachable, NotThere, answer, model_path, understood
 from streamwatch.edge.sources.kafka.checking import sample
 from streamwatch.history.recordings.lines import RecordedTopic
 from streamwatch.inspection.joined import events_of
@@ -49,15 +49,17 @@ async def consult(address: Address, seconds: float, settings: Settings | None = 
     await asyncio.sleep(seconds)
     now = await asyncio.to_thread(_reading, address)
     health = await asyncio.to_thread(answer, address, "/api/v1/health")
-    models: Mapping[str, Any] = (await asyncio.to_thread(answer, address, "/api/v1/models")).get("models", {})
-    details = {name: model.get("details", {}) for name, model in models.items()}
-    for name in suspects(now):  # the answer on all models lacks these details
-        try:
-            model = await asyncio.to_thread(answer, address, model_path(name))
-        except NotThere:  # it has retired meanwhile
-            continue
-        details[name] = model.get("details", {})
-    reasons = [str(reason) for reason in health.get("reasons", [])]
+    with understood(address):
+        found = await asyncio.to_thread(answer, address, "/api/v1/models")
+        models: Mapping[str, Any] = found.get("models", {})
+        details = {name: model.get("details", {}) for name, model in models.items()}
+        for name in suspects(now):  # the answer on all models lacks these details
+            try:
+                model = await asyncio.to_thread(answer, address, model_path(name))
+            except NotThere:  # it has retired meanwhile
+                continue
+            details[name] = model.get("details", {})
+        reasons = [str(reason) for reason in health.get("reasons", [])]
     return examine(Facts(now, before, seconds, reasons, details, settings and configured(settings), topics))
 
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Any, Final, get_args
 
 from streamwatch.core.estimators.registers.fleet import Verdict
-from streamwatch.edge.daemon_api import Address, NotThere, answer, path_segment
+from streamwatch.edge.daemon_api import Address, NotThere, answer, path_segment, understood
 from streamwatch.edge.receivers.texts import iso
 
 BETWEEN_SECONDS: Final = 10.0
@@ -60,13 +60,14 @@ def decide(
     Raises
     ------
     DaemonUnreachable
-        If no daemon answered.
+        If no daemon answered, or something other than a verdict.
     NotCompared
         If the daemon does not compare these models, or has compared no id yet.
     """
     waited = 0.0
     while True:
-        decision = _asked(address, champion, challenger, least_pairs, confirmed=confirmed)
+        with understood(address):
+            decision = _asked(address, champion, challenger, least_pairs, confirmed=confirmed)
         if decision.verdict != "open" or waited >= wait_seconds:
             return decision
         pause = min(BETWEEN_SECONDS, wait_seconds - waited)
@@ -85,8 +86,9 @@ def _asked(
             f"{address.url}: does not compare {challenger!r} with {champion!r}, or has met no id that both "
             "predicted: expected a champion and a challenger of monitors.comparisons"
         ) from None
-    pairs = int(found["pairs"])
-    verdict: Verdict = found["verdict"] if pairs >= least_pairs else "open"
+    if found["verdict"] not in get_args(Verdict):
+        raise ValueError(f"expected one of {', '.join(get_args(Verdict))}, got {found['verdict']!r}")
+    verdict: Verdict = found["verdict"] if int(found["pairs"]) >= least_pairs else "open"
     if confirmed and (found.get("status") == "early" or found.get("provisional")):
         verdict = "open"
     return Decision(verdict, _line(found, verdict, least_pairs), found)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from streamwatch.assembly import specs
 from streamwatch.assembly import topics as topic_properties
 from streamwatch.core.publishing.candidacy import Candidacy, SessionSpec
-from streamwatch.core.publishing.publications import SECTION, PublicationError, PublicationLog
+from streamwatch.core.publishing.publications import SECTION, PublicationError, PublicationLog, decoded
 from streamwatch.daemon.publisher import Publisher, Publishing
 from streamwatch.daemon.standby import SharedPublishing, StandbyPublisher
 from streamwatch.edge.sources.kafka.dead_letters import DeadLetterTopic
@@ -145,13 +145,15 @@ def publication_log(
     Raises
     ------
     StateDamaged
-        If the state's section of publications cannot be decoded by this version.
+        If a publication in the state, or their section, cannot be decoded by this version.
     """
 
     def comparisons() -> Sequence[ComparisonVerdict]:
         return () if monitors.comparisons is None else monitors.comparisons.verdicts()
 
     try:
+        for waiting in saved.publications.values():
+            decoded(waiting)  # again when they are to be written, which is too late to refuse the state
         return PublicationLog(
             identity,
             saved.commits,

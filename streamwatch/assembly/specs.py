@@ -188,8 +188,17 @@ def outcome_registers(settings: Settings) -> tuple[RegisterSpec, ...]:
 
 
 def kafka_spec(section: KafkaSection) -> KafkaSpec:
-    """Build the spec of the connection to Kafka; reads secrets from their files."""
+    """Build the spec of the connection to Kafka; reads secrets from their files.
+
+    Raises
+    ------
+    SettingsError
+        If a file of certificates or of a key cannot be used.
+    """
+    from streamwatch.assembly.authorities import require_certificates  # noqa: PLC0415 - loads ssl
+
     security = section.security
+    require_certificates(security)
     return KafkaSpec(
         bootstrap_servers=",".join(section.bootstrap_servers),
         security_protocol=security.protocol,

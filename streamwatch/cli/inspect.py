@@ -122,8 +122,11 @@ def inspect(  # noqa: PLR0913  # one parameter per option
 
     if bool(topic) == bool(file):
         refuse("expected --topic (with --bootstrap-servers or -c) or --file, one of both")
-    if write is not None and write.exists() and not force:
-        refuse(f"--write: {write} exists; --force replaces it")
+    try:
+        if write is not None and write.exists() and not force:
+            refuse(f"--write: {write} exists; --force replaces it")
+    except OSError as error:
+        refuse(f"--write: {write} cannot be written: {error.strerror or error}")
     console = Console(stderr=True, highlight=False, width=None)
     unread, unread_keys, unread_lines = list[str](), list[str](), list[str]()
     try:
@@ -187,13 +190,14 @@ def _of_kafka(topics: list[str], settings: Settings, most: int) -> tuple[PlainSa
     from streamwatch.assembly.specs import kafka_spec
     from streamwatch.edge.sources.kafka import KafkaUnreachable, ReadDenied, TopicsMissing
     from streamwatch.edge.sources.kafka.checking import sample
+    from streamwatch.settings import SettingsError
 
     with Progress(console=Console(stderr=True), transient=True) as bar:
         task = bar.add_task("sampling", total=most * len(topics))
         try:
             reading = sample(kafka_spec(settings.kafka), topics, most, lambda count: bar.advance(task, count))
             found = asyncio.run(reading)
-        except (KafkaUnreachable, TopicsMissing, ReadDenied) as error:
+        except (KafkaUnreachable, TopicsMissing, ReadDenied, SettingsError) as error:
             refuse(str(error))
         except (OSError, ValueError) as error:  # faulty certificates and keys
             refuse(f"kafka.security: {error}")

@@ -143,9 +143,19 @@ def simulate(  # noqa: PLR0913  # one parameter per option
 def _brokers(
     config: Path | None, servers: str | None, overrides: list[str] | None
 ) -> tuple[str, KafkaSpec | None]:
-    """Return the bootstrap servers, and the spec of the connection; None (plain text) without settings."""
+    """Return the bootstrap servers, and the spec of the connection; None (plain text) without settings.
+
+    Ends the command if these are no addresses, or the settings cannot be used.
+    """
     if config is None and not overrides:
-        return servers or "localhost:9092", None
+        named = servers or "localhost:9092"
+        from streamwatch.settings.sections import reachable
+
+        try:
+            reachable(tuple(each.strip() for each in named.split(",")))
+        except ValueError as error:
+            refuse(f"--bootstrap-servers: {error}")
+        return named, None
     from streamwatch.assembly.inspection import sampling_settings
     from streamwatch.assembly.specs import kafka_spec
     from streamwatch.settings import SettingsError

@@ -6,7 +6,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Generator
 from contextlib import contextmanager
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Final, TypeAlias
 
@@ -140,9 +139,9 @@ def export(
     from streamwatch.admin.state_transfer import export_to
 
     state_directory = _directory(directory, config, overrides)
-    if file.exists():
-        refuse(f"{file} already exists: choose another name")
     with _refusing(), _progress("writing entries") as report:
+        if file.exists():
+            refuse(f"{file} already exists: choose another name")
         entries, size = export_to(file, state_directory, report)
     typer.echo(f"exported {entries:,} entries of {state_directory} to {file}: {size / 1e6:,.1f} MB", err=True)
 
@@ -319,7 +318,9 @@ def backfill(
     settings = read_settings(config, overrides, _NO_BROKER)
 
     from streamwatch.assembly.backfill import backfill as fill
+    from streamwatch.edge.receivers.texts import iso
     from streamwatch.history.recordings.file import RecordingError
+    from streamwatch.history.samples import counted
     from streamwatch.settings import SettingsError
 
     until_ms = None if until is None else _moment(until)
@@ -335,15 +336,17 @@ def backfill(
     except (RecordingError, SettingsError) as error:
         refuse(str(error))
     read = ", ".join(f"{records:,} records of {topic}" for topic, records in done.records.items())
-    since = datetime.fromtimestamp(done.until_ms / 1_000, UTC).isoformat(timespec="milliseconds")
-    typer.echo(f"{done.directory} has {read}; the daemon goes on with records from {since} on")
+    typer.echo(f"{done.directory} has {read}; the daemon goes on with records from {iso(done.until_ms)} on")
     for reason, count in done.bad.reasons.items():
-        typer.echo(f"{count:,} lines were left out: {reason}", err=True)
+        typer.echo(f"{counted(count, 'line')} left out: {reason}", err=True)
 
 
-def _pattern_of(path: Path) -> str:
-    """Return a pattern of files relative to its root, as `Path.glob` expects it."""
-    return str(path.relative_to(path.anchor))
+def _matching(pattern: Path) -> list[Path]:
+    """Return the files that match a pattern, sorted by name; ends the command if it is no pattern."""
+    try:
+        return sorted(Path(pattern.anchor).glob(str(pattern.relative_to(pattern.anchor))))
+    except ValueError as error:
+        refuse(f"expected a pattern of files such as archive/*.parquet, got {str(pattern)!r}: {error}")
 
 
 def _moment(text: str) -> int:
@@ -370,7 +373,7 @@ def _files_by_topic(arguments: list[str]) -> dict[str, list[Path]]:
         if path.is_dir():
             several = sorted(each for each in path.iterdir() if each.is_file())
         else:
-            several = [path] if path.exists() else sorted(Path(path.anchor).glob(_pattern_of(path)))
+            several = [path] if path.exists() else _matching(path)
         if not several:
             refuse(f"{topic}: expected files at {named}, found none")
         found.setdefault(topic, []).extend(several)

@@ -190,8 +190,11 @@ def tune(  # noqa: PLR0913  # one parameter per option
 
 def _check_folder(output: Path | None) -> None:
     """End the command if the folder of the output does not exist, before minutes of computing."""
-    if output is not None and not output.parent.is_dir():
-        refuse(f"--output: {output} cannot be written: there is no folder {output.parent}")
+    try:
+        if output is not None and not output.parent.is_dir():
+            refuse(f"--output: {output} cannot be written: there is no folder {output.parent}")
+    except OSError as error:
+        refuse(f"--output: {output} cannot be written: {error.strerror or error}")
 
 
 def _write(text: str, output: Path) -> None:

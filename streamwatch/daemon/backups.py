@@ -20,6 +20,9 @@ from streamwatch.edge.stores.rocksdb.backup_names import backup_name, backups_in
 from streamwatch.telemetry import BackupFailed, BackupMade, BackupSkipped, InternalEvent
 
 _MOST_SHOWN: Final = 200
+"""Most characters of a command's last line of errors that are shown."""
+_PART: Final = ".part"
+"""Suffix of the directory of a backup until it is complete."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -195,12 +198,22 @@ class BackupCommandFailed(Exception):  # noqa: N818 - the name says what happene
 
 
 def _copied(store: Store, target: Path) -> None:
-    """Copy the state to `<target>.part`, which is renamed to `target` once it is complete."""
+    """Copy the state to `<target>.part`, which is renamed to `target` once it is complete.
+
+    Copies that an earlier failure or a crash has left incomplete are removed: their links keep files on the
+    disk that the state has long replaced.
+    """
     target.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-    begun = target.with_name(f"{target.name}.part")
-    shutil.rmtree(begun, ignore_errors=True)
-    store.copy_to(begun)
-    begun.rename(target)
+    for left in target.parent.glob(f"*{_PART}*"):
+        if begun_at(left.with_name(left.name.partition(_PART)[0])) is not None:
+            shutil.rmtree(left, ignore_errors=True)
+    begun = target.with_name(f"{target.name}{_PART}")
+    try:
+        store.copy_to(begun)
+        begun.rename(target)
+    except BaseException:
+        shutil.rmtree(begun, ignore_errors=True)
+        raise
 
 
 def _remove_older(spec: BackupsSpec) -> None:

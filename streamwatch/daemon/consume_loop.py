@@ -339,10 +339,12 @@ class ConsumeLoop:
     async def run(self, stop: asyncio.Event) -> None:
         """Read until `stop` is set, then commit what was evaluated.
 
+        Raises what the source refuses, too (`SourceKind.refusals`).
+
         Raises
         ------
-        StateRefused, StateForbidden
-            If the state cannot be used.
+        StateRefused
+            If the state cannot be used; or was removed while it was open, and `fail_on_lost_state` is set.
         """
         try:
             while not stop.is_set():

@@ -173,8 +173,12 @@ class Daemon:
     async def run(self) -> None:
         """Run until `stop`, SIGTERM or SIGINT; a second signal kills the process.
 
+        Raises what the source refuses, too (`SourceKind.refusals`).
+
         Raises
         ------
+        ListenError
+            If the server cannot listen.
         StateRefused, PublishingRefused
             If the state or the topics of results cannot be used.
         """

@@ -46,7 +46,7 @@ ROOM_OF_COLUMNS: Final = Room(8_000, 1 << 20)
 def in_turns(
     delivered: Mapping[Partition, Sequence[Record]], room_now: Callable[[], Room] = lambda: ROOM
 ) -> Generator[Mapping[Partition, Sequence[Record]]]:
-    """Divide the records of a poll into turns; a record larger than the limit has a turn of its own.
+    """Divide the records of a poll into turns; each may exceed the limit of bytes by its last record.
 
     Parameters
     ----------

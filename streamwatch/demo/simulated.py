@@ -126,6 +126,8 @@ class StreamSpec:
             raise ValueError(f"shares of channels must sum to 1, got {self.channels}")
         if self.spared and self.spared not in dict(self.channels):
             raise ValueError(f"spared must be one of the channels {self.channels}, got {self.spared!r}")
+        if self.seed < 0:
+            raise ValueError(f"a seed must be at least 0, got {self.seed}")
         if self.models < 1:
             raise ValueError(f"a stream needs at least one model, got {self.models}")
         if not 0.0 <= self.persistence < 1.0:

@@ -7,10 +7,15 @@ import ssl
 import urllib.error
 import urllib.parse
 import urllib.request
+from collections.abc import Generator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from http.client import HTTPException
 from pathlib import Path
 from typing import Any, Final
+from urllib.parse import urlsplit
+
+from streamwatch import __version__
 
 _TIMEOUT_SECONDS: Final = 30.0
 _MOST_BYTES: Final = 256 * 2**20
@@ -26,6 +31,23 @@ class NotThere(DaemonUnreachable):
     """The daemon answered 404: it has nothing at this path."""
 
 
+class _Redirects(urllib.request.HTTPRedirectHandler):
+    """Follows redirections within HTTP, and sends the token to the host that was asked only."""
+
+    def redirect_request(
+        self, req: urllib.request.Request, fp: Any, code: int, msg: str, headers: Any, newurl: str
+    ) -> urllib.request.Request | None:
+        """Return the request at the new URL; None where it is not to be followed."""
+        before, after = urlsplit(req.full_url), urlsplit(newurl)
+        if after.scheme not in {"http", "https"}:
+            return None
+        request = super().redirect_request(req, fp, code, msg, headers, newurl)
+        to_tls = after.scheme == "https" and after.hostname == before.hostname
+        if request is not None and not to_tls and before[:2] != after[:2]:
+            request.remove_header("Authorization")
+        return request
+
+
 @dataclass(frozen=True, slots=True)
 class Address:
     """URL of a daemon, its bearer token if it requires one, and certificates to trust for HTTPS."""
@@ -35,25 +57,30 @@ class Address:
     ca_file: Path | None = None
 
     def get(self, path: str) -> bytes:
-        """Return the body of a GET request.
+        """Return the body of a GET request; a redirection to another host is followed without the token.
 
         Raises
         ------
         NotThere
             If the daemon answered 404.
         DaemonUnreachable
-            If there was no answer, another error, a part of an answer or more than 256 MiB; or the URL or the
-            certificates cannot be used.
+            If there was no answer, another error, a part of an answer or more than 256 MiB; or the URL, the
+            token or the certificates cannot be used.
         """
+        if self.token and not (self.token.isascii() and self.token.isprintable()):
+            raise DaemonUnreachable("expected a token of printable ASCII characters on one line (not shown)")
         headers = {"Authorization": f"Bearer {self.token}"} if self.token else {}
         url = f"{self.base}{path}"
-        context = self._trusted() if url.startswith("https://") else None
+        needs_context = self.ca_file is not None or url.startswith("https://")
+        secure = urllib.request.HTTPSHandler(context=self._trusted() if needs_context else None)
+        opener = urllib.request.build_opener(secure, _Redirects)
         try:
             request = urllib.request.Request(url, headers=headers)  # noqa: S310 - http or https, see above
-            with urllib.request.urlopen(request, timeout=_TIMEOUT_SECONDS, context=context) as answer:  # noqa: S310
+            with opener.open(request, timeout=_TIMEOUT_SECONDS) as answer:
                 body: bytes = answer.read(_MOST_BYTES + 1)
                 left = answer.length
         except urllib.error.HTTPError as error:
+            error.close()
             if error.code == NOT_FOUND:
                 raise NotThere(f"{url}: answered 404 {error.reason}") from None
             asked = " (it asks for a token: --token-file)" if error.code == UNAUTHORIZED else ""
@@ -104,6 +131,18 @@ def path_segment(name: str) -> str:
     return name.replace(".", "%252E") if name in {".", ".."} else urllib.parse.quote(name, safe="")
 
 
+@contextmanager
+def understood(address: Address) -> Generator[None]:
+    """Raise DaemonUnreachable where the block finds that answers lack contents, or have others."""
+    try:
+        yield
+    except (LookupError, TypeError, ValueError, AttributeError) as error:
+        raise DaemonUnreachable(
+            f"{address.url}: not an answer of streamwatch {__version__}: expected other contents "
+            f"({type(error).__name__}: {error})"
+        ) from error
+
+
 def answer(address: Address, path: str) -> dict[str, Any]:
     """Return the JSON object at a path.
 
@@ -114,7 +153,7 @@ def answer(address: Address, path: str) -> dict[str, Any]:
     """
     try:
         found = json.loads(address.get(path))
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         raise DaemonUnreachable(f"{address.url}{path}: not an answer of streamwatch: {error}") from None
     if not isinstance(found, dict):
         raise DaemonUnreachable(f"{address.url}{path}: not an answer of streamwatch: expected an object")

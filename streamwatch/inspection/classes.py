@@ -98,6 +98,8 @@ def _in_common(both: Counter[tuple[str, str]]) -> float:
 def _of_largest(vector: Vector, b: Column, joined: Sequence[tuple[int, int]]) -> ClassPair | None:
     """Rank the class of the largest number as a prediction, below a field with the class; None if unfit."""
     texts = [(i, text) for i, j in joined if (text := b.texts[j]) is not None]
+    if len(texts) < MIN_PAIRS:
+        return None
     classes = vector.names or vector.order(texts)
     if classes is None:
         return None
@@ -105,7 +107,7 @@ def _of_largest(vector: Vector, b: Column, joined: Sequence[tuple[int, int]]) ->
     meant = [(i, aliases.get(text, text)) for i, text in texts]
     known = sum(text in classes for _, text in meant) / len(meant)
     speaks = max(vector.separation(classes, meant), _association(vector.column(classes), meant))
-    if len(meant) < MIN_PAIRS or known < KNOWN or speaks < CLEAR:
+    if known < KNOWN or speaks < CLEAR:
         return None
     named = weight(b.location, LABEL) - 0.8 * describes(b.location) - 0.5 * (1 - b.filled)
     agreed = vector.column(classes).texts

@@ -47,7 +47,7 @@ def _groups(records: Sequence[FlatRecord]) -> list[list[str]]:
             record.arrays.get(location) for record in records
         ):
             continue
-        fitting = next((group for group in groups if _side_by_side(group[0], location, records)), None)
+        fitting = next((group for group in groups if _side_by_side(group, location, records)), None)
         if fitting is None:
             groups.append([location])
         else:
@@ -61,9 +61,16 @@ def _is_addressable(location: str, records: Sequence[FlatRecord]) -> bool:
     return all(len(record.arrays.get(array, (0,))) == 1 for array in outer for record in records)
 
 
-def _side_by_side(one: str, other: str, records: Sequence[FlatRecord]) -> bool:
-    both = [(r.arrays[one], r.arrays[other]) for r in records if one in r.arrays and other in r.arrays]
-    return bool(both) and all(len(a) == len(b) for a, b in both)
+def _side_by_side(group: Sequence[str], location: str, records: Sequence[FlatRecord]) -> bool:
+    """Return whether an array is as long as those of a group that are beside it, and is beside one at all."""
+    beside = [
+        (len(record.arrays[location]), len(record.arrays[other]))
+        for record in records
+        if location in record.arrays
+        for other in group
+        if other in record.arrays
+    ]
+    return bool(beside) and all(own == other for own, other in beside)
 
 
 def _rows(records: Sequence[FlatRecord], group: Sequence[str]) -> Iterator[FlatRecord]:

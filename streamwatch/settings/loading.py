@@ -48,8 +48,8 @@ def parse(text: str) -> Any:
     ------
     YamlRefused
         For faulty syntax, aliases, anchors, tags, a repeated key in a mapping (YAML 1.2, §3.2.1.1: one of two
-        `monitors` sections would be ignored), nesting beyond `MAX_DEPTH`, or a text beyond `MAX_VALUES` or
-        `MAX_CHARACTERS`.
+        `monitors` sections would be ignored), nesting beyond `MAX_DEPTH`, a text beyond `MAX_VALUES` or
+        `MAX_CHARACTERS`, or half of a surrogate pair, which no text in UTF-8 has.
     """
     if len(text) > MAX_CHARACTERS:
         raise YamlRefused(f"longer than {MAX_CHARACTERS} characters")
@@ -95,6 +95,10 @@ class _PlainLoader(yaml.SafeLoader):
             self._values += 1
             if self._values > MAX_VALUES:
                 raise YamlRefused(f"more than {MAX_VALUES} values{_at(event.start_mark)}")
+            if not _is_unicode(event.value):
+                raise YamlRefused(
+                    f"half of a surrogate pair, write the character itself{_at(event.start_mark)}"
+                )
         return event
 
     def construct_mapping(self, node: Any, deep: bool = False) -> dict[Any, Any]:  # noqa: FBT001, FBT002 - theirs
@@ -105,6 +109,15 @@ class _PlainLoader(yaml.SafeLoader):
                     raise YamlRefused(f"a key stands twice in one mapping{_at(key.start_mark)}")
                 seen.add((key.tag, key.value))
         return super().construct_mapping(node, deep)
+
+
+def _is_unicode(text: str) -> bool:
+    """Return whether a text can be written as UTF-8: it has no lone surrogates."""
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
 
 
 def _problem(error: yaml.YAMLError) -> str:
@@ -172,11 +185,13 @@ def plant(tree: dict[str, Any], path: Sequence[str], text: str, origin: str) -> 
     Raises
     ------
     SettingsError
-        If the YAML is faulty, or a step of the path is a value; names `origin`.
+        If the text is not UTF-8, the YAML is faulty, or a step of the path is a value; names `origin`.
     """
     shown = ".".join(step_text(step) for step in path[:MAX_DEPTH])
     if len(path) > MAX_DEPTH:
         raise SettingsError(f"{shown}… in {origin}: nested deeper than {MAX_DEPTH}")
+    if not _is_unicode(text):  # bytes of the command line or the environment that are no UTF-8
+        raise SettingsError(f"{shown} in {origin}: not UTF-8")
     *sections, key = path
     node = tree
     for section in sections:

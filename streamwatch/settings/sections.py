@@ -7,8 +7,9 @@ from __future__ import annotations
 
 import re
 from datetime import date, datetime
+from ipaddress import IPv6Address
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Annotated, Final, Literal
 
 from pydantic import (
     AfterValidator,
@@ -222,7 +223,7 @@ def _content(file: Path | None) -> str | None:
 def started(text: object) -> object:
     """Check the notation of `start_from`, which YAML may have parsed as a date; return it as text."""
     written = text.isoformat() if isinstance(text, date) else str(text).strip()
-    if re.fullmatch(r"earliest|latest|-\d+(\.\d+)?(ms|[smhdw])|\d{9,16}", written):
+    if re.fullmatch(r"earliest|latest|-[0-9]{1,9}(\.[0-9]{1,9})?(ms|[smhdw])|[0-9]{9,16}", written):
         return written
     try:
         datetime.fromisoformat(written)
@@ -234,6 +235,39 @@ def started(text: object) -> object:
     return written
 
 
+_BROKER: Final = re.compile(r"(?:\[(?P<ipv6>[^\[\]]+)\]|(?P<host>[^\s:/@\[\]]+))(?::(?P<port>[0-9]{1,5}))?")
+
+
+def reachable(servers: tuple[str, ...]) -> tuple[str, ...]:
+    """Check that each address is a host or `host:port`; the error hides one that may contain a password."""
+    for server in servers:
+        if not _is_broker(server):
+            got = "an address (not shown)" if "@" in server or "://" in server else repr(server)
+            raise ValueError(f"expected brokers as host:port, ports up to 65535, got {got}")
+    return servers
+
+
+def _is_broker(server: str) -> bool:
+    found = _BROKER.fullmatch(server)
+    if found is None or int(found["port"] or 0) > 65_535:
+        return _is_ipv6(server)
+    if found["ipv6"] is not None:
+        return _is_ipv6(found["ipv6"])
+    try:
+        found["host"].encode("idna")
+    except UnicodeError:  # a part of the name is empty or too long
+        return False
+    return True
+
+
+def _is_ipv6(text: str) -> bool:
+    try:
+        IPv6Address(text)
+    except ValueError:
+        return False
+    return True
+
+
 class KafkaSection(Section):
     """Connection to Kafka. The daemon reads all partitions of the topics itself, without a consumer group."""
 
@@ -241,6 +275,7 @@ class KafkaSection(Section):
         tuple[str, ...],
         Field(min_length=1),
         BeforeValidator(split, json_schema_input_type=str | list[str]),
+        AfterValidator(reachable),
     ]
     """Brokers for the first connection, as `host:port`; several as a list or separated by commas."""
     start_from: Annotated[str, BeforeValidator(started)] = "earliest"
@@ -254,7 +289,7 @@ class KafkaSection(Section):
     (`on_data_loss`)."""
     max_record_bytes: Annotated[int, Bounded(least=1_024, most=67_108_864)] = 1_048_576
     """Maximum size of key, value and headers of a record. A larger record is invalid (`record_too_large`)."""
-    group_id: str | None = None
+    group_id: Annotated[str, Field(min_length=1)] | None = None
     """Consumer group under which positions are committed, for tools that show lag. If not set, none are
     committed."""
     dead_letter_topic: str | None = None

@@ -18,6 +18,8 @@ from pydantic_core import CoreSchema, core_schema
 _UNITS = {"w": 604_800_000, "d": 86_400_000, "h": 3_600_000, "m": 60_000, "s": 1_000, "ms": 1}
 _PART = re.compile(r"(\d+(?:\.\d+)?)(ms|[wdhms])")
 PATTERN = r"^(\d+(\.\d+)?(ms|[wdhms]))+$"
+_LONGEST_MS = 2**53
+"""Longest duration, some 285,000 years: sums with times stay within 64 bits."""
 
 
 def parse_duration(text: object) -> int:
@@ -26,10 +28,13 @@ def parse_duration(text: object) -> int:
     Raises
     ------
     ValueError
-        For anything else, including numbers without a unit other than 0.
+        For anything else, including numbers without a unit other than 0, and beyond 2^53 ms.
     """
     if isinstance(text, str) and re.fullmatch(PATTERN, text):
-        return round(sum(float(number) * _UNITS[unit] for number, unit in _PART.findall(text)))
+        milliseconds = sum(float(number) * _UNITS[unit] for number, unit in _PART.findall(text))
+        if milliseconds > _LONGEST_MS:
+            raise ValueError("expected a duration of 285,000 years at most, got a longer one")
+        return round(milliseconds)
     if isinstance(text, int | str) and str(text) == "0":
         return 0
     raise ValueError(f"expected a duration such as 30s, 14d or 1h30m, got {text!r}")

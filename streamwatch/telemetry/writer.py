@@ -76,13 +76,20 @@ class Telemetry:
             processors=_processors(pretty=pretty, colors=out.isatty()),
             wrapper_class=structlog.make_filtering_bound_logger(_LEVELS[level]),
         )
+        self._least = _LEVELS[level]
+        self._unwritten = 0
+        """Lines that could not be written since the last one that was."""
         self._clock = clock
         self._counts: Counter[str] = Counter()
         self._windows: dict[tuple[str, Hashable], _Window] = {}
         self._lock = Lock()
 
     def emit(self, event: InternalEvent) -> None:
-        """Count an internal event, and write its line unless `burst` is reached; thread-safe."""
+        """Count an internal event, and write its line unless `burst` is reached; thread-safe.
+
+        A line that cannot be written, because the disk is full or nobody reads the pipe, is left out; the
+        next one has the number of those as `unwritten`.
+        """
         with self._lock:
             self._emit(event)
 
@@ -100,7 +107,16 @@ class Telemetry:
                 return
             if suppressed:
                 values["suppressed"] = suppressed
-        getattr(self._log, kind.level)(name, **values)
+        if _LEVELS[kind.level] < self._least:
+            return
+        if self._unwritten:
+            values["unwritten"] = self._unwritten
+        try:
+            getattr(self._log, kind.level)(name, **values)
+        except OSError:
+            self._unwritten += 1
+        else:
+            self._unwritten = 0
 
     def count(self, kind: type[InternalEvent]) -> int:
         """Return the number of events of this kind since the start."""

@@ -14,6 +14,7 @@ from streamwatch.core.metrics.series import Report
 from streamwatch.core.records.events import Outcome, PairedAnswer
 from streamwatch.core.specs import ComparisonSpec, LandmarkSpec, MonitorsSpec
 from streamwatch.edge.daemon_api import Address, DaemonUnreachable
+from tests.edge.test_daemon_api import answering
 from tests.edge.web.http_faces import BEGAN_MS, FakeHealth, serving
 from tests.edge.web.judged_pairs import CHAMPION, judged
 
@@ -126,3 +127,20 @@ def test_a_wrong_time_to_wait_is_named() -> None:
     found = CliRunner().invoke(app, ["gate", "--champion", "a", "--challenger", "b", "--wait", "soon"])
     assert found.exit_code == 2
     assert "--wait" in found.output
+
+
+@pytest.mark.parametrize(
+    "found",
+    [
+        "{}",
+        '{"comparison": null}',
+        '{"comparison": {}}',
+        '{"comparison": {"pairs": 9, "verdict": "unsure"}}',
+        '{"comparison": {"pairs": "many", "verdict": "better"}}',
+        '{"comparison": {"pairs": 9, "verdict": "better", "champion": "a", "challenger": "b"}}',
+    ],
+)
+def test_an_answer_with_other_contents_is_none_of_a_daemon(found: str) -> None:
+    reply = b"HTTP/1.1 200 OK\r\n\r\n" + found.encode()
+    with answering(reply) as url, pytest.raises(DaemonUnreachable, match="not an answer of streamwatch"):
+        decide(Address(url), "a", "b")

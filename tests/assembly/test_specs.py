@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import pytest
+import trustme
 
 from streamwatch.admin.capacity import check_series
 from streamwatch.assembly import specs
@@ -89,8 +91,13 @@ def test_one_topic_may_carry_both_kinds() -> None:
 
 
 def test_security_settings_reach_the_client(tmp_path: Path) -> None:
-    for name in ("password", "ca", "cert", "key", "keypass"):
+    for name in ("password", "keypass"):
         (tmp_path / name).write_text(f"{name}-content\n")
+    authority = trustme.CA()
+    issued = authority.issue_cert("localhost")
+    authority.cert_pem.write_to_path(tmp_path / "ca")
+    issued.cert_chain_pems[0].write_to_path(tmp_path / "cert")
+    issued.private_key_pem.write_to_path(tmp_path / "key")
     security = {
         "protocol": "SASL_SSL",
         "mechanism": "SCRAM-SHA-512",
@@ -110,6 +117,33 @@ def test_security_settings_reach_the_client(tmp_path: Path) -> None:
         "keypass-content",
     )
     assert (spec.cafile, spec.certfile) == (str(tmp_path / "ca"), str(tmp_path / "cert"))
+
+
+@pytest.mark.parametrize(
+    ("wrong", "line"),
+    [
+        ("ca_file", "kafka.security.ca_file: expected PEM certificates in "),
+        ("certificate_file", "kafka.security.certificate_file: expected a PEM certificate in "),
+        ("key_file", "kafka.security.certificate_file: expected a PEM certificate in "),
+    ],
+)
+def test_files_that_are_no_certificates_end_the_start_instead_of_being_tried_for_ever(
+    tmp_path: Path, wrong: str, line: str
+) -> None:
+    issued = trustme.CA().issue_cert("localhost")
+    issued.cert_chain_pems[0].write_to_path(tmp_path / "certificate_file")
+    issued.private_key_pem.write_to_path(tmp_path / "key_file")
+    issued.cert_chain_pems[0].write_to_path(tmp_path / "ca_file")
+    (tmp_path / wrong).write_text("not PEM\n")
+    files = {name: tmp_path / name for name in ("ca_file", "certificate_file", "key_file")}
+    for protocol in ("SSL", "PLAINTEXT"):
+        security = {"protocol": protocol, **files}
+        section = settings(kafka={"bootstrap_servers": ["a:1"], "security": security}).kafka
+        if protocol == "PLAINTEXT":
+            assert specs.kafka_spec(section).security_protocol == protocol  # the files are not used
+        else:
+            with pytest.raises(SettingsError, match=re.escape(line)):
+                specs.kafka_spec(section)
 
 
 @pytest.mark.parametrize(

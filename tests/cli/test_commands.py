@@ -68,3 +68,18 @@ def test_an_older_state_is_not_shown(streamwatch, directory):
     code, _, err = streamwatch("show", "-d", directory)
     assert code == 2
     assert f"has schema 4, this program reads {SCHEMA} and nothing older" in err
+
+
+def test_a_backfill_names_a_pattern_that_is_none(streamwatch, tmp_path):
+    (tmp_path / "streamwatch.yaml").write_text("topics: {predictions: p, labels: l}")
+    code, _, err = streamwatch("backfill", f"p={tmp_path}/**x")
+    assert code == 2
+    assert f"expected a pattern of files such as archive/*.parquet, got '{tmp_path}/**x'" in err.replace(
+        "\n", " "
+    )
+
+
+def test_an_export_to_a_name_that_no_file_has_is_refused(streamwatch, directory):
+    code, _, err = streamwatch("export", "x" * 300, "-d", directory)
+    assert code == 2
+    assert "File name too long" in err

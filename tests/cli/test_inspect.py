@@ -56,6 +56,9 @@ def test_a_file_is_written_once_and_replaced_only_by_force(streamwatch: CliRunne
     again = streamwatch.invoke(app, asked)
     assert again.exit_code == 2
     assert again.output == "--write: streamwatch.yaml exists; --force replaces it\n"
+    long = streamwatch.invoke(app, [*asked[:-1], "x" * 300])
+    assert long.exit_code == 2
+    assert long.output.endswith(" cannot be written: File name too long\n")
     assert streamwatch.invoke(app, [*asked, "--force"]).exit_code == 0
 
 

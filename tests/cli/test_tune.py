@@ -32,6 +32,7 @@ def recording(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
         (["--every", "a month"], "--every: "),
         (["--traffic", "0"], "--traffic: expected a number above 0, got 0.0"),
         (["-o", "nowhere/a.yaml"], "--output: nowhere/a.yaml cannot be written: there is no folder nowhere"),
+        (["-o", f"{'x' * 300}/a.yaml"], "cannot be written: File name too long"),
     ],
 )
 def test_an_option_that_cannot_be_read_is_named(recording: str, options: list[str], shown: str) -> None:

@@ -135,11 +135,20 @@ async def test_a_copy_that_fails_leaves_nothing_that_looks_like_a_backup(store, 
     made = Made(store, tmp_path / "backups")
     await made.one()
     assert made.events == [BackupFailed("no space left")]
-    assert backups_in(tmp_path / "backups") == []
+    assert list((tmp_path / "backups").iterdir()) == []
     monkeypatch.undo()
     made.now -= 1
     await made.one()
     assert len(backups_in(tmp_path / "backups")) == 1
+
+
+async def test_what_a_crash_left_of_a_backup_is_removed_and_nothing_else(store, tmp_path):
+    folder = tmp_path / "backups"
+    for name in ("state-20250101T000000.000000Z.part", "state-20250101T000000.000000Z.part.tmp", "my.part"):
+        (folder / name).mkdir(parents=True)
+        (folder / name / "000001.sst").touch()
+    await Made(store, folder).one()
+    assert sorted(path.name for path in folder.iterdir()) == ["my.part", backups_in(folder)[0].name]
 
 
 def test_asked_for_without_a_directory_it_says_what_to_set():

@@ -21,9 +21,12 @@ from streamwatch.core.buckets.results import (
     DataLoss,
     ResultRecord,
     ResultsFormatError,
+    data_loss_of,
     encode_data_loss,
     encode_mark,
     encode_watermark,
+    mark_of,
+    watermark_of,
 )
 from streamwatch.core.buckets.view import RecordCounts, Totals, encode_totals
 from streamwatch.core.estimators.set import EstimatorSet
@@ -215,6 +218,19 @@ async def test_a_record_of_others_is_refused():
     topic.records.append(Record(*TOPIC, 0, NOW_MS, b"{}", b"key"))
     with pytest.raises(ResultsFormatError, match="expected a record of results"):
         await processor().receive(topic.poll())
+
+
+@pytest.mark.parametrize(
+    ("read", "body"),
+    [
+        (mark_of, b"\x81\xa4life\xa1\xff"),
+        (watermark_of, b"\x93\xa1\xff\x01\x02"),
+        (data_loss_of, b"\x92\x81\xa1\xff\x01\x80"),
+    ],
+)
+def test_a_result_with_a_text_that_is_no_utf_8_is_refused(read, body):
+    with pytest.raises(ResultsFormatError):
+        read(body)
 
 
 async def test_what_the_job_did_not_find_of_its_topics_adds_up_over_ranges():

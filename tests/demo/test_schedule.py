@@ -91,3 +91,8 @@ def test_records_decode_with_the_default_mapping():
 
 def test_without_scores_records_carry_none():
     assert all("scores" not in msgspec.json.decode(r.value) for r in laid_out()[:50])
+
+
+def test_a_seed_that_no_generator_takes_is_refused_before_the_stream_begins():
+    with pytest.raises(ValueError, match=r"^a seed must be at least 0, got -1$"):
+        StreamSpec(seed=-1)

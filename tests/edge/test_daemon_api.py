@@ -17,14 +17,16 @@ from streamwatch.edge.daemon_api import Address, DaemonUnreachable, answer
 
 
 @contextmanager
-def answering(reply: bytes) -> Generator[str]:
-    """URL of a server that answers one request with these bytes."""
+def answering(reply: bytes, heard: list[bytes] | None = None) -> Generator[str]:
+    """URL of a server that answers one request, which is added to `heard`, with these bytes."""
     with socket.create_server(("127.0.0.1", 0)) as server:
 
         def serve() -> None:
             connection, _ = server.accept()
             with connection:
-                connection.recv(65_536)
+                request = connection.recv(65_536)
+                if heard is not None:
+                    heard.append(request)
                 connection.sendall(reply)
 
         thread = threading.Thread(target=serve, daemon=True)
@@ -42,11 +44,35 @@ def answering(reply: bytes) -> Generator[str]:
         ),
         pytest.param(b"HTTP/1.1 200 OK\r\n\r\n<html>", "/x: not an answer of streamwatch", id="no JSON"),
         pytest.param(b"HTTP/1.1 200 OK\r\n\r\n[]", "expected an object", id="no object"),
+        pytest.param(b"HTTP/1.1 200 OK\r\n\r\n" + b"[" * 60_000, "/x: not an answer", id="too deep"),
     ],
 )
 def test_what_is_no_answer_of_a_daemon_is_named(reply: bytes, shown: str) -> None:
     with answering(reply) as url, pytest.raises(DaemonUnreachable, match=shown):
         answer(Address(url), "/x")
+
+
+@pytest.mark.parametrize("token", ["gehe\nim", "geh\0eim", "gehéim"])
+def test_a_token_that_cannot_be_sent_is_refused_and_not_shown(token: str) -> None:
+    with pytest.raises(DaemonUnreachable, match="printable ASCII") as caught:
+        Address("http://127.0.0.1:1", token).get("/x")
+    assert "geh" not in str(caught.value)
+
+
+def test_a_token_is_not_passed_on_to_another_host() -> None:
+    heard: list[bytes] = []
+    done = b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\n{}"
+    with answering(done, heard) as other:
+        there = b"HTTP/1.1 302 Found\r\nContent-Length: 0\r\nLocation: %b/y\r\n\r\n" % other.encode()
+        with answering(there, heard) as url:
+            assert Address(url, "secret").get("/x") == b"{}"
+    assert [b"Authorization: Bearer secret" in request for request in heard] == [True, False]
+
+
+def test_a_redirection_out_of_http_is_not_followed() -> None:
+    there = b"HTTP/1.1 302 Found\r\nContent-Length: 0\r\nLocation: ftp://127.0.0.1:1/y\r\n\r\n"
+    with answering(there) as url, pytest.raises(DaemonUnreachable, match="answered 302"):
+        Address(url).get("/x")
 
 
 def test_an_answer_without_end_is_not_read(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -191,6 +191,17 @@ def test_a_line_as_long_as_is_allowed_is_read(written):
     assert found.id == "a"
 
 
+@pytest.mark.parametrize("number", ["ts", "offset", "partition"])
+def test_a_line_of_kcat_with_a_number_that_no_record_has_is_one_bad_line(written, number):
+    payload = '"payload": "{\\"id\\": \\"a\\", \\"label\\": \\"x\\"}"'
+    good = f'{{"topic": "t", "partition": 0, "offset": 0, "ts": 1, {payload}}}'
+    bad = good.replace(f'{number}": ', f'{number}": {10**19}')
+    path = written(f"{good}\n{bad}\n", "t.kcat")
+    first, second = read(path)
+    assert isinstance(first, Label)
+    assert (second.number, second.reason) == (2, "not_of_kcat")
+
+
 def test_a_csv_header_too_long_for_the_reader_is_refused(written):
     with pytest.raises(RecordingError, match=r"events.csv: expected a CSV header, got a field larger"):
         read(written("x" * 200_000, "events.csv"))

@@ -69,3 +69,20 @@ def test_names_with_control_characters_are_escaped_wherever_they_are_shown() -> 
     assert found.text is not None
     assert "\x1b" not in found.text
     assert "one: names that cannot be mapped: value: '\\x1b id'" in " ".join(found.text.split("\n# "))
+
+
+def test_numbers_of_classes_whose_records_meet_no_label_are_no_prediction() -> None:
+    topics = {
+        "one": [{"id": f"i-{n}", "p": {"a": 0.25 + n / 100, "b": 0.75 - n / 100}} for n in range(20)],
+        "two": [
+            *({"id": f"i-{n}"} for n in range(20)),
+            *({"id": f"other-{n}", "y": "ab"[n % 2]} for n in range(20)),
+        ],
+    }
+    found = inspect(
+        {
+            topic: [record(topic, at, json.dumps(each).encode(), None) for at, each in enumerate(rows)]
+            for topic, rows in topics.items()
+        }
+    )
+    assert found.problems

@@ -100,3 +100,17 @@ def test_arrays_of_equal_lengths_are_taken_apart_side_by_side_and_others_alone()
         assert own.items() <= scalars.items()
         assert own_id.items() <= scalars.items()
     assert [scalars["value.c[]"] for _, scalars in shown[1]] == [1, 2, 3]
+
+
+def test_arrays_of_a_group_are_as_long_as_each_other_and_not_only_as_its_first() -> None:
+    found = elements_of(
+        records({"a": [1, 2], "b": [3, 4]}, {"a": [5, 6], "c": [7, 8]}, {"b": [9], "c": [10, 11]}),
+    )
+    shown = [[row.scalars for row in rows] for rows in found]
+    assert [{name: scalar for name, scalar in scalars.items() if "[]" in name} for scalars in shown[1]] == [
+        {"value.c[]": 7},
+        {"value.c[]": 8},
+        {"value.c[]": 10},
+        {"value.c[]": 11},
+    ]
+    assert [scalars["value.b[]"] for scalars in shown[0] if "value.b[]" in scalars] == [3, 4, 9]

@@ -68,3 +68,53 @@ def test_an_encrypted_key_without_its_password_is_explained(tmp_path: Path, form
     )
     with pytest.raises(SettingsError, match="is encrypted: give key_password_file"):
         load(tmp_path / "other.yaml", (), {})
+
+
+@pytest.mark.parametrize(
+    "server", ["", ":9092", "b:", "b:abc", "b:65536", "b c:1", "[b]:1", "[::1", "a..b:1", f"{'b' * 64}:1"]
+)
+def test_an_address_that_no_client_can_use_is_refused(tmp_path: Path, server: str) -> None:
+    file = tmp_path / "other.yaml"
+    file.write_text(f"kafka: {{bootstrap_servers: ['b:1', '{server}']}}\n{MINIMAL.splitlines()[1]}\n")
+    with pytest.raises(SettingsError) as caught:
+        load(file, (), {})
+    where = f"kafka.bootstrap_servers in {file}: "
+    assert str(caught.value) == f"{where}expected brokers as host:port, ports up to 65535, got {server!r}"
+
+
+def test_an_address_with_a_password_is_not_shown() -> None:
+    with pytest.raises(SettingsError) as caught:
+        load(None, ["kafka.bootstrap_servers=me:hunter2@b:1", "topics.predictions=p", "topics.labels=l"], {})
+    assert "hunter2" not in str(caught.value)
+    assert "got an address (not shown)" in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    "server", ["b", "b:9092", "my_broker.local:1", "10.0.0.1:0", "::1", "[fe80::1%eth0]:1"]
+)
+def test_addresses_that_clients_can_use_are_taken(tmp_path: Path, server: str) -> None:
+    file = tmp_path / "other.yaml"
+    file.write_text(f"kafka: {{bootstrap_servers: '{server}'}}\n{MINIMAL.splitlines()[1]}\n")
+    assert load(file, (), {}).kafka.bootstrap_servers == (server,)
+
+
+@pytest.mark.parametrize("duration", [f"{2**53 + 2}ms", f"{'9' * 400}d"])
+def test_a_duration_that_no_sum_of_times_could_hold_is_refused(tmp_path: Path, duration: str) -> None:
+    line = "time.settle in FILE: expected a duration of 285,000 years at most, got a longer one"
+    assert complaint(tmp_path, f"time: {{settle: {duration}}}") == line
+
+
+@pytest.mark.parametrize("start", ["-9999999999d", "٣٣٣٣٣٣٣٣٣"])
+def test_a_start_beyond_any_time_is_refused(tmp_path: Path, start: str) -> None:
+    file = tmp_path / "other.yaml"
+    file.write_text(f"kafka: {{bootstrap_servers: b, start_from: '{start}'}}\n{MINIMAL.splitlines()[1]}\n")
+    with pytest.raises(SettingsError, match="expected earliest, latest"):
+        load(file, (), {})
+
+
+def test_half_of_a_surrogate_pair_is_refused_wherever_it_comes_from(tmp_path: Path) -> None:
+    shown = complaint(tmp_path, 'http: {listen: "\\ud800:1"}\n')
+    assert shown == "FILE: half of a surrogate pair, write the character itself (line 3, column 16)"
+    topics = ["topics.predictions=p", "topics.labels=l", "kafka.bootstrap_servers=b"]
+    with pytest.raises(SettingsError, match=r"^kafka\.client_id in --set: not UTF-8$"):
+        load(None, [*topics, "kafka.client_id=\udcff"], {})

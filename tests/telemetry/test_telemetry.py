@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import errno
 import io
 import json
 from dataclasses import fields
+from typing import Literal
 
 import pytest
 
@@ -128,3 +130,32 @@ def test_every_internal_event_is_documented_and_carries_no_content_of_records(
     assert kind.__doc__
     assert not {"value", "key", "payload", "headers", "id", "scores"} & {f.name for f in fields(kind)}
     assert kind.sampled_by is None or kind.sampled_by in {f.name for f in fields(kind)}
+
+
+class Full(io.StringIO):
+    """A file on a disk that is full at times."""
+
+    is_full = True
+
+    def write(self, text: str, /) -> int:
+        if self.is_full:
+            raise OSError(errno.ENOSPC, "No space left on device")
+        return super().write(text)
+
+
+@pytest.mark.parametrize("form", ["json", "pretty"])
+def test_a_line_that_cannot_be_written_is_counted_in_the_next(
+    form: Literal["json", "pretty"],
+) -> None:
+    stream = Full()
+    log = Telemetry(form=form, stream=stream)
+    log.emit(Stopping("SIGTERM"))
+    log.emit(rejected())
+    stream.is_full = False
+    log.emit(Stopping("SIGTERM"))
+    log.emit(Stopping("SIGTERM"))
+    first, second = stream.getvalue().splitlines()
+    assert "unwritten" in first
+    assert "2" in first.partition("unwritten")[2]
+    assert "unwritten" not in second
+    assert counts(log) == {"stopping": 3.0, "record_rejected": 1.0}

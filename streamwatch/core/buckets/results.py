@@ -91,7 +91,7 @@ def mark_of(body: bytes) -> BatchMark:
     """Read the body of a mark; raises ResultsFormatError."""
     try:
         return _MARK.decode(body)
-    except msgspec.MsgspecError as error:
+    except (ValueError, RecursionError) as error:  # MsgspecError and UnicodeDecodeError are ValueErrors
         raise ResultsFormatError(f"expected the mark of a batch: {error}") from error
 
 
@@ -122,7 +122,7 @@ def watermark_of(body: bytes) -> tuple[Partition, int]:
     """Read the body of a watermark: partition and milliseconds since the epoch; raises ResultsFormatError."""
     try:
         topic, number, record_ms = msgspec.msgpack.decode(body, type=tuple[Name, int, int])
-    except msgspec.MsgspecError as error:
+    except (ValueError, RecursionError) as error:  # MsgspecError and UnicodeDecodeError are ValueErrors
         raise ResultsFormatError(f"expected a watermark: {error}") from error
     return Partition(topic, number), record_ms
 
@@ -140,6 +140,6 @@ def data_loss_of(body: bytes) -> DataLoss:
     """Read the body of a data loss; raises ResultsFormatError."""
     try:
         decoded: Any = msgspec.msgpack.decode(body, type=DataLoss)
-    except msgspec.MsgspecError as error:
+    except (ValueError, RecursionError) as error:  # MsgspecError and UnicodeDecodeError are ValueErrors
         raise ResultsFormatError(f"expected what was lost: {error}") from error
     return decoded

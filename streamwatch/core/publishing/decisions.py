@@ -72,5 +72,5 @@ def from_parts(parts: Sequence[bytes]) -> Decisions:
         if version != VERSION:
             raise DecisionsError(f"expected decisions of version {VERSION} in the ledger, got {version}")
         return _DECODER.decode(encoded)
-    except (zlib.error, msgspec.MsgspecError) as error:
+    except (zlib.error, msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:
         raise DecisionsError(f"decisions in the ledger cannot be read: {error}") from error

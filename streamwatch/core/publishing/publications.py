@@ -200,7 +200,7 @@ def decoded(value: bytes) -> Publication:
     """
     try:
         return _DECODER.decode(value)
-    except msgspec.MsgspecError as error:
+    except (ValueError, RecursionError) as error:  # MsgspecError and UnicodeDecodeError are ValueErrors
         raise PublicationError(f"a publication in the state cannot be read: {error}") from error
 
 
@@ -280,7 +280,7 @@ class Ledger(msgspec.Struct, frozen=True):
         """
         try:
             found = msgspec.json.decode(value, type=cls)
-        except msgspec.MsgspecError as error:
+        except (ValueError, RecursionError) as error:  # MsgspecError and UnicodeDecodeError are ValueErrors
             raise PublicationError(f"a record of the ledger topic cannot be read: {error}") from error
         if found.schema_version != SCHEMA_VERSION:
             raise PublicationError(
@@ -354,7 +354,7 @@ class PublicationLog:
         try:
             begun = _Numbers(f"{identity}.{commits}" if deployment is None else deployment)
             numbers = begun if section is None else _NUMBERS.decode(section)
-        except msgspec.MsgspecError as error:
+        except (ValueError, RecursionError) as error:  # MsgspecError and UnicodeDecodeError are ValueErrors
             raise PublicationError(f"the section {SECTION!r} cannot be read: {error}") from error
         self.life = numbers.life
         """Name of the sequence of numbers; a state emptied on purpose begins another."""

@@ -213,7 +213,7 @@ class Judge:
         return list(values.values()), first, parts
 
     def scores(self, raw: Any) -> dict[str, float] | None:
-        """Return probabilities by class, added up over aliases of one class; None if invalid."""
+        """Return probabilities by class, added up over aliases of one class; None if one is invalid."""
         if self._score_classes is not None:
             raw = by_class(raw, self._score_classes)
         if not isinstance(raw, dict) or len(raw) > MAX_SCORES:
@@ -225,6 +225,12 @@ class Judge:
             if reason or value is None:
                 return None
             scores[name] = scores.get(name, 0.0) + value
+        if len(scores) < len(raw):  # sums, which are probabilities of classes, too
+            for name, total in scores.items():
+                value = probability(total)
+                if value is None:
+                    return None
+                scores[name] = value
         return scores
 
 

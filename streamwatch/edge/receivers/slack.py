@@ -8,6 +8,7 @@ channel or contain a link.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from itertools import accumulate, takewhile
 from typing import Any
 
 import msgspec
@@ -107,10 +108,10 @@ def escaped(text: str) -> str:
 def _cut(text: str, most: int) -> str:
     """Escape a text and cut it to `most` characters, never inside an escape."""
     kept = escaped(text)
-    while len(kept) > most:
-        text = text[:-1]
-        kept = f"{escaped(text)}…"
-    return kept
+    if len(kept) <= most:
+        return kept
+    sizes = accumulate(map(len, map(escaped, text)))
+    return f"{escaped(text[: sum(1 for _ in takewhile(lambda size: size < most, sizes))])}…"
 
 
 def _markdown(text: str) -> dict[str, str | bool]:

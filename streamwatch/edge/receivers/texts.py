@@ -326,11 +326,12 @@ def _digest_title(notification: Notification) -> str:
 def gathered_title(gathered: Gathered) -> str:
     """Write one line for a digest of notifications: its models, alarms that began, alarms that ended."""
     models = f"{gathered.models} model{'s' if gathered.models != 1 else ''}"
+    others = gathered.notifications - gathered.firing - gathered.resolved
     parts = ", ".join(
         f"{number} {words}"
         for number, words in (
             (gathered.firing, "began"),
-            (gathered.notifications - gathered.firing - gathered.resolved, "have news"),
+            (others, "have news" if others != 1 else "has news"),
             (gathered.resolved, "are over" if gathered.resolved != 1 else "is over"),
         )
         if number
@@ -452,10 +453,9 @@ def _digest_found(notification: Notification) -> str:
     if digest is None:
         return ""
     most = ", ".join(f"{t.model} {t.detector} {t.alarms}×" for t in digest.tallies)
-    return (
-        f"{digest.alarms} alarms of {digest.series} model and detector pairs, "
-        f"{iso(digest.first_at_ms)} to {iso(digest.last_at_ms)}: {most}."
-    )
+    alarms = f"{digest.alarms} alarm{'s' if digest.alarms != 1 else ''}"
+    pairs = f"{digest.series} pair{'s' if digest.series != 1 else ''} of a model and a detector"
+    return f"{alarms} of {pairs}, {iso(digest.first_at_ms)} to {iso(digest.last_at_ms)}: {most}."
 
 
 def _found(notification: Notification) -> str:

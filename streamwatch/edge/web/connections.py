@@ -345,6 +345,8 @@ async def _bound(host: str, port: int) -> Sequence[socket.socket]:
             made.append(sock)
             sock.bind(address)
             sock.listen(BACKLOG)
+        if not made:
+            raise OSError(errno.EAFNOSUPPORT, os.strerror(errno.EAFNOSUPPORT))  # noqa: TRY301 - nothing to close
     except BaseException:
         for sock in made:
             sock.close()

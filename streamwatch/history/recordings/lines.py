@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, Final, Literal, NamedTuple, TypeAlias
+from typing import Annotated, Any, Final, Literal, NamedTuple, TypeAlias
 
 import msgspec
 
@@ -13,6 +13,7 @@ from streamwatch.core.ports import Decoder, Explains
 from streamwatch.core.records.events import (
     Decoded,
     EventGroup,
+    Int64,
     Invalid,
     Label,
     Prediction,
@@ -87,10 +88,10 @@ class _KcatLine(msgspec.Struct, gc=False):
     """Line of `kcat -J`: one record."""
 
     topic: str
-    partition: int
-    offset: int
+    partition: Int64
+    offset: Int64
     payload: msgspec.Raw
-    ts: int = -1
+    ts: Annotated[int, msgspec.Meta(ge=-(2**62), le=2**62)] = -1
     tstype: str = "create"
     key: msgspec.Raw = msgspec.Raw(b"null")
     headers: list[str | None] = []

@@ -13,7 +13,7 @@ import msgspec
 from rich.console import Console
 
 from streamwatch.core.metrics.series import Family, Report
-from streamwatch.edge.daemon_api import Address, answer, model_path
+from streamwatch.edge.daemon_api import Address, answer, model_path, understood
 from streamwatch.edge.web.routes.comparisons import comparisons_of
 from streamwatch.edge.web.routes.history import HistoryExporter
 from streamwatch.edge.web.routes.json_api import alarm_document, by_model
@@ -84,30 +84,31 @@ def from_daemon(address: Address, versions: Mapping[str, str], settings: str | N
     DaemonUnreachable
         If no daemon answers there.
     """
-    listed = answer(address, "/api/v1/models")
-    names = sorted(listed["models"], key=lambda name: -_outcomes(listed["models"][name]))
-    notes = [f"The {MOST_MODELS} busiest of {len(names)} models."] if len(names) > MOST_MODELS else []
-    shown = sorted(names[:MOST_MODELS])
-    health = answer(address, "/api/v1/health")
-    if not health["ready"]:
-        notes.append(f"Not ready: {'; '.join(health['reasons'])}.")
-    running = health["stream"].get("build_info", {})
-    daemon = {"streamwatch of the daemon": " ".join(_first(running))} if running else {}
-    return Source(
-        name=address.base,
-        made_ms=time.time_ns() // 1_000_000,
-        versions={**daemon, **versions},
-        models={name: answer(address, model_path(name)) for name in shown},
-        histories={name: answer(address, f"{model_path(name)}/history") for name in shown},
-        alarms=answer(address, "/api/v1/alarms?limit=1000")["alarms"],
-        comparisons=answer(address, "/api/v1/comparisons")["comparisons"],
-        stream=health["stream"],
-        notes=(),
-        remarks=notes,
-        settings=settings,
-        now_s=listed["published_timestamp_seconds"],
-        worse=answer(address, "/api/v1/worse"),
-    )
+    with understood(address):
+        listed = answer(address, "/api/v1/models")
+        names = sorted(listed["models"], key=lambda name: -_outcomes(listed["models"][name]))
+        notes = [f"The {MOST_MODELS} busiest of {len(names)} models."] if len(names) > MOST_MODELS else []
+        shown = sorted(names[:MOST_MODELS])
+        health = answer(address, "/api/v1/health")
+        if not health["ready"]:
+            notes.append(f"Not ready: {'; '.join(health['reasons'])}.")
+        running = health["stream"].get("build_info", {})
+        daemon = {"streamwatch of the daemon": " ".join(_first(running))} if running else {}
+        return Source(
+            name=address.base,
+            made_ms=time.time_ns() // 1_000_000,
+            versions={**daemon, **versions},
+            models={name: answer(address, model_path(name)) for name in shown},
+            histories={name: answer(address, f"{model_path(name)}/history") for name in shown},
+            alarms=answer(address, "/api/v1/alarms?limit=1000")["alarms"],
+            comparisons=answer(address, "/api/v1/comparisons")["comparisons"],
+            stream=health["stream"],
+            notes=(),
+            remarks=notes,
+            settings=settings,
+            now_s=listed["published_timestamp_seconds"],
+            worse=answer(address, "/api/v1/worse"),
+        )
 
 
 def _outcomes(document: dict[str, Any]) -> float:

@@ -15,7 +15,7 @@ from scipy import stats
 from streamwatch.core.estimators.past import Stretches
 from streamwatch.core.records.events import Outcome
 from streamwatch.core.specs import DAY_MS, LandmarkSpec, MonitorsSpec
-from streamwatch.edge.daemon_api import Address, answer, model_path
+from streamwatch.edge.daemon_api import Address, answer, model_path, understood
 from streamwatch.history.tuning.resampling import Losses, lasting_block, mean_block
 
 
@@ -236,8 +236,9 @@ def counts_of_daemon(address: Address) -> dict[str, Counts]:
     DaemonUnreachable
         If no daemon answers there.
     """
-    models = sorted(answer(address, "/api/v1/models")["models"])
-    return {model: _counts(answer(address, f"{model_path(model)}/past")) for model in models}
+    with understood(address):
+        models = sorted(answer(address, "/api/v1/models")["models"])
+        return {model: _counts(answer(address, f"{model_path(model)}/past")) for model in models}
 
 
 def _counts(past: Any) -> Counts:

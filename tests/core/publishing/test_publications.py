@@ -226,6 +226,30 @@ def test_what_is_no_publication_is_refused() -> None:
         state.open()
 
 
+DEEP = 100_000
+
+
+@pytest.mark.parametrize(
+    "value",
+    [b'{"life": "\xff"}', b'{"odd": ' + b"[" * DEEP + b"]" * DEEP + b"}"],
+    ids=["no UTF-8", "too deep"],
+)
+def test_a_ledger_that_no_program_of_ours_has_written_is_refused(value: bytes) -> None:
+    with pytest.raises(PublicationError, match="a record of the ledger topic cannot be read"):
+        Ledger.decode(value)
+
+
+def test_a_text_that_is_no_utf_8_is_refused_in_a_publication_and_in_its_section() -> None:
+    written = encoded(publication(4, 1, 2)).replace(b"state", b"st\xffte")
+    assert b"st\xffte" in written
+    with pytest.raises(PublicationError, match="a publication in the state cannot be read"):
+        decoded(written)
+    state = Log()
+    state.section = b"\x81\xa4life\xa1\xff"
+    with pytest.raises(PublicationError, match="section 'publishing'"):
+        state.open()
+
+
 def test_alarms_of_a_model_that_came_back_have_ids_of_their_own() -> None:
     again = [alarm_document(DRIFT, "life", number) for number in (7, 8)]
     assert len({document.id for document in again}) == 2

@@ -138,6 +138,21 @@ def test_aliases_of_one_class_add_up_before_the_largest_is_taken() -> None:
     assert classes(mapping, {"a": 0.3, "b": 0.3, "c": 0.4}) == ["x"]
 
 
+def test_probabilities_of_aliases_that_add_up_to_more_than_one_are_invalid() -> None:
+    decoder = trees(TopicMapping(classes={"a": "x", "b": "x"}))
+    base = {"id": 1, "model": "m", "prediction": "a"}
+    for scores, expected in (
+        ({"a": 0.25, "b": 0.5, "c": 0.25}, {"x": 0.75, "c": 0.25}),
+        ({"a": 0.5, "b": 0.5000005}, {"x": 1.0}),  # rounded by the producer
+    ):
+        found = decoder.decode(of(base | {"scores": scores}), AT_MS)
+        assert isinstance(found, Prediction)
+        assert found.scores == expected
+    found = decoder.decode(of(base | {"scores": {"a": 0.9, "b": 0.9, "c": 0.1}}), AT_MS)
+    assert isinstance(found, Invalid)
+    assert found.reason == "invalid_scores"
+
+
 def test_scores_that_make_no_class_are_reported() -> None:
     bad = "invalid_class_scores"
     odd = [None, {}, [], "a", 1, {"a": None}, {"a": "x"}, {"": 1}, {"a": True}, [0.5, 0.5]]

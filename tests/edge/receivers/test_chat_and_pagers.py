@@ -11,7 +11,7 @@ import pytest
 from streamwatch.core.alerting.notification import Notification
 from streamwatch.core.estimators.notifying.class_shift import ClassShift, Moved
 from streamwatch.core.estimators.registers.segments.estimates import SegmentChange
-from streamwatch.edge.receivers import HttpRequestBody
+from streamwatch.edge.receivers import HttpRequestBody, slack
 from streamwatch.edge.receivers.alertmanager import Alertmanager
 from streamwatch.edge.receivers.pagerduty import PagerDuty
 from streamwatch.edge.receivers.slack import Slack
@@ -275,3 +275,34 @@ def test_the_link_of_a_notification_opens_the_page_of_its_model(
 
 def test_the_link_of_a_digest_opens_the_page_of_all_models() -> None:
     assert link("https://watch.example.com", digest()) == "https://watch.example.com"
+
+
+def cut_one_by_one(text: str, most: int) -> str:
+    """The longest beginning that fits with an ellipsis, found by leaving out one character at a time."""
+    kept = slack.escaped(text)
+    while len(kept) > most:
+        text = text[:-1]
+        kept = f"{slack.escaped(text)}…"
+    return kept
+
+
+def test_a_long_text_is_cut_for_slack_in_one_pass(monkeypatch: pytest.MonkeyPatch) -> None:
+    text = "a & b <c> " * 20
+    for most in range(1, 400):
+        assert slack._cut(text, most) == cut_one_by_one(text, most)
+    read = [0]
+
+    def counting(text: str) -> str:
+        read[0] += len(text)
+        return text
+
+    monkeypatch.setattr(slack, "escaped", counting)
+    slack._cut("x" * 100_000, 3_000)
+    assert read[0] <= 300_000
+
+
+def test_a_digest_of_one_alarm_is_in_the_singular() -> None:
+    found = digest().digest
+    assert found is not None
+    one = msgspec.structs.replace(digest(), digest=msgspec.structs.replace(found, alarms=1, series=1))
+    assert "1 alarm of 1 pair of a model and a detector, " in description(one)

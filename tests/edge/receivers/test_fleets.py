@@ -8,14 +8,14 @@ from typing import Any
 import msgspec
 import pytest
 
-from streamwatch.core.alerting.notification import Notification
+from streamwatch.core.alerting.notification import Gathered, Notification
 from streamwatch.core.alerting.pacing import Pacing, PacingSpec
 from streamwatch.edge.receivers import EndpointSpec
 from streamwatch.edge.receivers.alertmanager import Alertmanager
 from streamwatch.edge.receivers.http import HttpReceiver
 from streamwatch.edge.receivers.pagerduty import PagerDuty
 from streamwatch.edge.receivers.slack import Slack
-from streamwatch.edge.receivers.texts import description, title
+from streamwatch.edge.receivers.texts import description, gathered_title, title
 from streamwatch.edge.receivers.webhook import MAX_BYTES, Webhook
 from tests.edge.receivers.notifications import NOW_MS, firing, judged, part
 
@@ -143,3 +143,12 @@ def test_a_receiver_is_sent_what_it_is_for() -> None:
         labelled(), parts=(part(judged(), severity="critical"),), severity="critical"
     )
     assert critical.wants(bad)
+
+
+@pytest.mark.parametrize(
+    ("firing", "resolved", "words"),
+    [(2, 0, "2 began, 1 has news"), (1, 0, "1 began, 2 have news"), (0, 2, "1 has news, 2 are over")],
+)
+def test_a_digest_counts_in_the_singular_too(firing: int, resolved: int, words: str) -> None:
+    gathered = Gathered(3, 1, firing, resolved, ())
+    assert gathered_title(gathered) == f"1 model: 3 notifications at once ({words})"

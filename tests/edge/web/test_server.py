@@ -16,6 +16,7 @@ import pytest
 from yarl import URL
 
 from streamwatch.core.metrics.series import Family, Report
+from streamwatch.edge.web import connections
 from streamwatch.edge.web.connections import ListenError
 from streamwatch.edge.web.page import StatusPage
 from streamwatch.edge.web.ports import Route
@@ -289,3 +290,11 @@ async def test_the_interpreter_switches_fast_only_while_serving() -> None:
     assert sys.getswitchinterval() < 0.001
     await server.stop()
     assert sys.getswitchinterval() == before
+
+
+async def test_an_address_of_a_family_that_the_machine_lacks_is_explained(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(connections, "_socket", lambda *_: None)
+    with pytest.raises(ListenError, match=r"Address family not supported.*; change http\.listen"):
+        await HttpServer(FakeHealth(), (), port=0).start()

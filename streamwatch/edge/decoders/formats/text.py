@@ -8,7 +8,7 @@ from streamwatch.edge.decoders.trees import TreeDecoder, UnreadableValue
 
 
 def read_text(value: bytes) -> str | UnreadableValue:
-    """Decode a value as UTF-8 text, stripped of white space."""
+    """Decode a value as UTF-8 text, stripped of white space; or return the reason why it is none."""
     if is_framed(value):
         return UnreadableValue("schema_registry_framing")
     try:

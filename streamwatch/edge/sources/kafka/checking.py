@@ -267,6 +267,9 @@ async def sample(
 ) -> Mapping[str, TopicSample]:
     """Read up to `most` records of each topic: half of them the newest, the others from earlier windows.
 
+    They are divided among the partitions, each of which has at least one; so there may be more than `most` of
+    a topic with many partitions.
+
     Raises
     ------
     KafkaUnreachable

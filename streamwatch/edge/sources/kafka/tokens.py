@@ -11,6 +11,7 @@ from __future__ import annotations
 import asyncio
 import base64
 import importlib
+import math
 import ssl
 import time
 from collections.abc import Callable, Mapping
@@ -220,6 +221,8 @@ def _understood(endpoint: str, status: int, body: bytes, now: float) -> Token:
         try:
             granted = msgspec.json.decode(body, type=Granted)
             lasts = float(granted.expires_in or 0.0)
+            if not math.isfinite(lasts):
+                raise ValueError(lasts)  # noqa: TRY301 - it is as little a token as one without a number
         except (msgspec.DecodeError, UnicodeDecodeError, RecursionError, ValueError):
             raise TokenDenied(
                 f"{endpoint} answers something that is no token: check {_KEY}.token_url"

@@ -52,6 +52,9 @@ _LEDGER_CONFIGS: Final = {
     "min.cleanable.dirty.ratio": "0.1",
 }
 
+_KEEPING: Final = ("cleanup.policy", "retention.ms", "retention.bytes")
+"""Configuration of a topic that decides for how long its records are kept."""
+
 
 class PublishingFailed(Exception):  # noqa: N818 - it names what is the case
     """Writing failed for now; the last transaction may have been committed or not."""
@@ -376,7 +379,13 @@ async def _create_ledger(spec: TransactionsSpec) -> None:
 
 
 async def require_ledger(spec: TransactionsSpec, partitions: int) -> None:
-    """Check that the ledger's topic has one partition and is compacted; raises PublishingRefused."""
+    """Check that the ledger's topic has one partition and keeps its newest record for ever.
+
+    Raises
+    ------
+    PublishingRefused
+        It has several partitions, is not compacted, or is compacted and loses old records besides.
+    """
     if partitions != 1:
         raise PublishingRefused(
             f"ledger.topic: expected a topic with one partition, {spec.ledger_topic!r} has {partitions}"
@@ -384,15 +393,17 @@ async def require_ledger(spec: TransactionsSpec, partitions: int) -> None:
     admin = AIOKafkaAdminClient(**connection_options(spec.kafka))
     try:
         await admin.start()
-        asked = ConfigResource(ConfigResourceType.TOPIC, spec.ledger_topic, {"cleanup.policy": None})
+        asked = ConfigResource(ConfigResourceType.TOPIC, spec.ledger_topic, dict.fromkeys(_KEEPING))
         answers: Any = await admin.describe_configs([asked])
     finally:
         await attempted(admin.close(), spec.kafka.stop_timeout_ms / 1_000)
     for answer in answers:
         for _, _, _, _, entries in answer.resources:
-            for name, value, *_ in entries:
-                if name == "cleanup.policy" and "compact" not in value:
-                    raise PublishingRefused(
-                        f"ledger.topic: expected cleanup.policy compact, {spec.ledger_topic!r} has {value!r}:"
-                        " its newest record must be kept longer than the retention time"
-                    )
+            found = {name: value for name, value, *_ in entries if value is not None}
+            policy = found.get("cleanup.policy", "compact")
+            loses = any(found.get(limit, "-1") != "-1" for limit in ("retention.ms", "retention.bytes"))
+            if "compact" not in policy or ("delete" in policy and loses):
+                raise PublishingRefused(
+                    f"ledger.topic: expected cleanup.policy compact, {spec.ledger_topic!r} has {policy!r}:"
+                    " its newest record must be kept longer than the retention time"
+                )

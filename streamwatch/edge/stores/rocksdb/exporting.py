@@ -33,6 +33,7 @@ ORDER: Final = ("meta", *(family for family in FAMILIES if family != "meta"))
 """`meta` comes first: with it, an import that was interrupted is not mistaken for an empty directory."""
 FRAME_BYTES: Final = MEBIBYTE
 _FRAME: Final = Struct(">II")
+_YEAR_5138_S: Final = 1e11
 _ENDING: Final = "it is cut off or was altered; export the state again"
 
 
@@ -171,6 +172,8 @@ def _date(directory: Path, created_s: float) -> None:
 def _first(frames: Iterator[tuple[bytes, bytes]]) -> Head:
     _, frame = next(frames)
     head = _decoded(_head, frame)
+    if not 0 <= head.created_s < _YEAR_5138_S:  # false of NaN, too
+        raise StateRefused(f"the export says that its state was made at {head.created_s:g} s: {_ENDING}")
     if head.schema > SCHEMA:
         raise StateNewer(
             f"the export has schema {head.schema}, this program knows up to {SCHEMA}: "
@@ -187,7 +190,7 @@ def _first(frames: Iterator[tuple[bytes, bytes]]) -> Head:
 def _decoded(decode: Callable[[bytes], Any], frame: bytes) -> Any:
     try:
         return decode(zlib.decompress(frame))
-    except (msgspec.DecodeError, zlib.error) as error:
+    except (ValueError, RecursionError, zlib.error) as error:  # DecodeError is a ValueError
         raise StateRefused(f"the export cannot be read ({error}): {_ENDING}") from error
 
 

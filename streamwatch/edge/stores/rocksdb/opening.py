@@ -149,7 +149,7 @@ def read_format(directory: Path) -> Format | None:
         return msgspec.json.decode(path.read_bytes(), type=Format)
     except FileNotFoundError:
         return None
-    except msgspec.DecodeError as error:
+    except (ValueError, RecursionError) as error:  # DecodeError and UnicodeDecodeError are ValueErrors
         raise StateDamaged(f"the state is damaged: {path} is not readable ({error}); restore it") from error
 
 
@@ -271,7 +271,8 @@ _FLOCK: Final = struct.Struct("hhqqi4x")
 def holder(directory: Path) -> int | None:
     """Return the process that has the state open for writing; None if none has, or if that is unknown.
 
-    Locks of the calling process are not seen, and are released by this call: call it before taking any.
+    A process that has no number here, such as one in another container, is 0 or less. Locks of the calling
+    process are not seen, and are released by this call: call it before taking any.
     """
     try:
         opened = os.open(directory / LOCK, os.O_RDONLY)

@@ -6,7 +6,8 @@
     id: 1760000001500
     data: {"published_timestamp_seconds": 1760000001.5, "models": 12, "alarms": [{…}]}
 
-`alarms` are those raised since the last event, newest first; none for a new listener. The id is the report's
+`alarms` are those raised since the last event, newest first; none for a new listener. With the first report
+after a start they are all recent ones, also those of earlier runs. The id is the report's
 time in ms. Numbers are not sent: a page requests those that it shows. `Last-Event-ID` is ignored.
 """
 
@@ -58,7 +59,7 @@ class NewsStream:
 
 
 def _news(before: Report | None, after: Report) -> list[Alarm]:
-    """Return the alarms that the previous report did not have, newest first."""
+    """Return the alarms that the previous report did not have, newest first; all without a previous one."""
     earlier = set(before.alarms[-1:]) if before else set[Alarm]()
     found: list[Alarm] = []
     for alarm in reversed(after.alarms):

@@ -98,6 +98,8 @@ async def test_a_token_is_renewed_after_four_fifths_of_its_life_and_one_without_
         ),
         ((200, {"access_token": ""}), TokenDenied, r"cannot be sent"),
         ((200, {"access_token": "x", "expires_in": "soon"}), TokenDenied, r"no token"),
+        ((200, {"access_token": "x", "expires_in": "inf"}), TokenDenied, r"no token"),
+        ((200, {"access_token": "x", "expires_in": "nan"}), TokenDenied, r"no token"),
         ((200, "x" * (tokens.MAX_BYTES + 1)), TokenUnavailable, r"no answer that is understood"),
         ((429, ""), TokenUnavailable, r"answers 429"),
         ((503, ""), TokenUnavailable, r"answers 503"),

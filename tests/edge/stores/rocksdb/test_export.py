@@ -163,3 +163,22 @@ def test_a_state_without_commits_can_be_moved(tmp_path):
     import_state(io.BytesIO(exported(tmp_path / "state")), tmp_path / "copy")
     assert entries(tmp_path / "copy") == entries(tmp_path / "state")
     RocksStore.open(rocks_spec(tmp_path / "copy")).close()
+
+
+@pytest.mark.parametrize(
+    "head",
+    [
+        b"\xa1\xff",
+        b"\x91" * 100_000,
+        *(
+            msgspec.msgpack.encode({"schema": SCHEMA, "identity": "x", "created_s": made})
+            for made in (float("inf"), float("nan"), -1.0, 1e300)
+        ),
+    ],
+)
+def test_a_head_that_no_export_has_is_refused_although_its_checksum_fits(head, tmp_path):
+    deflated = zlib.compress(head)
+    frame = exporting._FRAME.pack(len(deflated), zlib.crc32(deflated)) + deflated
+    with pytest.raises(StateRefused, match="export the state again"):
+        import_state(io.BytesIO(exporting.MAGIC + frame), tmp_path / "copy")
+    assert not (tmp_path / "copy").exists()

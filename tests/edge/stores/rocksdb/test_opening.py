@@ -16,7 +16,7 @@ from streamwatch.edge.stores.kind import StateDamaged, StateFailed, StateInUse, 
 from streamwatch.edge.stores.rocksdb import RocksStore
 from streamwatch.edge.stores.rocksdb.database import SCHEMA, translated
 from streamwatch.edge.stores.rocksdb.inspect import Inspection
-from streamwatch.edge.stores.rocksdb.opening import FORMAT
+from streamwatch.edge.stores.rocksdb.opening import FORMAT, read_format
 from tests.edge.stores.rocksdb.stream import DurableStream, digested, rocks_spec
 from tests.edge.stores.rocksdb.test_store import pairs
 
@@ -235,3 +235,10 @@ def test_after_a_failed_write_the_state_is_opened_anew_where_a_commit_left_it(sp
     assert int(there) in (int(tried), int(tried) + 1)
     assert kept == "first"
     assert "could not be read or written: IO error" in " ".join(message)
+
+
+@pytest.mark.parametrize("written", [b'{"schema": 1, "identity": "\xff"}', b'{"x": ' + b"[" * 100_000])
+def test_a_format_that_is_no_text_or_too_deep_is_damage(tmp_path, written):
+    (tmp_path / FORMAT).write_bytes(written)
+    with pytest.raises(StateDamaged, match=r"format\.json is not readable"):
+        read_format(tmp_path)
