@@ -221,6 +221,21 @@ def _sum_in_pairs(v: Any) -> np.float64:
     return ((v[0] + v[1]) + (v[2] + v[3])) + ((v[4] + v[5]) + (v[6] + v[7]))
 
 
+def _ones_of(array: Any) -> NDArray[np.float64]:
+    return np.ones(array.shape[-1])
+
+
+def _with_entry(row: Any, index: Any, value: Any) -> NDArray[np.float64]:
+    changed = row.copy()
+    changed[builtins.int(index)] = value
+    return changed
+
+
+def _add_to_row(array: Any, index: Any, start: Any, row: Any, factor: Any) -> None:
+    first = builtins.int(start)
+    np.asarray(array)[builtins.int(index), first : first + len(row)] += row * builtins.float(factor)
+
+
 _INTRINSICS: Final[dict[str, Callable[..., Any]]] = {
     "prefetch": _prefetch,
     "class_bits": _class_bits,
@@ -239,6 +254,9 @@ _INTRINSICS: Final[dict[str, Callable[..., Any]]] = {
     "bytes_with": _bytes_with,
     "lane": _lane,
     "sum_in_pairs": _sum_in_pairs,
+    "ones_of": _ones_of,
+    "with_entry": _with_entry,
+    "add_to_row": _add_to_row,
     "log_lanes": np.log,
     "exp_lanes": np.exp,
 }

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from streamwatch.core.jit import class_bits, hot, inner
+from streamwatch.core.jit import add_to_row, class_bits, hot, inner, ones_of, with_entry
 
 # Flags of an outcome: 0/1 facts that every mechanism sums in addition to hits and label repeats.
 #
@@ -34,6 +34,33 @@ SHADOW_MARKS = TRANSITION
 def bit(flags, k):
     """Value of flag k, 0 or 1."""
     return (flags >> k) & 1
+
+
+_FIELD = 12
+"""Bits of a flag's sum in a word: of up to 4,095 outcomes."""
+_FIELDS = 5
+"""Number of sums in a word."""
+_SPREAD = np.array([sum(((i >> k) & 1) << (_FIELD * k) for k in range(_FIELDS)) for i in range(1 << _FIELDS)])
+"""Five flags, each at the start of its field."""
+
+
+@hot
+def low_fields(flags):
+    """Give the first flags as fields of a word, for the sum of up to 4,095 outcomes' flags."""
+    return _SPREAD[flags & ((1 << _FIELDS) - 1)]
+
+
+@hot
+def high_fields(flags):
+    """Give the other flags in the same way."""
+    return _SPREAD[flags >> _FIELDS]
+
+
+@hot
+def sum_of(low, high, k):
+    """Sum of flag k, of the sums of `low_fields` and of `high_fields`."""
+    word, field = (low, k) if k < _FIELDS else (high, k - _FIELDS)
+    return (word >> (_FIELD * field)) & ((1 << _FIELD) - 1)
 
 
 @hot
@@ -72,6 +99,15 @@ def unit_of(m, column):
 
 
 @hot
+def units_of(m):
+    """`unit_of` of every mechanism, as a vector."""
+    units = ones_of(m.totals)
+    for c in range(len(m.fading)):
+        units = with_entry(units, c, m.fading[c].unit)
+    return units
+
+
+@hot
 def columns_of(m):
     """Number of mechanisms."""
     return m.totals.shape[1]
@@ -81,29 +117,19 @@ def columns_of(m):
 def add(m, true_class, predicted_class, flags, hit, repeat, paired, class_counts):
     """Add one outcome to the totals of every mechanism."""
     columns = columns_of(m)
-    for c in range(columns):
-        unit = unit_of(m, c)
-        m.totals[N, c] += unit
-        m.totals[HITS, c] += unit * hit
-        m.totals[REPEATS, c] += unit * repeat
-        m.totals[PAIRS, c] += unit * paired
+    units = units_of(m)
+    add_to_row(m.totals, N, 0, units, 1.0)
+    add_to_row(m.totals, HITS, 0, units, 1.0 * hit)
+    add_to_row(m.totals, REPEATS, 0, units, 1.0 * repeat)
+    add_to_row(m.totals, PAIRS, 0, units, 1.0 * paired)
     for k in range(FLAGS):
-        for c in range(columns):
-            m.totals[MARKED + k, c] += unit_of(m, c) * bit(flags, k)
+        add_to_row(m.totals, MARKED + k, 0, units, 1.0 * bit(flags, k))
+    of_label = m.class_counts + true_class
     if hit:
-        for c in range(columns):
-            class_counts[m.class_counts + true_class, AGREED * columns + c] += unit_of(m, c)
+        add_to_row(class_counts, of_label, AGREED * columns, units, 1.0)
     else:
-        for c in range(columns):
-            class_counts[m.class_counts + true_class, MISSED * columns + c] += unit_of(m, c)
-            class_counts[m.class_counts + predicted_class, FALSE * columns + c] += unit_of(m, c)
-
-
-@hot
-def forget_flags(m, column, flags):
-    """Subtract the flags of one outcome from the totals of one window."""
-    for k in range(FLAGS):
-        m.totals[MARKED + k, column] -= bit(flags, k)
+        add_to_row(class_counts, of_label, MISSED * columns, units, 1.0)
+        add_to_row(class_counts, m.class_counts + predicted_class, FALSE * columns, units, 1.0)
 
 
 @hot

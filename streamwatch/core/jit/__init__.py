@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from streamwatch.core.jit.decorators import CompiledFunction, detached, entry, hot, inner, where_filled
 from streamwatch.core.jit.intrinsics import (
+    add_to_row,
     bits_at_most,
     bytes_with,
     class_bits,
@@ -23,6 +24,7 @@ from streamwatch.core.jit.intrinsics import (
     lanes_where,
     larger,
     log_lanes,
+    ones_of,
     prefetch,
     put_lanes,
     sum_in_pairs,
@@ -30,11 +32,13 @@ from streamwatch.core.jit.intrinsics import (
     text_stops,
     trailing_zeros,
     where_at_most,
+    with_entry,
     word_at,
 )
 
 __all__ = [
     "CompiledFunction",
+    "add_to_row",
     "bits_at_most",
     "bytes_with",
     "class_bits",
@@ -52,6 +56,7 @@ __all__ = [
     "lanes_where",
     "larger",
     "log_lanes",
+    "ones_of",
     "prefetch",
     "put_lanes",
     "sum_in_pairs",
@@ -60,5 +65,6 @@ __all__ = [
     "trailing_zeros",
     "where_at_most",
     "where_filled",
+    "with_entry",
     "word_at",
 ]

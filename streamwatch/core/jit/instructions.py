@@ -374,6 +374,93 @@ def sum_in_pairs(typing_context: Any, values: Any) -> Any:  # noqa: ARG001  (its
     return types.float64(LANES), generate
 
 
+class _Row(types.Type):
+    """Type of a vector of doubles as long as a row of a nested array; for rows without entries, of one."""
+
+    def __init__(self, length: int) -> None:
+        self.length = length
+        super().__init__(f"row({length})")
+
+
+@register_model(_Row)
+class _RowModel(models.PrimitiveModel):
+    def __init__(self, manager: Any, kind: Any) -> None:
+        super().__init__(manager, kind, _doubles(kind.length))
+
+
+def _doubles(length: int) -> Any:
+    return ir.VectorType(_DOUBLE, max(length, 1))
+
+
+@intrinsic
+def ones_of(typing_context: Any, array: Any) -> Any:
+    """`jit.ones_of`: a constant."""
+    del typing_context
+    if not (isinstance(array, types.NestedArray) and array.dtype == types.float64):
+        raise TypeError(f"vectors of ones are made for nested arrays of float64, got {array}")
+    length = array.shape[-1]
+
+    def generate(_context: Any, _builder: Any, _signature: Any, _arguments: Any) -> Any:
+        kind = _doubles(length)
+        return ir.Constant(kind, [ir.Constant(_DOUBLE, 1.0)] * kind.count)
+
+    return _Row(length)(array), generate
+
+
+@intrinsic
+def with_entry(typing_context: Any, row: Any, index: Any, value: Any) -> Any:  # noqa: ARG001
+    """`jit.with_entry`: one instruction."""
+    del typing_context
+
+    def generate(_context: Any, builder: Any, _signature: Any, arguments: Any) -> Any:
+        row, index, value = arguments
+        return builder.insert_element(row, value, index)
+
+    return row(row, types.int64, types.float64), generate
+
+
+@intrinsic
+def add_to_row(
+    typing_context: Any,
+    array: Any,
+    index: Any,  # noqa: ARG001
+    start: Any,  # noqa: ARG001
+    row: Any,
+    factor: Any,  # noqa: ARG001
+) -> Any:
+    """`jit.add_to_row`: an unaligned load, a multiplication, an addition, and a store."""
+    del typing_context
+    if not (
+        isinstance(array, types.Array)
+        and array.dtype == types.float64
+        and array.ndim == 2
+        and array.layout == "C"
+    ):
+        raise TypeError(f"vectors are added to contiguous rows of float64, got {array}")
+
+    length_of_row = row.length
+
+    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        if length_of_row == 0:
+            return context.get_dummy_value()
+        array, index, start, row, factor = arguments
+        made = context.make_array(signature.args[0])(context, builder, array)
+        length = cgutils.unpack_tuple(builder, made.shape, 2)[1]
+        first = builder.gep(made.data, [builder.add(builder.mul(index, length), start)])
+        address = builder.bitcast(first, row.type.as_pointer())
+        one = builder.insert_element(ir.Constant(row.type, ir.Undefined), factor, ir.Constant(_WORD, 0))
+        zeros = ir.Constant(
+            ir.VectorType(ir.IntType(32), row.type.count), [ir.Constant(ir.IntType(32), 0)] * row.type.count
+        )
+        factors = builder.shuffle_vector(one, ir.Constant(row.type, ir.Undefined), zeros)
+        before = builder.load(address)
+        before.align = 8
+        builder.store(builder.fadd(before, builder.fmul(row, factors)), address).align = 8
+        return context.get_dummy_value()
+
+    return types.void(array, types.int64, types.int64, row, types.float64), generate
+
+
 def _polynomial(builder: Any, x: Any, coefficients: list[float]) -> Any:
     """Compute Σ_k c_k·x^k by Horner's rule; coefficients from the lowest power on."""
     value = _all(coefficients[-1])

@@ -131,6 +131,21 @@ def sum_in_pairs(values: Any) -> Any:
 
 
 @_intrinsic
+def ones_of(array: Any) -> Any:
+    """Give a vector of ones, as many as the rows of a nested array of float64 are long."""
+
+
+@_intrinsic
+def with_entry(row: Any, index: Any, value: Any) -> Any:
+    """Give a copy of such a vector with another entry."""
+
+
+@_intrinsic
+def add_to_row(array: Any, index: Any, start: Any, row: Any, factor: Any) -> None:
+    """Add such a vector times a double to entries of a row of a float64 array, from entry `start` on."""
+
+
+@_intrinsic
 def log_lanes(values: Any) -> Any:
     """Give natural logarithms of positive normal doubles, to 1 unit in the last place."""
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numba
 import numpy as np
 
-from streamwatch.core.jit import bytes_with, lanes_of, lanes_where, put_lanes
+from streamwatch.core.jit import add_to_row, bytes_with, lanes_of, lanes_where, ones_of, put_lanes, with_entry
 
 
 @numba.njit
@@ -35,3 +35,29 @@ def test_lanes_are_kept_where_their_bit_is_set_whatever_the_bits_above() -> None
     for bits in (0, 255, 0b10110, -1, (1 << 40) + 3):
         _chosen(bits, values, out)
         assert out.tolist() == [value if (bits >> k) & 1 else 0.0 for k, value in enumerate(values.tolist())]
+
+
+@numba.njit
+def _added(records, into, index, start, values, factor):
+    row = ones_of(records[0].totals)
+    for k in range(len(values)):
+        row = with_entry(row, k, values[k])
+    add_to_row(records[0].totals, 1, 0, row, factor)
+    add_to_row(into, index, start, row, factor)
+
+
+def test_a_vector_is_added_to_its_entries_of_a_row_and_no_others_for_rows_of_any_length() -> None:
+    rng = np.random.default_rng(1)
+    for length in range(10):
+        records = np.zeros(1, [("totals", "f8", (3, length)), ("after", "f8")])
+        records["totals"][0], records["after"] = rng.normal(size=(3, length)), 7.0
+        into, factor = rng.normal(size=(4, length + 5)), float(rng.normal())
+        values = rng.normal(size=max(length - 1, 0))
+        added = np.concatenate([values, np.ones(length - len(values))]) * factor
+        totals, expected = records["totals"][0].copy(), into.copy()
+        totals[1] += added
+        expected[2, 3 : 3 + length] += added
+        _added(records, into, 2, 3, values, factor)
+        assert (records["totals"][0] == totals).all()
+        assert (into == expected).all()
+        assert records["after"] == 7.0

@@ -37,13 +37,15 @@ from streamwatch.core.estimators.memory import (
     after,
     allocate_block,
     before,
-    bit,
     columns_of,
     exponent_of,
     flags_of,
     free_block,
+    high_fields,
+    low_fields,
     position_of,
     predicted_class_of,
+    sum_of,
     true_class_of,
 )
 from streamwatch.core.jit import hot, inner
@@ -75,7 +77,17 @@ WINDOW = np.dtype(
 )
 SMALL_WINDOW_BYTES = 640
 """Bytes at the start of a window's record that a check of up to a few thousand outcomes accesses."""
-PARAMETERS = np.dtype([("delta", "f8"), ("min_subwindow", "i8"), ("clock", "i8"), ("follows", "i8")])
+ENTERED = 32
+"""Most outcomes that enter the buckets together."""
+PARAMETERS = np.dtype(
+    [
+        ("delta", "f8"),
+        ("min_subwindow", "i8"),
+        ("clock", "i8"),
+        ("follows", "i8"),
+        ("entering", "i4", (2, PER_ROW + ENTERED)),  # work space of `enter`
+    ]
+)
 
 
 @hot
@@ -240,6 +252,7 @@ def count_oldest(m, w, r, column, rings, row, blocks, block):
     position = position_of(m.head, age, size)
     paired = m.outcomes - age > 1
     previous = true_class_of(rings[row, before(position, size)])
+    low, high = 0, 0
     for _ in range(1 << r):
         true_class = true_class_of(rings[row, position])
         predicted_class = predicted_class_of(rings[row, position])
@@ -251,11 +264,13 @@ def count_oldest(m, w, r, column, rings, row, blocks, block):
         if paired and true_class == previous:
             blocks[first] += 1
         flags = flags_of(rings[row, position])
-        for k in range(FLAGS):
-            blocks[first + 2 + k] += bit(flags, k)
+        low += low_fields(flags)
+        high += high_fields(flags)
         paired = True
         previous = true_class
         position = after(position, size)
+    for k in range(FLAGS):
+        blocks[first + 2 + k] = sum_of(low, high, k)
 
 
 @inner
@@ -331,26 +346,73 @@ def drop_oldest(m, w, column, class_counts, rings, row, blocks, allocator):
 
 
 @inner
-def enter_pending(m, w, pending, follows, column, class_counts, rings, row, blocks, allocator):
+def enter(w, entering, number):
+    """Put outcomes into buckets of one each, merging full rows below the last without blocks.
+
+    Their losses are `entering[0]`, from entry `PER_ROW` on. Row by row: what enters a row follows what it
+    holds; the oldest are merged in pairs until at most `PER_ROW` are left, and the pairs enter the next row.
+    That gives the same buckets as merging at each outcome. Return how many buckets enter the last row without
+    blocks; their losses are in `entering` in the same place.
+    """
+    here, there = 0, 1
+    for r in range(FIRST_BLOCK_ROW - 1):
+        if number == 0:
+            break
+        held = w.buckets[r]
+        first = PER_ROW - held
+        for k in range(held):
+            entering[here, first + k] = w.losses[r, k]
+        pairs = max(held + number - PER_ROW + 1, 0) // 2
+        for k in range(pairs):
+            entering[there, PER_ROW + k] = entering[here, first + 2 * k] + entering[here, first + 2 * k + 1]
+        left = held + number - 2 * pairs
+        for k in range(left):
+            w.losses[r, k] = entering[here, first + 2 * pairs + k]
+        w.buckets[r] = left
+        w.rows = max(w.rows, r + 1)
+        number = pairs
+        here, there = there, here
+    if here == 1:
+        for k in range(number):
+            entering[0, PER_ROW + k] = entering[1, PER_ROW + k]
+    return number
+
+
+@inner
+def merge_rows(m, w, column, class_counts, rings, row, blocks, allocator):
+    """Merge the two oldest buckets of full rows, from the last row without blocks on."""
+    for r in range(FIRST_BLOCK_ROW - 1, ROWS):
+        if w.buckets[r] <= PER_ROW:
+            break
+        if r == ROWS - 1:
+            drop_oldest(m, w, column, class_counts, rings, row, blocks, allocator)
+        else:
+            merge_oldest(m, w, r, column, rings, row, blocks, allocator)
+
+
+@inner
+def enter_pending(m, w, pending, parameters, column, class_counts, rings, row, blocks, allocator):
     """Put the outcomes since the last check into buckets of one each, oldest first, merging full rows.
 
-    If `follows`, their losses are counted for the dispersion as well.
+    Where the dependence of the losses is followed, they are counted for the dispersion as well.
     """
     size = rings.shape[1]
     position = position_of(m.head, pending - 1, size)
-    for _ in range(pending):
-        missed = int(true_class_of(rings[row, position]) != predicted_class_of(rings[row, position]))
-        put_newest(w, missed)
-        if follows:
-            count_loss(w.dependence[0], missed)
-        position = after(position, size)
-        for r in range(ROWS):
-            if w.buckets[r] <= PER_ROW:
-                break
-            if r == ROWS - 1:
-                drop_oldest(m, w, column, class_counts, rings, row, blocks, allocator)
-            else:
-                merge_oldest(m, w, r, column, rings, row, blocks, allocator)
+    last = FIRST_BLOCK_ROW - 1
+    while pending > 0:
+        number = min(pending, ENTERED)
+        pending -= number
+        for k in range(number):
+            missed = int(true_class_of(rings[row, position]) != predicted_class_of(rings[row, position]))
+            parameters.entering[0, PER_ROW + k] = missed
+            if parameters.follows:
+                count_loss(w.dependence[0], missed)
+            position = after(position, size)
+        for k in range(enter(w, parameters.entering, number)):
+            w.losses[last, w.buckets[last]] = parameters.entering[0, PER_ROW + k]
+            w.buckets[last] += 1
+            w.rows = max(w.rows, last + 1)
+            merge_rows(m, w, column, class_counts, rings, row, blocks, allocator)
 
 
 @inner
@@ -363,8 +425,7 @@ def check(m, j, column, parameters, class_counts, rings, row, blocks, allocator)
     drift was declared.
     """
     w = m.windows[j]
-    follows = parameters.follows
-    enter_pending(m, w, m.pending[j], follows, column, class_counts, rings, row, blocks, allocator)
+    enter_pending(m, w, m.pending[j], parameters, column, class_counts, rings, row, blocks, allocator)
     m.pending[j] = 0
     w.statistic = np.nan
     w.threshold = 0.0

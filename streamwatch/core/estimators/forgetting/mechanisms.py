@@ -6,7 +6,9 @@ from __future__ import annotations
 import numpy as np
 
 from streamwatch.core.estimators.memory import (
+    FLAGS,
     HITS,
+    MARKED,
     PAIRS,
     REPEATS,
     SUMS,
@@ -16,9 +18,11 @@ from streamwatch.core.estimators.memory import (
     columns_of,
     flags_of,
     forget,
-    forget_flags,
+    high_fields,
+    low_fields,
     position_of,
     predicted_class_of,
+    sum_of,
     true_class_of,
 )
 from streamwatch.core.jit import hot, inner
@@ -83,11 +87,14 @@ def forget_oldest(m, column, number, class_counts, rings, row):
     hits = 0
     repeats = 0
     pairs = number if paired else number - 1
+    low, high = 0, 0
     for _ in range(number):
         true_class = true_class_of(rings[row, position])
         predicted_class = predicted_class_of(rings[row, position])
         forget(m, column, true_class, predicted_class, class_counts)
-        forget_flags(m, column, flags_of(rings[row, position]))
+        flags = flags_of(rings[row, position])
+        low += low_fields(flags)
+        high += high_fields(flags)
         hits += true_class == predicted_class
         repeats += paired and true_class == previous
         paired = True
@@ -97,6 +104,8 @@ def forget_oldest(m, column, number, class_counts, rings, row):
     m.totals[HITS, column] -= hits
     m.totals[REPEATS, column] -= repeats
     m.totals[PAIRS, column] -= pairs
+    for k in range(FLAGS):
+        m.totals[MARKED + k, column] -= sum_of(low, high, k)
 
 
 @hot

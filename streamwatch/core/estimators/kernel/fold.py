@@ -206,7 +206,6 @@ def prefetch_verdicts(models, class_counts, m, p, row, true_class, predicted_cla
     for k in range(len(m.waiting)):
         w = m.waiting[k]
         prefetch_label(class_counts, m, true_class)
-        prefetch_label(class_counts, m, m.labels[k].leader - 1)
         start = row * models.itemsize
         if w.answering != 0:
             prefetch(models, start + p.times_start + 8 * (m.outcomes - w.settled))

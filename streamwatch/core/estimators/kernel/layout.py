@@ -283,7 +283,7 @@ def parameter_rows(
     row["fading"]["alpha"] = [f.alpha for f in fading]
     row["sliding"]["size"] = [s.size for s in sliding]
     for j, w in enumerate(windows):
-        row["windows"][:, j] = (w.delta, w.min_subwindow, w.clock, w.dependence == "followed")
+        row["windows"][:, j] = (w.delta, w.min_subwindow, w.clock, w.dependence == "followed", 0)
     for j, drift_weighted in enumerate(spec.drift_weighted):
         labels = drift_weighted.drift_signal == "labels"
         watched = label_drifts_of(spec.drift_weighted) if labels else windows

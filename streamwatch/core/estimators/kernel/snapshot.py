@@ -42,7 +42,7 @@ from streamwatch.core.estimators.memory import FLAGS, HEADER, SLOT, SUMS, N, tru
 from streamwatch.core.estimators.recovery import RECOVERY, recovery_identity, watched_of
 from streamwatch.core.estimators.recovery import VERSION as RECOVERY_VERSION
 from streamwatch.core.estimators.verdicts.detector import COSTS
-from streamwatch.core.estimators.verdicts.leads import EXTRA_COLUMNS, LABEL_COUNTS
+from streamwatch.core.estimators.verdicts.leads import EXTRA_COLUMNS, STORED_LABEL_COUNTS
 from streamwatch.core.estimators.verdicts.state import PACE, VERDICT
 from streamwatch.core.estimators.verdicts.state import VERSION as VERDICT_VERSION
 from streamwatch.core.ranges import MOST_COUNTED, require, require_all, require_equal, require_steps
@@ -499,7 +499,11 @@ class Sections:
             yield _together([_equal(chosen["pace"][:, j]), _equal(chosen["verdicts"][:, j])])
         if layout.opponents:
             counts = _ragged(cells[:, -EXTRA_COLUMNS:-1], classes)
-            yield _together([_equal(chosen["labels"]), counts])
+            labels = chosen["labels"][:, 0]
+            stored = np.zeros(len(labels), STORED_LABEL_COUNTS)
+            for name in STORED_LABEL_COUNTS.names or ():
+                stored[name] = labels[name]
+            yield _together([_equal(stored), counts])
         if layout.shadow_classes:
             yield _shadow_pieces(pools, chosen)
 
@@ -606,10 +610,15 @@ class Sections:
                 require_steps(name, model["pace"][j], model["verdicts"][j], outcomes)
         if layout.opponents and LABELS_COUNTED in sections:
             reader = _Reader(LABELS_COUNTED, sections[LABELS_COUNTED])
-            model["labels"] = reader.array(LABEL_COUNTS, 1)
-            require(LABELS_COUNTED, "leader", model["labels"]["leader"][0], 0, classes)
+            stored = reader.array(STORED_LABEL_COUNTS, 1)[0]
+            require(LABELS_COUNTED, "leader", stored["leader"], 0, classes)
             cells[:, -EXTRA_COLUMNS:-1] = reader.array(np.float64, 2 * classes).reshape(-1, 2)
             reader.end()
+            labels = model["labels"][0]
+            for name in STORED_LABEL_COUNTS.names or ():
+                labels[name] = stored[name]
+            if stored["leader"]:
+                labels["most"] = cells[stored["leader"] - 1, -EXTRA_COLUMNS]
         if layout.shadow_classes:
             _resume_shadow(pools, model, layout.shadow_classes, sections.get(SHADOWS))
 

@@ -52,13 +52,16 @@ MAJORITY_GROWTH = 1.0 / 0.999
 BALANCED_GROWTH = 1.0 / BALANCED_FADING
 """Growth of the units of faded counts per label; see `forgetting.mechanisms`."""
 
-LABEL_COUNTS = np.dtype(
+STORED_LABEL_COUNTS = np.dtype(
     [
         ("leader", "i8"),  # the most frequent class plus 1; 0 before the first label
         ("majority_unit", "f8"),  # amount that the newest label counts for the majority, 1 at first
         ("balanced_unit", "f8"),  # … and for the balanced utility
     ]
 )
+"""Fields of `LABEL_COUNTS` that snapshots have."""
+LABEL_COUNTS = np.dtype([*STORED_LABEL_COUNTS.descr, ("most", "f8")])
+"""What is counted of a model's labels, beside the counts by class; `most` is the count of the leader."""
 OPPONENT_PARAMETERS = np.dtype(
     [
         ("kind", "i8"),
@@ -148,10 +151,11 @@ def count_label(m, s, class_counts, counts_majority, true_class):
         counted = class_counts[own, column] + unit
         s.majority_unit = unit
         class_counts[own, column] = counted
-        if s.leader == 0 or counted > class_counts[m.class_counts + s.leader - 1, column]:
-            s.leader = true_class + 1
+        s.leader = true_class + 1 if counted > s.most else s.leader  # a leader's own count is larger, too
+        s.most = max(s.most, counted)
         if unit > LIMIT:
             s.majority_unit = unit * SHRINK
+            s.most *= SHRINK
             shrink(m, class_counts, column, true_class)
     if m.utility == BALANCED:
         unit = s.balanced_unit * BALANCED_GROWTH
