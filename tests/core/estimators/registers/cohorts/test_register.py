@@ -170,6 +170,21 @@ def test_a_cleared_row_is_as_new() -> None:
     assert register.snapshots(np.array([0]))[0] == before
 
 
+def test_a_cleared_row_holds_no_outcomes_of_the_model_before() -> None:
+    register, fresh = register_of(SPEC, 2, START), register_of(SPEC, 2, START)
+    some = part(batch_of(outcomes_of(Stream(predictions=50), 4), 1), slice(0, 9))
+    register.observe(some)
+    assert register.state.held["number"].tolist()[1] > 0
+    register.clear(1)
+    header = register.state.held[1]
+    assert [int(header[name]) for name in ("number", "from_ms", "more", "made")] == [0] * 4
+    other = batch_of(outcomes_of(Stream(predictions=200), 5), 1)
+    for each in (register, fresh):
+        each.observe(other)
+    assert bytes_of_state(register, 1) == bytes_of_state(fresh, 1)
+    assert not register.snapshots(np.array([0]))[0]
+
+
 def test_predictions_made_may_wrap_and_step_back() -> None:
     outcomes = outcomes_of(Stream(predictions=4_000), 5)
     plain, wrapping, stepping = (register_of(SPEC, 1, START) for _ in range(3))
