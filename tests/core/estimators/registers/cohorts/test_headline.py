@@ -282,7 +282,7 @@ class Step:
 
     def noted(self) -> NDArray[np.void]:
         """The changes, with room for another."""
-        found = np.frombuffer(bytearray(b"\7" * (6 * CHANGE.itemsize)), CHANGE)
+        found = np.frombuffer(bytearray(b"@" * (6 * CHANGE.itemsize)), CHANGE)
         for change, (kind, j, verdict, evidence) in zip(found, self.changes, strict=False):
             change["kind"], change["opponent"], change["after"] = kind, j, verdict
             change["evidence"], change["threshold"] = evidence, 100.0 * evidence
