@@ -41,13 +41,13 @@ JOIN = JoinSpec(
 class Life:
     """A pipeline over real estimators, which begins anew from what was committed."""
 
-    def __init__(self, model_store=None, spec=SPEC, join=JOIN, journal=5):
+    def __init__(self, model_store=None, spec=SPEC, join=JOIN, journal=5, over=None):
         self.spec, self.join, self.journal = spec, join, journal
         self.monitors = EstimatorSet(spec)
         self.stream = Stream(join, self.monitors)
         self.checkpoint = Checkpoint(self.stream.pipeline, self.monitors, spec, journal)
         self.model_store = model_store or ModelStore()
-        self.resumed = self.checkpoint.restore(self.model_store.saved())
+        self.resumed = self.checkpoint.restore(self.model_store.saved(), over=over)
         self.alarms = []
 
     def feed(self, *events):
@@ -205,6 +205,16 @@ def test_comparisons_go_on_through_other_settings_and_begin_anew_after_a_time_wi
     again.commit()
     assert again.restarted().canonical() == again.canonical()
     assert again.stream.value("pairs_made_total") == 19
+
+
+def test_comparisons_go_on_once_the_journal_has_lost_their_first_pairs():
+    life = Life(journal=5, join=replace(JOIN, horizon_ms=DAY))
+    for i in range(30):
+        life.feed(*(predict(str(i), "xy"[i % 3 > 0], 0, model) for model in "mno"))
+        life.feed(label_for_all(str(i), "x", 0))
+        life.commit()
+    assert len(life.model_store.journal) < 10
+    assert life.restarted().canonical() == life.canonical()
 
 
 def test_what_was_not_committed_never_happened():
