@@ -272,6 +272,21 @@ def test_a_model_that_retired_stays_retired_and_starts_anew_when_it_returns():
     assert dict(outcomes.samples) == {("m",): 2}
 
 
+@pytest.mark.parametrize("journal", [5, 1_000])
+def test_a_model_that_returned_keeps_what_commits_after_its_retirement_have(journal):
+    life = Life(journal=journal)
+    evaluate(life, 5)
+    life.commit()
+    life.until(60_000)
+    life.commit()
+    for commit in range(3):
+        evaluate(life, 2, record_ms=60_000, begin=10 + 2 * commit)
+        life.commit()
+        assert life.restarted().canonical() == life.canonical()
+    (outcomes,) = [f for f in life.restarted().monitors.families() if f.name == "outcomes_total"]
+    assert dict(outcomes.samples) == {("m",): 6}
+
+
 def test_a_changed_detector_begins_anew_and_all_others_continue():
     life = Life()
     evaluate(life, 8)
