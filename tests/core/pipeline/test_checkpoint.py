@@ -209,11 +209,11 @@ def test_comparisons_go_on_through_other_settings_and_begin_anew_after_a_time_wi
 
 def test_comparisons_go_on_once_the_journal_has_lost_their_first_pairs():
     life = Life(journal=5, join=replace(JOIN, horizon_ms=DAY))
-    for i in range(30):
+    for i in range(12):
         life.feed(*(predict(str(i), "xy"[i % 3 > 0], 0, model) for model in "mno"))
         life.feed(label_for_all(str(i), "x", 0))
         life.commit()
-    assert len(life.model_store.journal) < 10
+    assert len(life.model_store.journal) < 6
     assert life.restarted().canonical() == life.canonical()
 
 
