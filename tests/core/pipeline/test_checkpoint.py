@@ -217,6 +217,19 @@ def test_comparisons_go_on_once_the_journal_has_lost_their_first_pairs():
     assert life.restarted().canonical() == life.canonical()
 
 
+def test_pairs_of_a_commit_before_a_restart_are_kept_when_the_journal_is_shortened():
+    life = Life(journal=10, join=replace(JOIN, horizon_ms=DAY))
+    life.feed(*(predict(str(i), "xy"[i > 0], 0, model) for i in range(2) for model in "mn"))
+    life.feed(*(label_for_all(str(i), "x", 0) for i in range(2)))
+    life.commit()
+    life = life.restarted()
+    for commit in range(5):
+        evaluate(life, 5, begin=5 * commit + 5)
+        life.commit()
+    assert 1 not in life.model_store.journal
+    assert life.restarted().canonical() == life.canonical()
+
+
 def test_what_was_not_committed_never_happened():
     life = Life()
     evaluate(life, 5)
