@@ -199,6 +199,17 @@ def test_predictions_made_may_wrap_and_step_back() -> None:
     assert stepping.taken_in([0]).models[0]["made"] == plain.taken_in([0]).models[0]["made"]
 
 
+@pytest.mark.parametrize("by_prediction", [False, True])
+def test_a_label_that_came_before_its_prediction_waited_for_nothing(*, by_prediction: bool) -> None:
+    outcomes, states = outcomes_of(Stream(predictions=300), 4), []
+    came_before = np.arange(len(outcomes.at)) % 3 == 0
+    for waited_ms in (0, -1, -700):
+        register = register_of(replace(SPEC, by_prediction=by_prediction), 1, START)
+        register.observe(batch_of(outcomes._replace(delay=np.where(came_before, waited_ms, outcomes.delay))))
+        states.append(bytes_of_state(register, 0))
+    assert states[1] == states[2] == states[0]
+
+
 def test_changes_are_reported_with_the_outcome_at_which_they_happened() -> None:
     stream = Stream(crowded=4.0)
     batch = batch_of(outcomes_of(stream, 1))
