@@ -210,6 +210,16 @@ def test_a_label_that_came_before_its_prediction_waited_for_nothing(*, by_predic
     assert states[1] == states[2] == states[0]
 
 
+def test_in_the_order_of_predictions_a_label_counts_as_one_that_came_at_once() -> None:
+    outcomes, states = outcomes_of(Stream(predictions=300), 4), []
+    made_at = np.sort(outcomes.at - outcomes.delay)
+    for delay in (outcomes.delay, np.zeros_like(outcomes.delay)):
+        register = register_of(replace(SPEC, by_prediction=True), 1, START)
+        register.observe(batch_of(outcomes._replace(at=made_at + delay, delay=delay)))
+        states.append(bytes_of_state(register, 0))
+    assert states[0] == states[1]
+
+
 def test_changes_are_reported_with_the_outcome_at_which_they_happened() -> None:
     stream = Stream(crowded=4.0)
     batch = batch_of(outcomes_of(stream, 1))
