@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import re
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 import msgspec
@@ -107,17 +108,100 @@ def test_a_number_of_cohorts_that_leads_out_of_memory(
     cohorts: tuple[Register, bytes], field: str, value: int
 ) -> None:
     register, section = cohorts
-    register.restore(0, section)
-    register.clear(0)
+
+    def damage(model: np.void) -> None:
+        model[field] = value
+
+    with pytest.raises(ValueError, match="of section cohorts must be"):
+        register.restore(0, damaged(section, damage))
+    assert not register.snapshots(np.array([0]))[0]
+
+
+def damaged(section: bytes, damage: Callable[[np.void], None]) -> bytes:
+    """A section of cohorts in which the record of the model is another."""
     filled, body, labels = msgspec.msgpack.decode(section)
     bits = np.unpackbits(np.frombuffer(filled, np.uint8)).astype(np.bool_)
     words = np.zeros(len(bits), np.uint64)
     words[bits] = np.frombuffer(body, np.uint64)
-    words[: MODEL.itemsize // 8].view(MODEL)[field] = value
+    damage(words[: MODEL.itemsize // 8].view(MODEL)[0])
     bits = words != 0
-    other = msgspec.msgpack.encode([np.packbits(bits).tobytes(), words[bits].tobytes(), labels])
-    with pytest.raises(ValueError, match="of section cohorts must be"):
-        register.restore(0, other)
+    return msgspec.msgpack.encode([np.packbits(bits).tobytes(), words[bits].tobytes(), labels])
+
+
+FAR, COHORTS, CLASSES_SEEN = 2**62, 5, 3
+"""Largest time and number; cohorts of the model (none is judged, the last is open); its classes."""
+
+
+@pytest.mark.parametrize(
+    ("field", "least", "most"),
+    [
+        ("observed", 1, FAR),
+        ("clock_ms", -FAR, FAR),
+        ("bucket_ms", -FAR, FAR),
+        ("made", 0, FAR),
+        ("last_made", 0, 2**32 - 1),
+        ("leader", 0, CLASSES_SEEN),
+        ("noted", 0, CLASSES_SEEN),
+        ("notes", 0, FAR),
+        ("bucket_slot", 0, LIVE - 1),
+        ("first_cohort", 0, FAR),
+        ("next_cohort", 0, SLOTS - 1),
+        ("first_slot", 0, 0),
+        ("is_open", 0, 1),
+        ("bounds", COHORTS, BOUNDS),
+        ("settled_age", 0, AGES),
+        ("fast_age", 0, AGES - 1),
+    ],
+)
+def test_each_number_of_cohorts_has_its_limits(
+    cohorts: tuple[Register, bytes], field: str, least: int, most: int
+) -> None:
+    register, section = cohorts
+    for value in (least - 1, most + 1):
+
+        def damage(model: np.void, value: int = value) -> None:
+            model[field] = value
+
+        said = f"{field} of section cohorts must be in [{least}, {most}], got {value}"
+        with pytest.raises(ValueError, match=f"^{re.escape(said)}$"):
+            register.restore(0, damaged(section, damage))
+
+
+@pytest.mark.parametrize(
+    ("number", "field", "other", "step", "said"),
+    [
+        (0, "rule", None, 0, "rule of a cohort"),
+        (4, "rule", None, 4, "rule of section"),
+        (0, "age_ms", None, -1, "age of a cohort"),
+        (4, "age_ms", None, 14 * 86_400_000 + 1, "age of a cohort"),
+        (0, "opened_ms", None, -FAR - 1, "opening of a cohort"),
+        (2, "opened_ms", (1, "ended_ms"), -1, "opening of a cohort"),
+        (4, "opened_ms", (None, "clock_ms"), 1, "opening of a cohort"),
+        (3, "ended_ms", (3, "opened_ms"), 14 * 86_400_000 // 16 - 1, "end of a cohort"),
+        (3, "ended_ms", (None, "clock_ms"), 1, "end of a cohort"),
+        (None, "closes_ms", (4, "opened_ms"), 14 * 86_400_000 // 16 - 1, "end of the open cohort"),
+        (None, "closes_ms", None, FAR + 1, "end of the open cohort"),
+    ],
+)
+def test_cohorts_follow_each_other_and_are_not_too_narrow(
+    cohorts: tuple[Register, bytes],
+    number: int | None,
+    field: str,
+    other: tuple[int | None, str] | None,
+    step: int,
+    said: str,
+) -> None:
+    """A field is set to a step from another one, or from 0; cohorts have the age of the horizon, 14 days."""
+    register, section = cohorts
+
+    def damage(model: np.void) -> None:
+        def of(cohort: int | None) -> np.void:
+            return model if cohort is None else model["cohorts"][cohort]
+
+        of(number)[field] = step + (0 if other is None else int(of(other[0])[other[1]]))
+
+    with pytest.raises(ValueError, match=f"^{said}.* must be"):
+        register.restore(0, damaged(section, damage))
 
 
 def test_a_bucket_of_late_labels_in_the_slot_of_another() -> None:

@@ -213,6 +213,29 @@ def test_comparisons_go_on_through_other_settings_and_begin_anew_after_a_time_wi
     assert again.stream.value("pairs_made_total") == 19
 
 
+def test_comparisons_go_on_once_the_journal_has_lost_their_first_pairs():
+    life = Life(journal=5, join=replace(JOIN, horizon_ms=DAY))
+    for i in range(12):
+        life.feed(*(predict(str(i), "xy"[i % 3 > 0], 0, model) for model in "mno"))
+        life.feed(label_for_all(str(i), "x", 0))
+        life.commit()
+    assert len(life.model_store.journal) < 6
+    assert life.restarted().canonical() == life.canonical()
+
+
+def test_pairs_of_a_commit_before_a_restart_are_kept_when_the_journal_is_shortened():
+    life = Life(journal=10, join=replace(JOIN, horizon_ms=DAY))
+    life.feed(*(predict(str(i), "xy"[i > 0], 0, model) for i in range(2) for model in "mn"))
+    life.feed(*(label_for_all(str(i), "x", 0) for i in range(2)))
+    life.commit()
+    life = life.restarted()
+    for commit in range(5):
+        evaluate(life, 5, begin=5 * commit + 5)
+        life.commit()
+    assert 1 not in life.model_store.journal
+    assert life.restarted().canonical() == life.canonical()
+
+
 def test_what_was_not_committed_never_happened():
     life = Life()
     evaluate(life, 5)
@@ -266,6 +289,21 @@ def test_a_model_that_retired_stays_retired_and_starts_anew_when_it_returns():
     assert again.canonical() == life.canonical()
     (outcomes,) = [f for f in again.monitors.families() if f.name == "outcomes_total"]
     assert dict(outcomes.samples) == {("m",): 2}
+
+
+@pytest.mark.parametrize("journal", [5, 1_000])
+def test_a_model_that_returned_keeps_what_commits_after_its_retirement_have(journal):
+    life = Life(journal=journal)
+    evaluate(life, 5)
+    life.commit()
+    life.until(60_000)
+    life.commit()
+    for commit in range(3):
+        evaluate(life, 2, record_ms=60_000, begin=10 + 2 * commit)
+        life.commit()
+        assert life.restarted().canonical() == life.canonical()
+    (outcomes,) = [f for f in life.restarted().monitors.families() if f.name == "outcomes_total"]
+    assert dict(outcomes.samples) == {("m",): 6}
 
 
 def test_a_changed_detector_begins_anew_and_all_others_continue():

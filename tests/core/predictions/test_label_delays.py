@@ -179,6 +179,34 @@ def test_labels_of_predictions_from_before_it_began_do_not_count() -> None:
     assert labelled
 
 
+@pytest.mark.parametrize(("stretches", "counts"), [(BUCKETS - 1, True), (BUCKETS, False)])
+def test_labels_of_predictions_from_too_long_before_the_newest_do_not_count(
+    stretches: int, *, counts: bool
+) -> None:
+    register, began_ms = LabelDelays(SPEC), 20 * WIDTH_MS
+    feed(register, [Prediction("1", "m", "a", began_ms)])
+    feed(register, [Prediction("2", "m", "a", began_ms + stretches * WIDTH_MS)])
+    before = register.snapshot()
+    feed(register, [Outcome("m", "a", "a", began_ms + 900, 900)])
+    assert (register.snapshot() != before) is counts
+
+
+def test_ages_are_geometric_and_the_metric_is_the_share_at_the_last_one_known() -> None:
+    """Of four predictions one gets a label within a second, another within 20; then 30 seconds are known."""
+    register = LabelDelays(SPEC)
+    feed(register, [Prediction(str(i), "m", "a", 0) for i in range(4)])
+    feed(register, [Outcome("m", "a", "a", 1_000, 1_000), Outcome("m", "b", "a", 20_000, 20_000)])
+    feed(register, [Prediction("last", "n", "a", WIDTH_MS + 30_000)])
+    document = register.details()["m"]["label_delays"]
+    ages = [HORIZON_MS / 1_000 * 240 ** ((k - 22) / 22) for k in range(23)]
+    known = [age for age in ages if age <= 30]
+    assert document["age_seconds"] == pytest.approx(known, abs=6e-4)
+    assert document["labelled"] == [(age >= 1) / 4 + (age >= 20) / 4 for age in known]
+    assert 0.0 in document["labelled"]
+    (family,) = register.families()
+    assert family.samples == [(("m",), 0.5)]
+
+
 def test_a_forgotten_model_begins_anew() -> None:
     register = LabelDelays(SPEC)
     feed(register, a_stream(5))

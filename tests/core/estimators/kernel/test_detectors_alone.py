@@ -6,6 +6,7 @@ loss, are tried here than in a table.
 
 from __future__ import annotations
 
+from dataclasses import replace
 from itertools import product
 from math import nan
 from typing import Any
@@ -22,6 +23,7 @@ from streamwatch.core.estimators.detectors.ewma import EWMA, EwmaSpec
 from streamwatch.core.estimators.detectors.hddm_a import HddmASpec
 from streamwatch.core.estimators.detectors.hddm_w import HddmWSpec
 from streamwatch.core.estimators.detectors.kswin import KswinSpec
+from streamwatch.core.estimators.detectors.page_hinkley import PAGE_HINKLEY
 from streamwatch.core.estimators.detectors.stepd import StepdSpec
 from streamwatch.core.estimators.forgetting import adwin
 from streamwatch.core.specs import AdwinDriftSpec, AdwinSpec, PageHinkleySpec
@@ -167,6 +169,25 @@ def test_on_one_of_the_streams_each_of_them_alarms(spec: type[Any]) -> None:
     for each in SPECS[spec]:
         twins = [(TWIN_OF[spec](each), stream) for stream in STREAMS.values()]
         assert any(twin.update(loss) is not None for twin, stream in twins for loss in stream), each
+
+
+@pytest.mark.parametrize(
+    ("stream", "before", "after"),
+    [("001111010101", 6 / 11, 1.0), ("110000100110", 1 / 2, 3 / 8), ("110010000110", 1 / 2, 3 / 8)],
+)
+def test_a_rise_and_a_fall_of_exactly_the_same_size_are_told_as_a_rise(
+    stream: str, before: float, after: float
+) -> None:
+    """By the twin, too, in which both are as large; means are those around the last minimum of the rise."""
+    spec = PageHinkleySpec("p", 0.0, 0.5, 0.5, len(stream), "ignored", "paper", "both", "loss")
+    alone, twin = Alone(PAGE_HINKLEY, [spec]), TwinPageHinkley(replace(spec, min_outcomes=len(stream) + 1))
+    found = [alone.take(int(loss)) for loss in stream]
+    for loss in stream:
+        twin.update(int(loss))
+    up, down = (twin.value[side] - twin.minimum[side][0] for side in ("up", "down"))
+    assert up == down
+    assert found[:-1] == [[]] * (len(stream) - 1)
+    assert found[-1] == [pytest.approx((0, 1, 12, up, 0.5, before, after, 12))]
 
 
 def test_a_model_that_is_always_wrong_has_no_fall_below_its_error() -> None:

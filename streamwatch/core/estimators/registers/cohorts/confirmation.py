@@ -73,7 +73,7 @@ def confirmation_of(model: Any, at_ms: int, rise: float) -> Confirmation | None:
     """
     judged = int(model["bounds"] - (model["next_cohort"] - model["first_cohort"]))
     last = model["cohorts"][int(model["first_cohort"] - 1) % SLOTS]
-    if judged < 1 or model["first_cohort"] == 0 or last["ended_ms"] <= at_ms:
+    if last["ended_ms"] <= at_ms:  # as before the first cohort is judged: its end is 0 then
         return None
     starts: NDArray[np.int64] = model["bounds_ms"][:judged]
     stretches = model["stretches"][:judged]
@@ -89,7 +89,7 @@ def confirmation_of(model: Any, at_ms: int, rise: float) -> Confirmation | None:
             continue
         error = sqrt(dispersion * (v_before + v_after))
         change = e_after - e_before
-        z = change / error if error > 0.0 else 0.0
+        z = change / max(error, 1e-300)  # without any variance, every rise is beyond doubt
         if best is None or z > best[0]:
             found = Confirmation(z >= CONFIRMS, int(starts[k]), e_before, e_after)
             best = z, found, change + CONTRADICTS * error

@@ -115,7 +115,8 @@ def append_headline_change(m, p, before, opponent, status, retractions, first, p
     change.evidence = 0.0
     change.threshold = threshold_of(m, p, BETTER if verdict > 0 else WORSE)
     for i in range(first, count):
-        if changes[i].kind == CLAIMED and changes[i].after == verdict and verdict != before:
+        is_claim = changes[i].kind == CLAIMED and changes[i].after == verdict and verdict != before
+        if is_claim and (verdict > 0 or changes[i].opponent == j):
             change.evidence = changes[i].evidence
             change.threshold = changes[i].threshold
     change.position = position

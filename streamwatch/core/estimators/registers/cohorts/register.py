@@ -246,7 +246,6 @@ def clear(state: State, row: int) -> None:
             record[:] = 0
     if _is_by_costs(state, row):
         state.by_costs[row] = np.zeros((), BY_COSTS)
-        state.cost_classes[row] = 0
     state.held[row : row + 1].view(np.uint8)[:32] = 0
 
 

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import random
 from dataclasses import replace
-from math import inf, sqrt
+from math import copysign, inf, sqrt
 
 import numpy as np
 import pytest
@@ -13,6 +14,18 @@ from streamwatch.core.alerting.book import AlarmBook
 from streamwatch.core.alerting.notification import Notification
 from streamwatch.core.alerting.rules import AlarmsSpec
 from streamwatch.core.estimators.registers.cohorts import CohortsSpec
+from streamwatch.core.estimators.registers.cohorts.confirmation import confirmation_of
+from streamwatch.core.estimators.registers.cohorts.confirmation import expected_ms as expected_ms_of
+from streamwatch.core.estimators.registers.cohorts.state import (
+    FAST_RULE,
+    HITS,
+    MISSES,
+    MODEL,
+    SETTLED_RULE,
+    SLOTS,
+    WHOLE_HORIZON,
+)
+from streamwatch.core.estimators.registers.cohorts.trackers import NEVER
 from streamwatch.core.estimators.set import EstimatorSet
 from streamwatch.core.records.events import Confirmation
 from streamwatch.core.specs import MonitorsSpec
@@ -23,16 +36,17 @@ from tests.core.estimators.registers.cohorts.streams import Stream, outcomes_of
 START = (100.0, 100.0)
 
 
-def plainly(naive: NaiveCohorts, judged_until: int, at_ms: int, rise: float) -> Confirmation | None:
-    """The rule, from the list of all outcomes in judged cohorts."""
-    if not naive.judged or judged_until <= at_ms:
-        return None
-    phi = max(opponent.phi for opponent in naive.opponents.values())
-    best = (-inf, None, 0.0)
-    for start in naive.starts[1:]:
+def plainly(
+    starts: list[int], outcomes: list[tuple[int, bool, float]], phi: float, at_ms: int, rise: float
+) -> Confirmation | None:
+    """The rule, from the beginnings of stretches and a list of all outcomes in judged cohorts.
+
+    An outcome is the opening of its stretch or cohort, whether it is a hit, and its weight.
+    """
+    best: tuple[float, Confirmation | None, float] = (-inf, None, 0.0)
+    for start in starts[1:]:
         sides = [
-            [(hit, w) for opened, hit, w in naive.judged_outcomes if (opened >= start) is after]
-            for after in (False, True)
+            [(hit, w) for opened, hit, w in outcomes if (opened >= start) is after] for after in (False, True)
         ]
         totals = [sum(w for _, w in side) for side in sides]
         if start > at_ms or min(totals) < 100:
@@ -46,11 +60,19 @@ def plainly(naive: NaiveCohorts, judged_until: int, at_ms: int, rise: float) -> 
         )
         deviation = sqrt(phi * variance)
         change = errors[1] - errors[0]
-        z = change / deviation if deviation else 0.0
-        if z > best[0]:
+        z = change / deviation if deviation else copysign(inf, change) if change else 0.0
+        if best[1] is None or z > best[0]:
             best = (z, Confirmation(z >= 3, start, errors[0], errors[1]), change + 2 * deviation)
     _, found, bound = best
     return found if found is not None and (found.is_confirmed or bound < rise / 2) else None
+
+
+def plainly_of(naive: NaiveCohorts, judged_until: int, at_ms: int, rise: float) -> Confirmation | None:
+    """The rule for what the plain cohorts of a model have judged."""
+    if not naive.judged or judged_until <= at_ms:
+        return None
+    phi = max(opponent.phi for opponent in naive.opponents.values())
+    return plainly(naive.starts, naive.judged_outcomes, phi, at_ms, rise)
 
 
 @pytest.mark.slow
@@ -74,7 +96,7 @@ def test_a_confirmation_is_what_plain_sums_say(crowded: float, predictions: int)
             for rise in (0.05, 0.3):
                 at_ms = at - int(back * stream.horizon_ms)
                 found = register.confirmation(0, at_ms, rise)
-                expected = plainly(naive, until, at_ms, rise)
+                expected = plainly_of(naive, until, at_ms, rise)
                 assert (found is None) is (expected is None), i
                 if found is None or expected is None:
                     continue
@@ -82,6 +104,93 @@ def test_a_confirmation_is_what_plain_sums_say(crowded: float, predictions: int)
                 assert (found.before, found.after) == pytest.approx((expected.before, expected.after))
                 decided.append(found.is_confirmed)
     assert set(decided) == {True, False}
+
+
+DAY_MS = 86_400_000
+
+
+def judged_record(
+    stretches: list[tuple[int, list[tuple[bool, float]]]],
+    newer: int,
+    ended_ms: int,
+    phis: tuple[float, float],
+) -> np.void:
+    """A model's record with weighted hits and misses by stretch, and so many newer cohorts not judged."""
+    model = np.zeros(1, MODEL)[0]
+    first = 900 if stretches else 0
+    model["first_cohort"], model["next_cohort"], model["bounds"] = (
+        first,
+        first + newer,
+        len(stretches) + newer,
+    )
+    model["bounds_ms"] = NEVER
+    if stretches:
+        model["cohorts"]["ended_ms"] = [ended_ms if k == (first - 1) % SLOTS else NEVER for k in range(SLOTS)]
+    for k, (start_ms, outcomes) in enumerate(stretches):
+        model["bounds_ms"][k] = start_ms
+        for hit, weight in outcomes:
+            model["stretches"][k]["weights"][HITS if hit else MISSES] += weight
+            model["stretches"][k]["weight_squares"][HITS if hit else MISSES] += weight * weight
+    for k in range(len(stretches), len(stretches) + newer):
+        model["bounds_ms"][k] = ended_ms + k
+    model["opponents"]["dispersion"] = phis
+    return model
+
+
+def test_a_confirmation_of_a_few_stretches_is_what_plain_sums_say() -> None:
+    chance, decided = random.Random(1), list[tuple[bool, bool] | None]()
+    for _ in range(150):
+        number, errors = chance.randrange(9), (chance.choice([0.0, 0.2, 1.0]), chance.choice([0.0, 0.3, 1.0]))
+        change = chance.randrange(number + 1)
+        stretches: list[tuple[int, list[tuple[bool, float]]]] = []
+        for k in range(number):
+            size, error = chance.choice([4, 7, 12]), errors[k >= change]
+            outcomes = [(chance.random() >= error, chance.choice([8.0, 10.0, 25.0])) for _ in range(size)]
+            stretches.append((DAY_MS + 1_000 * k, outcomes))
+        phis, ended_ms = (chance.choice([0.0, 1.7]), chance.choice([0.0, 1.0, 3.0])), DAY_MS + 1_000 * number
+        at_ms = DAY_MS + chance.randrange(-500, 1_000 * (number + 1), 500)
+        rise = chance.choice([0.05, 0.3, 0.9])
+        found = confirmation_of(judged_record(stretches, chance.randrange(3), ended_ms, phis), at_ms, rise)
+        expected = None
+        if at_ms < ended_ms:
+            single = [(start_ms, *outcome) for start_ms, outcomes in stretches for outcome in outcomes]
+            expected = plainly([start for start, _ in stretches], single, max(1.0, *phis), at_ms, rise)
+        assert (found is None) is (expected is None)
+        if found is not None and expected is not None:
+            assert (found.is_confirmed, found.since_ms) == (expected.is_confirmed, expected.since_ms)
+            assert (found.before, found.after) == pytest.approx((expected.before, expected.after))
+        decided.append(found and (found.is_confirmed, found.after - found.before == 1.0))
+    assert set(decided) == {None, (True, False), (False, False), (True, True)}
+
+
+@pytest.mark.parametrize(
+    ("judged", "rule", "age_ms", "is_open", "closes_ms", "ended_ms", "expected_ms"),
+    [
+        (40, SETTLED_RULE, 90_000, 1, DAY_MS + 7, NEVER, None),
+        (41, SETTLED_RULE, 90_000, 1, DAY_MS + 7, NEVER, DAY_MS + 90_007),
+        (41, SETTLED_RULE, 90_000, 1, DAY_MS - 7, NEVER, DAY_MS + 90_000),
+        (41, SETTLED_RULE, 90_000, 0, DAY_MS + 7, DAY_MS - 7, DAY_MS + 90_000),
+        (41, WHOLE_HORIZON, 90_000, 0, DAY_MS - 7, DAY_MS + 7, DAY_MS + 90_007),
+        (41, FAST_RULE, 60_001, 1, DAY_MS, NEVER, DAY_MS + 60_001),
+        (41, FAST_RULE, 60_000, 1, DAY_MS, NEVER, None),
+        (41, SETTLED_RULE, 60_000, 1, DAY_MS, NEVER, DAY_MS + 60_000),
+    ],
+)
+def test_an_alarm_is_judged_once_the_cohort_of_its_time_has_its_age(
+    judged: int, rule: int, age_ms: int, is_open: int, closes_ms: int, ended_ms: int, expected_ms: int | None
+) -> None:
+    """Unless labels come within a minute, or the dispersion is not known yet."""
+    model = np.zeros(1, MODEL)[0]
+    model["judged"], model["next_cohort"], model["is_open"], model["closes_ms"] = (
+        judged,
+        903,
+        is_open,
+        closes_ms,
+    )
+    model["cohorts"]["age_ms"], model["cohorts"]["ended_ms"] = 5, 2 * DAY_MS
+    newest = model["cohorts"][902 % SLOTS]
+    newest["rule"], newest["age_ms"], newest["ended_ms"] = rule, age_ms, ended_ms
+    assert expected_ms_of(model, DAY_MS) == expected_ms
 
 
 def test_labels_that_come_at_once_need_no_confirmation_and_late_ones_do() -> None:

@@ -2,22 +2,44 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from random import Random
 from typing import NamedTuple
 
 import numpy as np
 import pytest
+from numpy.typing import NDArray
 
 from streamwatch.core.estimators.names import Classes, Slice
 from streamwatch.core.estimators.registers.cohorts import CohortsSpec
-from streamwatch.core.estimators.registers.cohorts.headline import read_headlines
+from streamwatch.core.estimators.registers.cohorts.headline import (
+    append_headline_change,
+    headline_of,
+    read_headlines,
+    retractions_of,
+)
 from streamwatch.core.estimators.registers.cohorts.register import parameters_of
-from streamwatch.core.estimators.registers.cohorts.state import HEADLINES, MODEL
+from streamwatch.core.estimators.registers.cohorts.state import (
+    CHANGE,
+    CLAIMED,
+    CONFIRMED,
+    CONFIRMS,
+    EARLY,
+    EXPIRED,
+    HEADLINE,
+    HEADLINES,
+    MODEL,
+    NO_CHANGE,
+    OPEN,
+)
+from streamwatch.core.estimators.registers.cohorts.trackers import NEVER
 from streamwatch.core.specs import UtilitySpec
 from tests.core.estimators.registers.cohorts.drawn import STREAMS, drawn
-from tests.core.estimators.registers.cohorts.naive_cohorts import NaiveCohorts
+from tests.core.estimators.registers.cohorts.naive_cohorts import NaiveCohorts, Opponent
 from tests.core.estimators.registers.cohorts.observed import batch_of, part, register_of
 from tests.core.estimators.registers.cohorts.streams import Stream, outcomes_of
+from tests.mutants.interpreted import call
 from tests.tiers import few
 
 NAMES = {"no_change": "persistent_at_prediction", "majority": "majority"}
@@ -36,19 +58,19 @@ class Headline(NamedTuple):
     between: tuple[int | None, int | None] = (None, None)
 
 
-def begins(naive: NaiveCohorts, verdict: int) -> bool:
+def begins(opponents: Mapping[str, Opponent], judged_predictions: float, verdict: int) -> bool:
     """Whether evidence is kept against an opponent, and it sufficed, or twice the predictions are judged."""
     least, by_dispersion = START
     return any(
         opponent.started
-        and (verdict != 0 or naive.judged_predictions >= 2 * max(least, by_dispersion * opponent.phi))
-        for opponent in naive.opponents.values()
+        and (verdict != 0 or judged_predictions >= 2 * max(least, by_dispersion * opponent.phi))
+        for opponent in opponents.values()
     )
 
 
-def plain_headline(naive: NaiveCohorts) -> Headline:
+def plain_headline(opponents: Mapping[str, Opponent]) -> Headline:
     """Worse than either, better than both, or open."""
-    opponents = {NAMES[name]: opponent for name, opponent in naive.opponents.items()}
+    opponents = {NAMES[name]: opponent for name, opponent in opponents.items()}
     status = {name: "early" if each.status == "early" else "confirmed" for name, each in opponents.items()}
     worse = [name for name in opponents if opponents[name].verdict < 0]
     if worse:
@@ -79,9 +101,11 @@ def test_every_change_of_the_plain_headline_is_reported_once_and_nothing_else(na
         naive.take(at, delay, made, label, answer, last if last >= 0 else None)
         retracted = sum(opponent.retracted for opponent in naive.opponents.values()) - retracted
         register.observe(part(batch, slice(i, i + 1)))
-        now = plain_headline(naive)
+        now = plain_headline(naive.opponents)
         found = register.headline_changes()
-        if (before is None and not begins(naive, now.verdict)) or (before and now[:3] == before[:3]):
+        if (before is None and not begins(naive.opponents, naive.judged_predictions, now.verdict)) or (
+            before and now[:3] == before[:3]
+        ):
             assert found == [], i
             continue
         (change,) = found
@@ -101,6 +125,32 @@ def test_every_change_of_the_plain_headline_is_reported_once_and_nothing_else(na
         assert change.outcomes == (since if now.verdict else 0), i
         before = now
     assert reported >= 1
+
+
+def test_changes_are_told_as_they_are_written() -> None:
+    told, written = (register_of(CohortsSpec(Stream().horizon_ms, outcomes=1_000), 2, START) for _ in "ab")
+    batch = batch_of(outcomes_of(Stream(accuracy=(0.3, 0.9), majority=0.4, predictions=9_000), 1), 1)
+    told.observe(batch)
+    changes = written.changes_in(batch)
+    changes = changes[changes["kind"] == HEADLINE]
+    assert set(changes["after"].tolist()) == {-1, 0, 1}
+    found = told.headline_changes()
+    assert len(found) == len(changes)
+    for change, record in zip(found, changes, strict=True):
+        whole = change._asdict()
+        names = {"number": "ordinal", "verdict": "after"}
+        for name in ("position", "row", "number", "is_first", "before", "verdict", "since_ms", "outcomes"):
+            assert whole[name] == record[names.get(name, name)], name
+        for name in ("evidence", "threshold", "predictions"):
+            assert whole[name] == record[name], name
+        for name in ("earliest_ms", "latest_ms"):
+            assert (whole[name] or 0) == record[name], name
+        assert change.opponent == tuple(NAMES.values())[record["opponent"]]
+        word = {status: word for word, status in STATUS.items()}[int(record["status"])]
+        assert change.status == ("retracted" if record["is_retracted"] else word)
+    assert any(change.latest_ms for change in found)
+    told.observe(part(batch, slice(0, 0)))
+    assert told.headline_changes() == []
 
 
 def test_streams_have_early_confirmed_and_retracted_headlines() -> None:
@@ -124,6 +174,8 @@ def test_streams_have_early_confirmed_and_retracted_headlines() -> None:
         ((-1, 2, 20), (-1, 2, 10), (-1, "majority", "confirmed", 10)),
         ((-1, 1, 10), (-1, 1, 10), (-1, "persistent_at_prediction", "early", 10)),
         ((1, 2, 10), (0, 0, 20), (0, "", "", 0)),
+        ((0, 0, 10), (1, 2, 20), (0, "", "", 0)),
+        ((1, 1, 30), (1, 2, 20), (1, "better", "early", 30)),
         ((0, 0, 10), (0, 0, 20), (0, "", "", 0)),
     ],
 )
@@ -141,6 +193,164 @@ def test_it_is_worse_than_either_or_better_than_both(no_change, majority, expect
     assert ("", "early", "confirmed")[headline["status"]] == status
     if verdict < 0:
         assert ("persistent_at_prediction", "majority")[headline["opponent"]] == opponent
+
+
+@pytest.mark.parametrize(
+    ("verdict", "status", "expected"), [(1, EARLY, 10), (-1, CONFIRMED, 10), (0, OPEN, 0)]
+)
+def test_with_one_opponent_it_is_the_verdict_against_that(verdict: int, status: int, expected: int) -> None:
+    models, found = np.zeros(1, MODEL), np.zeros(1, HEADLINES)
+    for each, values in ((0, (verdict, status, 10)), (1, (-1, 1, 5))):
+        opponent = models["opponents"][0, each]
+        opponent["verdict"], opponent["status"], opponent["since_ms"] = values
+    read_headlines(models, parameters_of(CohortsSpec(of_pairs=True)), np.zeros(1, np.int64), found)
+    names = ["verdict", "opponent", "status", "since_ms"]
+    assert found[names].tolist() == [(verdict, NO_CHANGE, status, expected)]
+
+
+STATUS = {"": OPEN, "early": EARLY, "confirmed": CONFIRMED}
+DELTA, LEAST_N, BEGINS_MS = 0.05, 1_000, 5_000
+
+
+def drawn_opponent(chance: Random, before: Opponent | None = None) -> Opponent:
+    """Verdict against an opponent, which may be retracted if it was `before`."""
+    verdict = chance.choice([-1, 0, 1])
+    since = BEGINS_MS + 1_000 * chance.randrange(-1, 9)
+    return Opponent(
+        started=chance.random() < 0.7,
+        phi=chance.choice([1.0, 1.5]),
+        verdict=verdict,
+        since=since,
+        between=(chance.choice([None, since - 500]), since + 500) if verdict else None,
+        status=chance.choice(["early", "confirmed"]) if verdict else "",
+        retracted=0 if before is None else before.retracted + chance.randrange(2),
+    )
+
+
+def write_opponents(model: np.void, opponents: Mapping[str, Opponent]) -> None:
+    """Write verdicts to a model's record."""
+    for record, each in zip(model["opponents"], opponents.values(), strict=True):
+        earliest_ms, latest_ms = each.between or (None, 0)
+        record["started"], record["dispersion"], record["verdict"] = each.started, each.phi, each.verdict
+        record["since_ms"], record["status"], record["retracted"] = (
+            each.since,
+            STATUS[each.status],
+            each.retracted,
+        )
+        record["earliest_ms"], record["latest_ms"] = earliest_ms or 0, latest_ms
+
+
+@dataclass
+class Step:
+    """What one outcome makes of a model's verdicts, and what is known of the model then."""
+
+    earlier: dict[str, Opponent]
+    later: dict[str, Opponent]
+    judged: int
+    """Number of predictions judged."""
+    recent: float
+    answered: list[list[int]]
+    """Outcomes by stretch of a second and by opponent; the last stretch is open."""
+    changes: list[tuple[int, int, int, float]]
+    """Kind, opponent, verdict and evidence of what was noted: one at the outcome before, others at this."""
+
+    @classmethod
+    def drawn(cls, chance: Random) -> Step:
+        earlier = {name: drawn_opponent(chance) for name in NAMES}
+        later = {name: drawn_opponent(chance, each) for name, each in earlier.items()}
+        verdicts = [each.verdict for each in later.values()]
+        kinds = [(CLAIMED if verdict else EXPIRED, j, verdict) for j, verdict in enumerate(verdicts)]
+        confirmed = (CONFIRMS, 1, verdicts[1])
+        before = (CLAIMED, chance.randrange(2), chance.choice(verdicts))
+        return cls(
+            earlier,
+            later,
+            chance.choice([199, 200, 299, 300]),
+            chance.choice([999.0, 2_000.0]),
+            [[chance.randrange(9), chance.randrange(9)] for _ in range(6)],
+            [(*each, chance.uniform(1.0, 9.0)) for each in (before, *kinds, confirmed)],
+        )
+
+    def write(self, model: np.void) -> None:
+        """Write what is known after it to a model's record."""
+        write_opponents(model, self.later)
+        model["judged"], model["judged_predictions"] = 44, self.judged
+        model["clock_ms"], model["recent"] = 90_000, self.recent
+        model["bounds"], model["bounds_ms"] = len(self.answered), NEVER
+        for k, each in enumerate(self.answered):
+            model["bounds_ms"][k], model["stretches"][k]["outcomes"] = BEGINS_MS + 1_000 * k, each
+
+    def noted(self) -> NDArray[np.void]:
+        """The changes, with room for another."""
+        found = np.frombuffer(bytearray(b"@" * (6 * CHANGE.itemsize)), CHANGE)
+        for change, (kind, j, verdict, evidence) in zip(found, self.changes, strict=False):
+            change["kind"], change["opponent"], change["after"] = kind, j, verdict
+            change["evidence"], change["threshold"] = evidence, 100.0 * evidence
+        return found
+
+    def change(self, number: int) -> dict[str, float]:
+        """The change that the headline makes, the one after so many."""
+        then, now = plain_headline(self.earlier), plain_headline(self.later)
+        least_ms, most_ms = now.between or (None, None)
+        side = 2 if now.verdict > 0 else 4
+        found = {
+            "position": 7,
+            "row": 2,
+            "kind": HEADLINE,
+            "ordinal": number + 1,
+            "judged": 44,
+            "before": then.verdict,
+            "after": now.verdict,
+            "status": STATUS[now.status],
+            "since_ms": now.since if now.verdict else 90_000,
+            "is_first": int(number == 0),
+            "earliest_ms": least_ms or 0,
+            "latest_ms": most_ms or 0,
+            "predictions": self.judged,
+            "evidence": 0.0,
+            "threshold": side * max(LEAST_N, self.recent) / DELTA,
+            "outcomes": 0,
+        }
+        claims = [(j, e) for kind, j, after, e in self.changes[1:] if (kind, after) == (CLAIMED, now.verdict)]
+        if now.verdict < 0:
+            found["opponent"] = list(NAMES.values()).index(now.opponent)
+            claims = [each for each in claims if each[0] == found["opponent"]]
+        if now.verdict not in {0, then.verdict}:
+            found["evidence"], found["threshold"] = claims[-1][1], 100.0 * claims[-1][1]
+        if now.verdict:
+            first = max(min((now.since - BEGINS_MS) // 1_000, 5), 0)
+            found["outcomes"] = sum(max(each) for each in self.answered[first:])
+        ended = [name for name, label in NAMES.items() if then.verdict >= 0 or label == then.opponent]
+        is_retracted = any(self.later[name].retracted > self.earlier[name].retracted for name in ended)
+        found["is_retracted"] = int(then.verdict != 0 and now.verdict == 0 and is_retracted)
+        return found
+
+
+def test_a_change_is_written_with_all_that_is_known_of_it() -> None:
+    """Of verdicts made up, before and after an outcome: also if it is claimed against both at once."""
+    chance, seen = Random(1), set[tuple[bool, float, float, float]]()
+    parameters = parameters_of(CohortsSpec(delta=DELTA, outcomes=LEAST_N))[0]
+    parameters["least_predictions"], parameters["predictions_by_dispersion"] = START
+    for _ in range(200):
+        outcome, model, number = Step.drawn(chance), np.zeros(1, MODEL)[0], chance.choice([0, 0, 3])
+        write_opponents(model, outcome.earlier)
+        before, opponent, status, _ = call(headline_of, model, parameters)
+        retractions = call(retractions_of, model, before, opponent)
+        outcome.write(model)
+        model["headlines"], changes, noted = number, outcome.noted(), len(outcome.changes)
+        then = (before, opponent, status, retractions)
+        count = call(append_headline_change, model, parameters, *then, 1, 7, 2, changes, noted)
+        now = plain_headline(outcome.later)
+        is_new = now[:3] != plain_headline(outcome.earlier)[:3]
+        if number == 0:
+            is_new = begins(outcome.later, outcome.judged, now.verdict)
+        assert count - noted == model["headlines"] - number == is_new
+        if is_new:
+            expected = outcome.change(number)
+            assert {name: changes[noted][name].item() for name in expected} == pytest.approx(expected)
+            kept = ("before", "after", "is_retracted")
+            seen.add((number == 0, *(expected[name] for name in kept)))
+    assert len(seen) > 15
 
 
 def test_series_and_document_say_the_headline_of_models_judged_by_accuracy_or_costs() -> None:

@@ -170,6 +170,21 @@ def test_a_cleared_row_is_as_new() -> None:
     assert register.snapshots(np.array([0]))[0] == before
 
 
+def test_a_cleared_row_holds_no_outcomes_of_the_model_before() -> None:
+    register, fresh = register_of(SPEC, 2, START), register_of(SPEC, 2, START)
+    some = part(batch_of(outcomes_of(Stream(predictions=50), 4), 1), slice(0, 9))
+    register.observe(some)
+    assert register.state.held["number"].tolist()[1] > 0
+    register.clear(1)
+    header = register.state.held[1]
+    assert [int(header[name]) for name in ("number", "from_ms", "more", "made")] == [0] * 4
+    other = batch_of(outcomes_of(Stream(predictions=200), 5), 1)
+    for each in (register, fresh):
+        each.observe(other)
+    assert bytes_of_state(register, 1) == bytes_of_state(fresh, 1)
+    assert not register.snapshots(np.array([0]))[0]
+
+
 def test_predictions_made_may_wrap_and_step_back() -> None:
     outcomes = outcomes_of(Stream(predictions=4_000), 5)
     plain, wrapping, stepping = (register_of(SPEC, 1, START) for _ in range(3))
@@ -182,6 +197,27 @@ def test_predictions_made_may_wrap_and_step_back() -> None:
         register.taken_in([0]).models["last_made"] = 0
     assert bytes_of_state(wrapping, 0) == bytes_of_state(plain, 0)
     assert stepping.taken_in([0]).models[0]["made"] == plain.taken_in([0]).models[0]["made"]
+
+
+@pytest.mark.parametrize("by_prediction", [False, True])
+def test_a_label_that_came_before_its_prediction_waited_for_nothing(*, by_prediction: bool) -> None:
+    outcomes, states = outcomes_of(Stream(predictions=300), 4), []
+    came_before = np.arange(len(outcomes.at)) % 3 == 0
+    for waited_ms in (0, -1, -700):
+        register = register_of(replace(SPEC, by_prediction=by_prediction), 1, START)
+        register.observe(batch_of(outcomes._replace(delay=np.where(came_before, waited_ms, outcomes.delay))))
+        states.append(bytes_of_state(register, 0))
+    assert states[1] == states[2] == states[0]
+
+
+def test_in_the_order_of_predictions_a_label_counts_as_one_that_came_at_once() -> None:
+    outcomes, states = outcomes_of(Stream(predictions=300), 4), []
+    made_at = np.sort(outcomes.at - outcomes.delay)
+    for delay in (outcomes.delay, np.zeros_like(outcomes.delay)):
+        register = register_of(replace(SPEC, by_prediction=True), 1, START)
+        register.observe(batch_of(outcomes._replace(at=made_at + delay, delay=delay)))
+        states.append(bytes_of_state(register, 0))
+    assert states[0] == states[1]
 
 
 def test_changes_are_reported_with_the_outcome_at_which_they_happened() -> None:
