@@ -266,7 +266,7 @@ def test_limits_that_compiled_code_repeats_are_those_of_the_general_decoder():
     assert contents.MAX_TIMESTAMP_MS == fields.MAX_TIMESTAMP_MS
     assert contents.MAX_SCORES == class_rules.MAX_SCORES
     assert contents.MAX_ID_BYTES == fields.MAX_TEXT_BYTES
-    assert tokens.MAX_TOKEN_BYTES == fields.MAX_TEXT_BYTES + len('""')
+    assert tokens.MAX_TOKEN_BYTES - len('""') == fields.MAX_TEXT_BYTES
     assert shape.MAX_ELEMENTS == trees.MAX_ELEMENTS
     for bound, beyond in ((contents._LEAST, -1.0), (contents._MOST, 2.0)):  # pyright: ignore[reportPrivateUsage]
         assert fields.probability(bound) is not None
