@@ -59,6 +59,27 @@ def decoding(what: str, faults: Faults) -> Generator[None]:
         faults.add(f"{what} cannot be decoded ({type(error).__name__}: {error})")
 
 
+@contextmanager
+def reading(directory: Path) -> Generator[Inspection]:
+    """Open a state, which a daemon may have open, and close it after the block.
+
+    Raises
+    ------
+    StateRefused, StateFailed
+        If the state cannot be read; as StateDamaged, if the block raises an error of decoding.
+    """
+    state = Inspection(directory)
+    try:
+        yield state
+    except UNREADABLE as error:
+        raise StateDamaged(
+            f"the state in {directory} cannot be decoded ({type(error).__name__}: {error}): "
+            "`streamwatch state verify` says where"
+        ) from error
+    finally:
+        state.close()
+
+
 class Faults:
     """Collects faults: their number, and descriptions of the first ones."""
 
@@ -248,16 +269,8 @@ def state_pasts(directory: Path) -> StatePasts:
     StateRefused, StateFailed
         If the state cannot be read; as StateDamaged, if it cannot be decoded.
     """
-    state = Inspection(directory)
-    try:
+    with reading(directory) as state:
         return _read(state)
-    except UNREADABLE as error:
-        raise StateDamaged(
-            f"the state in {directory} cannot be decoded ({type(error).__name__}: {error}): "
-            "`streamwatch state verify` says where"
-        ) from error
-    finally:
-        state.close()
 
 
 def _read(state: Inspection) -> StatePasts:

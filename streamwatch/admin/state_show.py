@@ -11,7 +11,6 @@ from typing import Final
 import numpy as np
 
 from streamwatch.admin.state_contents import (
-    UNREADABLE,
     estimators_of,
     incidents_of,
     kept_of,
@@ -21,12 +20,12 @@ from streamwatch.admin.state_contents import (
     pipeline_state_of,
     positions_of,
     publications_of,
+    reading,
 )
 from streamwatch.core.alerting.notification import Notification
 from streamwatch.core.alerting.rules import COMPARISON, EARLY_HINT
 from streamwatch.core.join.models import joined_folds
 from streamwatch.core.records.events import model_of
-from streamwatch.edge.stores.kind import StateDamaged
 from streamwatch.edge.stores.rocksdb.inspect import Inspection
 
 AGES_SECONDS: Final = (60, 600, 3_600, 6 * 3_600, 86_400, 3 * 86_400, 7 * 86_400, 28 * 86_400)
@@ -109,16 +108,8 @@ def overview(directory: Path, *, ages: bool = True) -> Overview:
     StateRefused, StateFailed
         If the state cannot be read; as StateDamaged, if it cannot be decoded.
     """
-    state = Inspection(directory)
-    try:
+    with reading(directory) as state:
         return _look(state, ages=ages)
-    except UNREADABLE as error:
-        raise StateDamaged(
-            f"the state in {directory} cannot be decoded ({type(error).__name__}: {error}): "
-            "`streamwatch state verify` says where"
-        ) from error
-    finally:
-        state.close()
 
 
 def _look(state: Inspection, *, ages: bool) -> Overview:

@@ -21,6 +21,7 @@ import numpy as np
 from streamwatch.core.estimators.kernel.table import ModelTable
 from streamwatch.core.estimators.warming import warm_up
 from streamwatch.core.specs import AdwinSpec, FadingSpec, LandmarkSpec, MonitorsSpec, SlidingSpec
+from tests.core.estimators.kernel.footprint import footprint
 
 NOTHING = MonitorsSpec((), (), (), shadow_max_classes=0)
 PARTS = {
@@ -56,7 +57,7 @@ def bytes_per_model(name: str, classes: int, outcomes: int) -> tuple[float, floa
             part = true_class[start : start + 10_000], predicted_class[start : start + 10_000]
             table.fold(np.full(len(part[0]), row, np.int32), *part)
     grown = (resident_bytes() - before) / MODELS
-    return float(np.mean([table.pools.footprint(int(row)) for row in rows])), grown
+    return float(np.mean([footprint(table.pools, int(row)) for row in rows])), grown
 
 
 def main() -> None:

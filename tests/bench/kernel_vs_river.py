@@ -33,6 +33,7 @@ from streamwatch.core.estimators.kernel.table import ModelTable
 from streamwatch.core.estimators.warming import warm_up
 from streamwatch.core.specs import MonitorsSpec
 from tests.bench.river_estimators import RiverEstimators
+from tests.core.estimators.kernel.footprint import footprint
 
 BATCH = 1_000
 CLASSES = (2, 10, 100, 1_000)
@@ -96,7 +97,7 @@ def compare(
     for _ in range(rounds):
         kernel.append(kernel_round(table, stream, 40))
         river.append(river_round(theirs, stream, 2_000))
-    held = [table.pools.footprint(row) for row in range(min(models, 100))]
+    held = [footprint(table.pools, row) for row in range(min(models, 100))]
     return min(kernel), float(np.median(kernel)), min(river), float(np.median(river)), float(np.mean(held))
 
 

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import ast
+import gc
 import re
 from collections.abc import Iterable, Iterator, Mapping
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -13,30 +15,49 @@ PACKAGE = Path(__file__).parents[2] / "streamwatch"
 QUESTIONS = {"What", "How", "Where", "Whether", "Who", "Which", "When", "Why", "It"}
 
 
+@cache
+def package() -> dict[Path, ast.Module]:
+    """Syntax trees of all modules of the package."""
+    gc.disable()  # it would look through all trees again and again
+    try:
+        return {path: ast.parse(path.read_text()) for path in PACKAGE.rglob("*.py")}
+    finally:
+        gc.enable()
+
+
 def public(tree: ast.AST) -> Iterator[ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef]:
     """Every class, function and method without a leading underscore."""
-    for node in ast.walk(tree):
+    for node in statements(tree):
         if isinstance(
             node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef
         ) and not node.name.startswith("_"):
             yield node
 
 
-def questions(text: str) -> list[str]:
+def statements(node: ast.AST) -> Iterator[ast.AST]:
+    """The node, and all statements within it; expressions, most of a tree, have no definitions in them."""
+    yield node
+    for name in ("body", "orelse", "finalbody", "handlers", "cases"):
+        within = getattr(node, name, ())
+        for child in within if isinstance(within, list) else ():
+            yield from statements(child)
+
+
+def questions(tree: ast.AST) -> list[str]:
     """The names of those whose docstring begins with a question word, or with "It"."""
-    docstrings = [(node.name, ast.get_docstring(node)) for node in public(ast.parse(text))]
+    docstrings = [(node.name, ast.get_docstring(node)) for node in public(tree)]
     return [name for name, docstring in docstrings if docstring and docstring.split()[0] in QUESTIONS]
 
 
 @pytest.mark.slow
 def test_public_docstrings_begin_with_a_verb_or_a_noun() -> None:
-    found = {str(path): names for path in PACKAGE.rglob("*.py") if (names := questions(path.read_text()))}
-    assert found == {}
+    assert {str(path): names for path, tree in package().items() if (names := questions(tree))} == {}
 
 
 def test_a_docstring_that_begins_with_a_question_is_found() -> None:
-    assert questions('def shown():\n    """What it says."""\n') == ["shown"]
-    assert questions('class Told:\n    """Message."""\n    def _hidden(self):\n        """How so."""\n') == []
+    assert questions(ast.parse('def shown():\n    """What it says."""\n')) == ["shown"]
+    hidden = 'class Told:\n    """Message."""\n    def _hidden(self):\n        """How so."""\n'
+    assert questions(ast.parse(hidden)) == []
 
 
 # Errors that a public function raises itself are named in its docstring, or in that of its class.
@@ -74,7 +95,7 @@ def caught_by(handler: ast.ExceptHandler) -> list[str]:
 
 def bases_in(trees: Iterable[ast.AST]) -> dict[str, list[str]]:
     """The bases of every class, by name."""
-    classes = (node for tree in trees for node in ast.walk(tree) if isinstance(node, ast.ClassDef))
+    classes = (node for tree in trees for node in statements(tree) if isinstance(node, ast.ClassDef))
     return {each.name: [ast.unparse(base).rpartition(".")[2] for base in each.bases] for each in classes}
 
 
@@ -88,7 +109,7 @@ def is_named(error: str, docstring: str, bases: Mapping[str, list[str]]) -> bool
 def unnamed(tree: ast.AST, bases: Mapping[str, list[str]]) -> list[str]:
     """Functions with errors that their docstrings leave out, except where these refer to a protocol's."""
     found: list[str] = []
-    for owner in ast.walk(tree):
+    for owner in statements(tree):
         if not isinstance(owner, ast.Module | ast.ClassDef):
             continue
         for each in owner.body:
@@ -108,10 +129,9 @@ def unnamed(tree: ast.AST, bases: Mapping[str, list[str]]) -> list[str]:
 
 
 def test_public_docstrings_name_the_errors_that_are_raised() -> None:
-    trees = {path: ast.parse(path.read_text()) for path in PACKAGE.rglob("*.py")}
-    bases = bases_in(trees.values())
+    bases = bases_in(package().values())
     checked = {
-        path: tree for path, tree in trees.items() if path.relative_to(PACKAGE).parts[0] not in UNCHECKED
+        path: tree for path, tree in package().items() if path.relative_to(PACKAGE).parts[0] not in UNCHECKED
     }
     found = {str(path): left for path, tree in checked.items() if (left := unnamed(tree, bases))}
     assert found == {}
@@ -161,8 +181,7 @@ def unlisted(tree: ast.AST) -> list[str]:
 
 
 def test_a_section_of_parameters_names_all_of_them_and_no_others() -> None:
-    trees = {path: ast.parse(path.read_text()) for path in PACKAGE.rglob("*.py")}
-    assert {str(path): found for path, tree in trees.items() if (found := unlisted(tree))} == {}
+    assert {str(path): found for path, tree in package().items() if (found := unlisted(tree))} == {}
 
 
 def test_a_parameter_that_is_left_out_is_found() -> None:
@@ -206,8 +225,7 @@ def silent_on_none(tree: ast.AST) -> list[str]:
 
 
 def test_what_may_be_none_says_when() -> None:
-    trees = {path: ast.parse(path.read_text()) for path in PACKAGE.rglob("*.py")}
-    assert {str(path): found for path, tree in trees.items() if (found := silent_on_none(tree))} == {}
+    assert {str(path): found for path, tree in package().items() if (found := silent_on_none(tree))} == {}
 
 
 def test_a_none_that_is_left_out_is_found() -> None:

@@ -48,11 +48,8 @@ def observe(m, parameters, miss, position, row, alarms, count):
         p = parameters.run[j]
         d.errors = d.errors + 1 if miss else 0
         if d.errors > p.longest:
-            d.alarms += 1
             run = float(d.errors)
-            count = append(
-                alarms, count, position, row, p.detector, d.alarms, m.outcomes, run, p.longest, 0.0, 1.0, run
-            )
+            count = append(alarms, count, position, row, m, d, p, run, p.longest, 0.0, 1.0, run)
             d.errors = 0
             d.alarmed_at = m.outcomes
     return count

@@ -7,7 +7,7 @@ released. A bit for each bucket is set if it has any slot, so that empty ones ar
 slots of the next buckets are prefetched, as hardly any is in the cache. Outcomes too new for the ring of
 buckets are in a heap of their own (`distant`). The pairs of an outcome are a chain in a pool.
 
-When outcomes are held and released is decided in `join.prediction_order`.
+When outcomes are held and released is decided in `join.reorder_windows`.
 """
 
 # pyright: reportMissingParameterType=false, reportUnknownParameterType=false

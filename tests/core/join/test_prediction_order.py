@@ -8,7 +8,7 @@ from random import Random
 import pytest
 
 from streamwatch.core.jit import CompiledFunction
-from streamwatch.core.join import held_outcomes, prediction_order
+from streamwatch.core.join import held_outcomes, prediction_order, reorder_windows
 from streamwatch.core.join.durable.columns import PackedError
 from streamwatch.core.join.durable.packed import HELD, HELD_SCORES, key_of
 from streamwatch.core.join.warming import warm_up_order
@@ -29,7 +29,7 @@ def restarted(joined, spec):
 
 def compiled():
     """Types that each entry point was compiled or loaded for."""
-    named = {**vars(held_outcomes), **vars(prediction_order)}
+    named = {**vars(held_outcomes), **vars(reorder_windows), **vars(prediction_order)}
     functions = (each for each in named.values() if isinstance(each, CompiledFunction))
     return {each.__qualname__: list(map(str, each.signatures)) for each in functions if each.kept}
 

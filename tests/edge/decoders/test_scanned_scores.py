@@ -18,7 +18,7 @@ import pytest
 from streamwatch.core.jit import entry
 from streamwatch.core.records.batch import OBJECT, PREDICTION, SEVERAL, Vocabulary
 from streamwatch.core.records.events import EventGroup, Invalid, Prediction, Side
-from streamwatch.edge.decoders import batches, class_rules, fields
+from streamwatch.edge.decoders import batches, class_rules, fields, trees
 from streamwatch.edge.decoders.formats.json import JsonDecoder, build
 from streamwatch.edge.decoders.formats.kind import DecoderSpec, FormatOptions
 from streamwatch.edge.decoders.mapping import (
@@ -28,7 +28,7 @@ from streamwatch.edge.decoders.mapping import (
     ScoreArray,
     TopicMapping,
 )
-from streamwatch.edge.decoders.scanner import contents
+from streamwatch.edge.decoders.scanner import contents, shape, tokens
 from streamwatch.edge.decoders.scanner.contents import MAX_SCORES
 from streamwatch.edge.decoders.scanner.text import number_at
 from streamwatch.edge.keys import id_keys
@@ -265,6 +265,9 @@ def test_a_class_that_is_no_plain_text_is_not_taken_for_the_one_before() -> None
 def test_limits_that_compiled_code_repeats_are_those_of_the_general_decoder():
     assert contents.MAX_TIMESTAMP_MS == fields.MAX_TIMESTAMP_MS
     assert contents.MAX_SCORES == class_rules.MAX_SCORES
+    assert contents.MAX_ID_BYTES == fields.MAX_TEXT_BYTES
+    assert tokens.MAX_TOKEN_BYTES - len('""') == fields.MAX_TEXT_BYTES
+    assert shape.MAX_ELEMENTS == trees.MAX_ELEMENTS
     for bound, beyond in ((contents._LEAST, -1.0), (contents._MOST, 2.0)):  # pyright: ignore[reportPrivateUsage]
         assert fields.probability(bound) is not None
         assert fields.probability(np.nextafter(bound, beyond)) is None

@@ -41,20 +41,9 @@ def observe(m, parameters, miss, position, row, alarms, count):  # noqa: ARG001 
         w = m.windows[p.window]
         if declared_now(m, w) and ((w.after > w.before and p.up) or (w.after < w.before and p.down)):
             d = m.adwin_drift[j]
-            d.alarms += 1
+            kept = float(w.kept)
             count = append(
-                alarms,
-                count,
-                position,
-                row,
-                p.detector,
-                d.alarms,
-                m.outcomes,
-                w.statistic,
-                w.threshold,
-                w.before,
-                w.after,
-                float(w.kept),
+                alarms, count, position, row, m, d, p, w.statistic, w.threshold, w.before, w.after, kept
             )
     return count
 

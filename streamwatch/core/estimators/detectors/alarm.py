@@ -30,16 +30,18 @@ ALARM = np.dtype(
 
 
 @inner
-def append(
-    alarms, count, position, row, detector, ordinal, outcome, statistic, threshold, before, after, n_eff
-):
-    """Write row `count` of `alarms`, and return the new number of rows."""
+def append(alarms, count, position, row, m, d, p, statistic, threshold, before, after, n_eff):
+    """Count an alarm of detector `d`, write it to row `count` of `alarms`, and return the new number of rows.
+
+    `m` is the model's record, `d` and `p` are the detector's state and parameters in it.
+    """
+    d.alarms += 1
     alarm = alarms[count]
     alarm.position = position
     alarm.row = row
-    alarm.detector = detector
-    alarm.ordinal = ordinal
-    alarm.outcome = outcome
+    alarm.detector = p.detector
+    alarm.ordinal = d.alarms
+    alarm.outcome = m.outcomes
     alarm.statistic = statistic
     alarm.threshold = threshold
     alarm.before = before

@@ -143,22 +143,12 @@ def observe(m, parameters, miss, position, row, alarms, count):
                 statistic = fall
                 which = DOWN
         if statistic > p.threshold and d.n >= p.min_outcomes:
-            d.alarms += 1
             d.statistic = statistic
             side = d.sides[which]
+            before = side.split_losses / side.split if side.split > 0 else expected
+            after = (d.losses - side.split_losses) / (d.n - side.split)
             count = append(
-                alarms,
-                count,
-                position,
-                row,
-                p.detector,
-                d.alarms,
-                m.outcomes,
-                statistic,
-                p.threshold,
-                side.split_losses / side.split if side.split > 0 else expected,
-                (d.losses - side.split_losses) / (d.n - side.split),
-                float(d.n),
+                alarms, count, position, row, m, d, p, statistic, p.threshold, before, after, float(d.n)
             )
             reset(d)
     return count

@@ -135,22 +135,10 @@ def observe(m, parameters, miss, position, row, alarms, count):
         d.warned = error + s > limit(d, p.warning_level)
         threshold = limit(d, p.alarm_level)
         if error + s > threshold:
-            d.alarms += 1
             d.statistic = error + s
             d.threshold = threshold
             count = append(
-                alarms,
-                count,
-                position,
-                row,
-                p.detector,
-                d.alarms,
-                m.outcomes,
-                error + s,
-                threshold,
-                d.least_error,
-                error,
-                float(n),
+                alarms, count, position, row, m, d, p, error + s, threshold, d.least_error, error, float(n)
             )
             reset(d)
     return count

@@ -173,23 +173,10 @@ def observe(m, parameters, miss, position, row, alarms, count):
         allowed = limit(d, p)
         d.warned = worse > 0.5 * allowed
         if worse > allowed:
-            d.alarms += 1
             d.statistic = worse
             d.threshold = allowed
-            count = append(
-                alarms,
-                count,
-                position,
-                row,
-                p.detector,
-                d.alarms,
-                m.outcomes,
-                worse,
-                allowed,
-                d.losses / d.n,
-                d.faded,
-                float(d.n),
-            )
+            before = d.losses / d.n
+            count = append(alarms, count, position, row, m, d, p, worse, allowed, before, d.faded, float(d.n))
             reset(d)
     return count
 

@@ -137,22 +137,12 @@ def observe(m, parameters, miss, position, row, alarms, count):
                 d.warned |= worse > limit(d, side, p.of_warning)
         if alarmed >= 0:
             side = d.sides[alarmed]
-            d.alarms += 1
             d.statistic = excess(d, side, sign_of(alarmed))
             d.threshold = limit(d, side, p.of_alarm)
+            before = side.losses / side.n
+            after = (d.losses - side.losses) / (d.n - side.n)
             count = append(
-                alarms,
-                count,
-                position,
-                row,
-                p.detector,
-                d.alarms,
-                m.outcomes,
-                d.statistic,
-                d.threshold,
-                side.losses / side.n,
-                (d.losses - side.losses) / (d.n - side.n),
-                float(d.n),
+                alarms, count, position, row, m, d, p, d.statistic, d.threshold, before, after, float(d.n)
             )
             reset(d)
     return count

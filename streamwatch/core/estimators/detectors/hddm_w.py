@@ -168,22 +168,11 @@ def observe(m, parameters, miss, position, row, alarms, count):
                 d.warned |= worse > limit(side, p.of_warning)
         if alarmed >= 0:
             side = d.sides[alarmed]
-            d.alarms += 1
             d.statistic = excess(side, 1.0 if alarmed == UP else -1.0)
             d.threshold = limit(side, p.of_alarm)
+            n = float(d.n)
             count = append(
-                alarms,
-                count,
-                position,
-                row,
-                p.detector,
-                d.alarms,
-                m.outcomes,
-                d.statistic,
-                d.threshold,
-                side.before,
-                side.after,
-                float(d.n),
+                alarms, count, position, row, m, d, p, d.statistic, d.threshold, side.before, side.after, n
             )
             reset(d)
     return count

@@ -162,20 +162,10 @@ def observe(m, parameters, miss, position, row, alarms, count):
         d.statistic = away
         d.tested = 1
         if away > p.threshold:
-            d.alarms += 1
+            before = d.older_losses / p.older
+            after = d.recent_losses / p.recent
             count = append(
-                alarms,
-                count,
-                position,
-                row,
-                p.detector,
-                d.alarms,
-                m.outcomes,
-                away,
-                p.threshold,
-                d.older_losses / p.older,
-                d.recent_losses / p.recent,
-                float(size),
+                alarms, count, position, row, m, d, p, away, p.threshold, before, after, float(size)
             )
             keep_recent(d, p.recent)
     return count

@@ -187,25 +187,13 @@ def observe(m, parameters, miss, position, row, alarms, count):
                 side = DOWN
         threshold = threshold_now(d, p)
         if statistic > threshold and n >= p.min_outcomes:
-            d.alarms += 1
             d.statistic = statistic
             split = d.sides[side].split
             split_input = d.sides[side].split_input
             before = split_input / split
             after = (d.input - split_input) / (n - split)
             count = append(
-                alarms,
-                count,
-                position,
-                row,
-                p.detector,
-                d.alarms,
-                m.outcomes,
-                statistic,
-                threshold,
-                before,
-                after,
-                float(n),
+                alarms, count, position, row, m, d, p, statistic, threshold, before, after, float(n)
             )
             reset(d)
     return count

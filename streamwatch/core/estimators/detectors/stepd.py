@@ -149,21 +149,11 @@ def observe(m, parameters, miss, position, row, alarms, count):
         statistic = tested(d, p.recent, p.watched)
         d.warned = statistic > p.warning_level
         if statistic > p.alarm_level:
-            d.alarms += 1
             d.statistic = statistic
+            before = (d.losses - d.recent_losses) / (d.n - p.recent)
+            after = d.recent_losses / p.recent
             count = append(
-                alarms,
-                count,
-                position,
-                row,
-                p.detector,
-                d.alarms,
-                m.outcomes,
-                statistic,
-                p.alarm_level,
-                (d.losses - d.recent_losses) / (d.n - p.recent),
-                d.recent_losses / p.recent,
-                float(d.n),
+                alarms, count, position, row, m, d, p, statistic, p.alarm_level, before, after, float(d.n)
             )
             reset(d)
     return count

@@ -30,7 +30,7 @@ class Pools:
         self._layout = layout
         self._max_models = max_models
         span = 1 << (layout.max_classes - 1).bit_length()
-        self._block_words = _block_words(span)
+        self._block_words = block_words(span)
         rows = _at_first(max_models, layout.model.itemsize + layout.ring.itemsize * layout.ring_size)
         width = 3 * layout.columns + EXTRA_COLUMNS  # a free span stores its successor in its first count
         self.models: Records = _zeros(rows, layout.model)
@@ -142,22 +142,9 @@ class Pools:
         self.models[row] = np.zeros((), self._layout.model)
         self.rings[row] = 0
 
-    def footprint(self, row: int) -> int:
-        """Number of bytes held by the model in a row."""
-        model = self.models[row]
-        words = 0
-        for window in model["windows"]:
-            for r in range(FIRST_BLOCK_ROW, int(window["rows"])):
-                for k in range(int(window["buckets"][r])):
-                    slot = int(window["blocks"][r - FIRST_BLOCK_ROW, k])
-                    span = 1 << int(self.blocks[slot * SLOT + 1])
-                    words += _block_words(span)
-        class_counts = int(self.spans[row]) * self.class_counts.shape[1] * 8
-        shadow = sum(8 * shadow_words(int(s["span"])) for s in model["shadow"] if s["span"])
-        return self._layout.model.itemsize + self.rings[row].nbytes + class_counts + shadow + words * 4
 
-
-def _block_words(span: int) -> int:
+def block_words(span: int) -> int:
+    """Number of words of a block of an ADWIN bucket with room for this many classes."""
     return SLOT * ((HEADER + 3 * span + SLOT - 1) // SLOT)
 
 

@@ -46,6 +46,7 @@ from streamwatch.edge.decoders.scanner.tokens import number_of
 MAX_TIMESTAMP_MS: Final = 253_402_300_799_999
 """The end of the year 9999, as in `edge.decoders.fields`."""
 MAX_ID_BYTES: Final = 128
+"""Bytes of an id at most, as `MAX_TEXT_BYTES` of `edge.decoders.fields`."""
 MILLISECONDS, SECONDS, MICROSECONDS, NANOSECONDS, ISO_8601 = range(5)
 """Units of timestamps; ISO_8601 is text with date and time."""
 MAX_TIME_DIGITS: Final = 19

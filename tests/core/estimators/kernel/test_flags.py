@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 from streamwatch.core.estimators.kernel.admission import Scores
 from streamwatch.core.specs import MonitorsSpec
+from tests.core.estimators.kernel.footprint import footprint
 from tests.core.estimators.kernel.streams import (
     drifting,
     late_labels,
@@ -182,13 +183,13 @@ def test_a_model_with_too_many_classes_has_no_shadow_classifiers_and_gives_their
     true_class = np.arange(400, dtype=np.int32) % 16
     table.fold(one_row(400), true_class, true_class)
     assert table.totals(ONE, 1).transition_n[0] > 0.0
-    held = table.pools.footprint(0)
+    held = footprint(table.pools, 0)
     table.fold(one_row(1), np.array([16], np.int32), np.array([0], np.int32))
     for index in range(4):
         totals = table.totals(ONE, index)
         assert (totals.transition_n[0], totals.augmented_n[0], totals.scored[0]) == (0.0, 0.0, 0.0)
         assert totals.lost_twice[0] == 0.0
-    assert table.pools.footprint(0) < held
+    assert footprint(table.pools, 0) < held
     resumed = table_of(MonitorsSpec(max_models=1))
     resumed.restore(0, table.snapshot(0))
     assert resumed.snapshot(0) == table.snapshot(0)

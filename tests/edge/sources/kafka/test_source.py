@@ -254,6 +254,7 @@ async def test_an_answer_older_than_the_grace_does_not_make_a_partition_caught_u
         assert not any(state.caught_up for state in source._empty().partitions.values())
 
 
+@pytest.mark.slow
 async def test_brokers_are_not_reported_lost_while_only_the_event_loop_is_busy(broker: EmbeddedBroker):
     heard: list[InternalEvent] = []
     async with started(spec(broker, alive_ms=500, stall_ms=1_500), heard.append) as source:
@@ -263,6 +264,7 @@ async def test_brokers_are_not_reported_lost_while_only_the_event_loop_is_busy(b
     assert [event for event in heard if isinstance(event, KafkaLost)] == []
 
 
+@pytest.mark.slow
 async def test_brokers_are_not_reported_lost_while_nothing_is_polled(broker: EmbeddedBroker):
     heard: list[InternalEvent] = []
     await send(broker, 30)

@@ -22,7 +22,7 @@ from streamwatch.core.estimators.registers.cohorts.state import (
     WHOLE_HORIZON,
     State,
 )
-from streamwatch.core.estimators.registers.fleet import Verdict
+from streamwatch.core.estimators.registers.fleet import VERDICT_WORDS
 from streamwatch.core.estimators.verdicts.readout import LEAST_BLOCKS, RHO_SQUARED
 from streamwatch.core.estimators.verdicts.state import BETTER, STAKES, WORSE
 
@@ -180,7 +180,6 @@ _RULES: Final[dict[int, AgeRule]] = {
 IMMEDIATE_MS: Final = 60_000
 """Labels are as good as immediate if 99 % of every kind come within a minute."""
 IMMEDIATE_SHARE: Final = 0.99
-VERDICT_WORDS: Final[dict[int, Verdict]] = {1: "better", -1: "worse", 0: "open"}
 
 
 _NEWEST: Final = np.dtype(

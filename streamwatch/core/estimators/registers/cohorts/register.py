@@ -20,7 +20,6 @@ from streamwatch.core.estimators.registers.cohorts.confirmation import confirmat
 from streamwatch.core.estimators.registers.cohorts.observe import observe, take_all
 from streamwatch.core.estimators.registers.cohorts.readout import (
     STATUSES,
-    VERDICT_WORDS,
     CohortVerdicts,
     document_of,
     headline_document,
@@ -55,7 +54,7 @@ from streamwatch.core.estimators.registers.cohorts.state import (
     geometry_of,
 )
 from streamwatch.core.estimators.registers.cohorts.trackers import NEVER
-from streamwatch.core.estimators.registers.fleet import WorseList, WorsePair, worse_pairs
+from streamwatch.core.estimators.registers.fleet import VERDICT_WORDS, WorseList, WorsePair, worse_pairs
 from streamwatch.core.estimators.verdicts.costs import cost_table_of, stacked
 from streamwatch.core.metrics.series import Columns, ModelKeys
 from streamwatch.core.ranges import LARGEST, require, require_all, require_equal
