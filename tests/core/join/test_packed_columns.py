@@ -20,6 +20,7 @@ from streamwatch.core.join.durable.columns import (
     pack_columns,
     unpack_columns,
 )
+from streamwatch.core.join.durable.entry_logs import unpack_side
 from streamwatch.core.join.durable.packed import (
     pack_obsolete,
     runs_of_positions,
@@ -203,3 +204,9 @@ def test_steps_within_groups_give_the_values_again(rows: list[tuple[int, int]]) 
         newest[group] = value
     assert first.tolist() == [next(v for g, v in rows if g == name) for name in names]
     np.testing.assert_array_equal(values_within(groups, first, steps), values)
+
+
+def test_a_name_that_is_no_utf8_is_damage_like_any_other() -> None:
+    names_and_columns = b"\x92\x91\xa1\xff\xc4\x00"  # msgpack: [["\xff"], bytes of no length]
+    with pytest.raises(PackedError, match="expected names and side columns"):
+        unpack_side(names_and_columns, 0)

@@ -112,7 +112,7 @@ class OutsideScores:
             try:
                 names, values, text = _DECODER.decode(value)
                 classes = self._classes_of(bytes(names))
-            except msgspec.DecodeError as error:
+            except (msgspec.DecodeError, UnicodeDecodeError) as error:
                 raise ColdDamaged(f"scores under {key.hex()} are not readable: {error}") from error
             if len(values) != 8 * len(classes):
                 raise ColdDamaged(

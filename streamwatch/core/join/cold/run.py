@@ -556,7 +556,7 @@ def committed_runs(store: RunStore, *, clean: bool = True) -> list[Run]:
     for key, value in zip(keys, required(store, keys), strict=True):
         try:
             manifest = msgspec.msgpack.decode(value, type=RunManifest)
-        except msgspec.DecodeError as error:
+        except (msgspec.DecodeError, UnicodeDecodeError) as error:
             raise ColdDamaged(f"the manifest of run {run_of(key)[1]} is not readable: {error}") from error
         if manifest.number != run_of(key)[1]:
             raise ColdDamaged(

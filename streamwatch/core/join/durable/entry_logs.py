@@ -65,7 +65,7 @@ def unpack_side(value: bytes, rows: int) -> Mapping[str, NDArray[np.int64]]:
     """
     try:
         names, packed = _STORED.decode(value)
-    except msgspec.DecodeError as error:
+    except (msgspec.DecodeError, UnicodeDecodeError) as error:
         raise PackedError(f"expected names and side columns: {error}") from error
     columns = unpack_columns(packed, len(names))
     if any(len(column) != rows or column.dtype != np.int64 for column in columns):
@@ -133,7 +133,7 @@ def unpack_changed(value: bytes) -> ChangedRows:
     """
     try:
         packed, packed_scores, side = _DECODER.decode(value)
-    except msgspec.DecodeError as error:
+    except (msgspec.DecodeError, UnicodeDecodeError) as error:
         raise PackedError(f"expected changed predictions: {error}") from error
     columns = unpack_columns(packed, _COLUMNS)
     if any(column.dtype != np.int64 for column in columns):

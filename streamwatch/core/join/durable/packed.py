@@ -389,7 +389,7 @@ def unpack_scores(value: bytes, rows: int) -> tuple[NDArray[np.int64], ScoreList
     """
     try:
         packed = _SCORES_DECODER.decode(value)
-    except msgspec.DecodeError as error:
+    except (msgspec.DecodeError, UnicodeDecodeError) as error:
         raise PackedError(f"expected packed scores: {error}") from error
     steps, sizes = map(_signed, unpack_columns(packed.rows, 2))
     numbered, values = unpack_columns(packed.scores, 2)
