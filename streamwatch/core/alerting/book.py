@@ -9,10 +9,11 @@ the time that a label states may be days from it.
 
 An alarm of a verdict opens when the model becomes worse than the opponent, and ends only when it no longer
 is: neither the level of the error nor time ends it. Other changes of the verdict while the alarm is open,
-such as its confirmation, update the notification. An early verdict that is retracted ends the alarm with the
-reason `retracted`. From the third change of side within a week on the verdict alternates: one notification
-announces it, and further changes are counted. After a week without one the alarm ends, or, if the model has
-been worse since, goes on as that of an ordinary verdict (`alternation`).
+such as its confirmation, update the notification. One on a model with fewer than `min_outcomes` outcomes is
+announced once it has as many, if it still holds then. An early verdict that is retracted ends the alarm with
+the reason `retracted`. From the third change of side within a week on the verdict alternates: one
+notification announces it, and further changes are counted. After a week without one the alarm ends, or, if
+the model has been worse since, goes on as that of an ordinary verdict (`alternation`).
 
 All decisions are in `state`, which is committed together with the notifications, so that a restart neither
 repeats nor loses any.
@@ -73,6 +74,7 @@ class _State(msgspec.Struct, frozen=True):
     comparisons_wait: bool = False
     comparisons_silenced: int = 0
     fleet: KeptFleet = KeptFleet()
+    held_back: list[tuple[Name, Name, Alarm]] = []
 
 
 Kept = TypeVar("Kept")
@@ -157,6 +159,8 @@ class AlarmBook:
         """Times of `_times_due`, behind the number of changes of incidents at which they were computed."""
         self._counted: tuple[int, list[Family]] = -1, []
         """Series of open alarms, likewise."""
+        self._held_back: dict[str, dict[str, Alarm]] = {}
+        """Verdicts that hold on models with fewer outcomes than an alarm needs, by model and detector."""
         self._drifts: dict[str, Count] = {}
         """Outcomes and errors of each model at the end of its last drift."""
         self._suppressed: dict[str, int] = dict.fromkeys(SUPPRESSED, 0)
@@ -189,6 +193,7 @@ class AlarmBook:
             alternation = None
             if alarm.judgement is not None:
                 worse = alarm.judgement.verdict < 0
+                self._release(key)
                 alternation = self._change_sides(alarm, alarm.judgement, is_open=opened is not None)
                 if opened is not None and alarm.before == alarm.after:
                     self._incidents.restate(alarm, now_ms, _delays_moved(alarm, models))
@@ -204,6 +209,7 @@ class AlarmBook:
             rule = self._spec.rule(*key)
             if alarm.outcome < rule.min_outcomes:
                 self._suppressed["min_outcomes"] += 1
+                self._hold_back(alarm, is_open=opened is not None)
             elif opened is not None:
                 self._suppressed["already_open"] += 1
                 self._incidents.renew(alarm, now_ms)
@@ -212,11 +218,41 @@ class AlarmBook:
             elif self._cools_down(alarm, rule) and alternation is None:  # one that alternates is said once
                 self._suppressed["cooldown"] += 1
             else:
-                self._incidents.begin(alarm, self._beginning(alarm, models), now_ms)
-                if alternation is not None:
-                    self._incidents.mark_alternating(key, alternation)
-                self._announced_at_ms.setdefault(alarm.model, {})[alarm.detector] = alarm.event_ms
+                self._begin(alarm, models, now_ms, alternation)
         return self._incidents.issue(now_ms)
+
+    def _begin(
+        self, alarm: Alarm, models: WatchedModels, now_ms: int, alternation: Alternation | None = None
+    ) -> None:
+        self._incidents.begin(alarm, self._beginning(alarm, models), now_ms)
+        if alternation is not None:
+            self._incidents.mark_alternating((alarm.model, alarm.detector), alternation)
+        self._announced_at_ms.setdefault(alarm.model, {})[alarm.detector] = alarm.event_ms
+
+    def _hold_back(self, alarm: Alarm, *, is_open: bool) -> None:
+        """Keep a verdict to announce later; detectors' alarms tell of a moment, and are not kept."""
+        if alarm.judgement is not None and not is_open:
+            self._held_back.setdefault(alarm.model, {})[alarm.detector] = alarm
+
+    def _release(self, key: tuple[str, str]) -> None:
+        model, detector = key
+        if (of_model := self._held_back.get(model)) is not None:
+            of_model.pop(detector, None)
+            if not of_model:
+                del self._held_back[model]
+
+    def _begin_held_back(self, models: WatchedModels, now_ms: int) -> None:
+        """Begin alarms of verdicts that still hold, of models that have enough outcomes by now."""
+        names = sorted(self._held_back)
+        levels, headlines = models.levels(names), models.headlines(names)
+        for alarm in [alarm for name in names for alarm in self._held_back[name].values()]:
+            key = alarm.model, alarm.detector
+            level = levels.get(alarm.model)
+            if headlines.get(alarm.model, -1) != -1:
+                self._release(key)
+            elif level is not None and level.outcomes >= self._spec.rule(*key).min_outcomes:
+                self._release(key)
+                self._begin(alarm, models, now_ms)
 
     def _cools_down(self, alarm: Alarm, rule: AlarmRule) -> bool:
         """Tell whether an alarm is within the cooldown of the one announced last of its detector."""
@@ -267,6 +303,8 @@ class AlarmBook:
         list_worse
             Lists the models that are worse; needed where digests of them are wanted.
         """
+        if self._held_back and not behind:
+            self._begin_held_back(models, now_ms)
         open_alarms = self._incidents.parts()
         found = models.levels(sorted({model for (model, _), _ in open_alarms})) if open_alarms else {}
         judged = [key[0] for key, part in open_alarms if part.alarm.judgement and part.alternation is None]
@@ -408,6 +446,7 @@ class AlarmBook:
             self._incidents.end((model, part.alarm.detector), "model_retired", now_ms)
         self._announced_at_ms.pop(model, None)
         self._sides.pop(model, None)
+        self._held_back.pop(model, None)
         self._drifts.pop(model, None)
         return self._incidents.issue(now_ms) + self._hints.retire(model, now_ms)
 
@@ -440,6 +479,7 @@ class AlarmBook:
                 comparisons_wait=self._comparisons.waiting,
                 comparisons_silenced=self._comparisons.silenced,
                 fleet=self._fleet.state(),
+                held_back=_flat(self._held_back),
             )
         )
 
@@ -452,6 +492,7 @@ class AlarmBook:
             incidents = [_INCIDENTS.decode(each) for each in read.incidents]
         self._incidents.restore(incidents)
         self._announced_at_ms, self._sides = _nested(read.announced_at_ms), _nested(read.sides)
+        self._held_back = _nested(read.held_back)
         self._drifts = dict(read.drifts)
         self._contradicted = read.contradicted
         self._suppressed = {**dict.fromkeys(SUPPRESSED, 0), **read.suppressed}

@@ -30,7 +30,10 @@ class AlarmRule:
     A verdict that begins to alternate is announced all the same.
     """
     min_outcomes: int = 100
-    """Number of outcomes that a model must have had before its alarms are announced."""
+    """Number of outcomes that a model must have had before its alarms are announced.
+
+    A verdict that still holds by then is announced then.
+    """
     severity_given: bool = False
     """Whether settings choose the severity; then it also holds where accuracy misleads."""
 

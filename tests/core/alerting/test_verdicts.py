@@ -125,6 +125,55 @@ def test_a_confirmation_of_what_nobody_was_notified_of_begins_an_alarm(watched: 
     assert fires.kind == "firing"
 
 
+TOO_SOON = by_cohorts(-1, "early", 1, outcome=RULE.min_outcomes - 1)
+
+
+def _has(watched: WatchedBook, outcomes: int) -> None:
+    watched.found["m"] = Level(0.4, 0.01, 900.0, outcomes, 0)
+
+
+def test_a_verdict_that_holds_is_announced_once_the_model_has_the_least_number_of_outcomes(
+    watched: WatchedBook,
+) -> None:
+    watched.judged["m"] = -1
+    _has(watched, RULE.min_outcomes - 1)
+    assert watched.hears(TOO_SOON) == watched.reviews() == []
+    again = WatchedBook(found=watched.found, judged=watched.judged)
+    again.book.restore(watched.book.state())
+    _has(again, RULE.min_outcomes)
+    assert again.reviews(behind=True) == []
+    (fires,) = again.reviews()
+    assert (fires.kind, fires.parts[0].alarm) == ("firing", TOO_SOON)
+    assert again.reviews() == []
+    (ends,) = again.hears(by_cohorts(0, "retracted", 2, before=-1))
+    assert (ends.kind, ends.incident) == ("resolved", fires.incident)
+
+
+def test_a_verdict_that_no_longer_holds_by_then_is_not_announced(watched: WatchedBook) -> None:
+    watched.judged["m"] = -1
+    watched.hears(TOO_SOON)
+    watched.hears(by_cohorts(0, "retracted", 2, before=-1))
+    _has(watched, RULE.min_outcomes)
+    assert watched.reviews() == []
+
+
+def test_a_verdict_that_settings_have_changed_by_then_is_not_announced(watched: WatchedBook) -> None:
+    watched.hears(TOO_SOON)
+    watched.judged["m"] = 0
+    _has(watched, RULE.min_outcomes)
+    assert watched.reviews() == []
+    watched.judged["m"] = -1
+    assert watched.reviews() == []
+
+
+def test_a_verdict_on_a_model_that_has_retired_is_not_announced(watched: WatchedBook) -> None:
+    watched.hears(TOO_SOON)
+    watched.book.retire("m", NOW_MS)
+    watched.judged["m"] = -1
+    _has(watched, RULE.min_outcomes)
+    assert watched.reviews() == []
+
+
 def test_notifications_of_a_claim_have_the_same_ids_when_notified_again_after_a_restart(
     watched: WatchedBook,
 ) -> None:
