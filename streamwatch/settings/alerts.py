@@ -193,8 +193,7 @@ class RuleSection(Section):
     cooldown: Duration | None = None
     """Time around an announced alarm, in event time, in which no other one is announced."""
     min_outcomes: Annotated[int, Bounded(least=0)] | None = None
-    """Number of outcomes that a model needs before its alarms are announced. A verdict that still holds by then
-    is announced then."""
+    """Number of outcomes that a model needs before its alarms are announced."""
 
 
 class DigestSection(Section):
@@ -225,8 +224,8 @@ class AlertsSection(Section):
     """Time around an announced alarm, in event time, in which no other alarm of its model and detector is
     announced."""
     min_outcomes: Annotated[int, Bounded(least=0)] = 100
-    """Number of outcomes that a model needs before its alarms are announced. A verdict that still holds by then
-    is announced then."""
+    """Number of outcomes that a model needs before its alarms are announced. A verdict that still holds by
+    then is announced then."""
     incident_outcomes: Annotated[int, Bounded(least=0)] = 2_500
     """Maximum distance, in outcomes of the model, between alarms that form one incident and one
     notification."""

@@ -15,6 +15,7 @@ from streamwatch.core.estimators.registers.cohorts.state import (
     EARLY,
     FAST_RULE,
     HEADLINES,
+    MODEL,
     OPEN,
     OPPONENTS,
     SETTLED_RULE,
@@ -83,32 +84,30 @@ def read_cohorts(models: NDArray[Any], rows: Integers, parameters: NDArray[Any])
         `PARAMETERS` (1,).
     """
     delta, least = float(parameters["delta"][0]), int(parameters["outcomes"][0])
-    opponents = models["opponents"]
+    opponents = models["opponents"][rows]  # records are far apart: each is fetched once, not by field
     judged = models["judged"][rows]
     opened = models["next_cohort"][rows]
     is_open = opened > 0
-    decides = np.where(opponents["started"][rows] > 0, 1.0, np.nan)
-    status = opponents["status"][rows]
-    changes = opponents["changes"][rows]
+    decides = np.where(opponents["started"] > 0, 1.0, np.nan)
+    status = opponents["status"]
+    changes = opponents["changes"].copy()
     needed = 2.0 * np.maximum(least, models["recent"][rows]) / delta
     threshold = np.empty((len(rows), 1, 2))
     threshold[:, 0, BETTER], threshold[:, 0, WORSE] = needed, int(parameters["opponents"][0]) * needed
-    evidence = evidence_of(opponents["sums"][rows], threshold)
-    dispersion = np.maximum(opponents["dispersion"][rows], 1.0)
-    lead, lower, upper = _lead(opponents, rows, dispersion, delta)
-    headlines = np.zeros(len(rows), HEADLINES)
-    read_headlines(models, parameters, rows, headlines)
+    evidence = evidence_of(opponents["sums"], threshold)
+    dispersion = np.maximum(opponents["dispersion"], 1.0)
+    lead, lower, upper = _lead(opponents, dispersion, delta)
     return CohortVerdicts(
-        verdict=decides * opponents["verdict"][rows],
-        since_seconds=np.where(changes > 0, opponents["since_ms"][rows] / 1000.0, np.nan),
-        earliest_seconds=_positive(opponents["earliest_ms"][rows] / 1000.0),
-        latest_seconds=_positive(opponents["latest_ms"][rows] / 1000.0),
+        verdict=decides * opponents["verdict"],
+        since_seconds=np.where(changes > 0, opponents["since_ms"] / 1000.0, np.nan),
+        earliest_seconds=_positive(opponents["earliest_ms"] / 1000.0),
+        latest_seconds=_positive(opponents["latest_ms"] / 1000.0),
         confirmed=np.where(status == OPEN, np.nan, (status == CONFIRMED) * 1.0),
-        retracted=opponents["retracted"][rows],
+        retracted=opponents["retracted"].copy(),
         changes=changes,
         better=decides * evidence[..., BETTER],
         worse=decides * evidence[..., WORSE],
-        e_value=decides * opponents["wealth"][rows, :, 0].mean(axis=-1),
+        e_value=decides * opponents["wealth"][:, :, 0].mean(axis=-1),
         lead=lead,
         lower=lower,
         upper=upper,
@@ -116,9 +115,16 @@ def read_cohorts(models: NDArray[Any], rows: Integers, parameters: NDArray[Any])
         age_seconds=np.where(is_open, models["last_age_ms"][rows] / 1000.0, np.nan),
         judged=judged,
         age_changes=models["age_changes"][rows],
-        headlines=headlines,
+        headlines=headlines_of(models, rows, parameters),
         waiting=opened - models["is_open"][rows] - models["first_cohort"][rows],
     )
+
+
+def headlines_of(models: NDArray[Any], rows: Integers, parameters: NDArray[Any]) -> NDArray[Any]:
+    """Read the headlines of some rows, `HEADLINES` records (m,); parameters as in `read_cohorts`."""
+    headlines = np.zeros(len(rows), HEADLINES)
+    read_headlines(models, parameters, rows, headlines)
+    return headlines
 
 
 def _positive(values: Floats) -> Floats:
@@ -126,18 +132,16 @@ def _positive(values: Floats) -> Floats:
     return np.where(values > 0.0, values, np.nan)
 
 
-def _lead(
-    opponents: NDArray[Any], rows: Integers, dispersion: Floats, delta: float
-) -> tuple[Floats, Floats, Floats]:
+def _lead(opponents: NDArray[Any], dispersion: Floats, delta: float) -> tuple[Floats, Floats, Floats]:
     """Mean lead since the verdict last changed, Σm/Σn, with the bounds of an asymptotic confidence sequence.
 
     As in `verdicts.readout`, with cohorts for blocks and the variance k·φ·Σv/(Σn)² for that of block means.
     """
-    k = opponents["judged"][rows].astype(np.float64)
-    predictions = np.where(k > 0, opponents["predictions"][rows], np.nan)
-    lead = opponents["total"][rows] / predictions
+    k = opponents["judged"].astype(np.float64)
+    predictions = np.where(k > 0, opponents["predictions"], np.nan)
+    lead = opponents["total"] / predictions
     n = np.where(k >= LEAST_COHORTS, k, np.nan)
-    deviation = np.sqrt(n * dispersion * opponents["squares"][rows]) / predictions
+    deviation = np.sqrt(n * dispersion * opponents["squares"]) / predictions
     grown = n * RHO_SQUARED + 1.0
     width = deviation * np.sqrt(2.0 * grown / (n * n * RHO_SQUARED) * np.log(np.sqrt(grown) / delta))
     return lead, np.clip(lead - width, -1.0, 1.0), np.clip(lead + width, -1.0, 1.0)
@@ -194,6 +198,18 @@ _NEWEST: Final = np.dtype(
 """Newest cohort of a model."""
 
 
+_SHOWN: Final = np.dtype([(name, MODEL[name]) for name in ("recent", "last_age_ms", "cohorts", "opponents")])
+"""Fields of `MODEL` that documents are made of, a fifth of its bytes."""
+
+
+def shown_of(models: NDArray[Any], rows: Integers) -> NDArray[Any]:
+    """Copy what `document_of` needs of the `MODEL` records in some rows, (m,)."""
+    found = np.empty(len(rows), _SHOWN)
+    for name in _SHOWN.names or ():
+        found[name] = models[name][rows]
+    return found
+
+
 def newest_cohorts(state: State, rows: Integers) -> NDArray[Any]:
     """Read the newest cohort of some models with no outcomes held, `_NEWEST` records, (m,)."""
     found = np.zeros(len(rows), _NEWEST)
@@ -221,7 +237,7 @@ def document_of(
     verdicts, index
         What `read_cohorts` found, and the index of the model in it.
     record, newest
-        Its record, `MODEL`, and its newest cohort, `_NEWEST`.
+        What `shown_of` copied of its record, and its newest cohort, `_NEWEST`.
     delta, least
         δ and the least N: `delta` and `outcomes` of `CohortsSpec`.
     """

@@ -23,8 +23,10 @@ from streamwatch.core.estimators.registers.cohorts.readout import (
     CohortVerdicts,
     document_of,
     headline_document,
+    headlines_of,
     newest_cohorts,
     read_cohorts,
+    shown_of,
 )
 from streamwatch.core.estimators.registers.cohorts.state import (
     AGES,
@@ -306,14 +308,17 @@ class Cohorts:
 
     def headlines(self, rows: Sequence[int]) -> Callable[[int], dict[str, object] | None]:
         """Read the headlines of some rows; return a function from index to document, None if it has none."""
-        headlines = self.read(rows).headlines
+        headlines = self._headlines_of(rows)
         return lambda index: headline_document(headlines[index])
 
     def headline_verdicts(self, rows: Sequence[int]) -> list[int | None]:
         """Current verdict of the headline of each row: 1, 0 or −1; None until there is one."""
-        found = self.read(rows).headlines
+        found = self._headlines_of(rows)
         pairs = zip(found["verdict"].tolist(), found["is_there"].tolist(), strict=True)
         return [int(verdict) if is_there else None for verdict, is_there in pairs]
+
+    def _headlines_of(self, rows: Sequence[int]) -> NDArray[Any]:
+        return headlines_of(self.taken_in(rows).models, np.array(rows, np.int64), self.parameters)
 
     def confirmation_expected_ms(self, row: int, at_ms: int) -> int | None:
         """Find the clock from which an alarm at `at_ms` may be confirmed.
@@ -435,7 +440,7 @@ class Cohorts:
         current = self.read(rows)
         observed = self.state.models["observed"][rows] > 0
         newest = newest_cohorts(self.state, np.array(rows, np.int64))
-        records, spec = self.state.models[rows], self._spec
+        records, spec = shown_of(self.state.models, np.array(rows, np.int64)), self._spec
 
         def document(index: int) -> Mapping[str, object]:
             if not chosen[index].classes or not observed[index]:
