@@ -15,7 +15,6 @@ from streamwatch.core.estimators.registers.cohorts.state import (
     EARLY,
     FAST_RULE,
     HEADLINES,
-    MODEL,
     OPEN,
     OPPONENTS,
     SETTLED_RULE,
@@ -84,7 +83,7 @@ def read_cohorts(models: NDArray[Any], rows: Integers, parameters: NDArray[Any])
         `PARAMETERS` (1,).
     """
     delta, least = float(parameters["delta"][0]), int(parameters["outcomes"][0])
-    opponents = models["opponents"][rows]  # records are far apart: each is fetched once, not by field
+    opponents = _copied(models, rows, "opponents")
     judged = models["judged"][rows]
     opened = models["next_cohort"][rows]
     is_open = opened > 0
@@ -198,16 +197,31 @@ _NEWEST: Final = np.dtype(
 """Newest cohort of a model."""
 
 
-_SHOWN: Final = np.dtype([(name, MODEL[name]) for name in ("recent", "last_age_ms", "cohorts", "opponents")])
-"""Fields of `MODEL` that documents are made of, a fifth of its bytes."""
+class Shown(NamedTuple):
+    """What documents are made of in the records of m models, a fifth of their bytes."""
+
+    recent: Integers
+    last_age_ms: Integers
+    cohorts: NDArray[Any]
+    opponents: NDArray[Any]
 
 
-def shown_of(models: NDArray[Any], rows: Integers) -> NDArray[Any]:
-    """Copy what `document_of` needs of the `MODEL` records in some rows, (m,)."""
-    found = np.empty(len(rows), _SHOWN)
-    for name in _SHOWN.names or ():
-        found[name] = models[name][rows]
-    return found
+def shown_of(models: NDArray[Any], rows: Integers) -> Shown:
+    """Copy what `document_of` needs of the `MODEL` records in some rows."""
+    return Shown(
+        models["recent"][rows],
+        models["last_age_ms"][rows],
+        _copied(models, rows, "cohorts"),
+        _copied(models, rows, "opponents"),
+    )
+
+
+def _copied(models: NDArray[Any], rows: Integers, name: str) -> NDArray[Any]:
+    """Copy an array of records from the records in some rows, as bytes: numpy would copy field by field."""
+    fields: Any = models.dtype.fields
+    kind, start = fields[name][:2]
+    each = models.view(np.uint8).reshape(len(models), models.dtype.itemsize)
+    return each[rows, start : start + kind.itemsize].view(kind.base)
 
 
 def newest_cohorts(state: State, rows: Integers) -> NDArray[Any]:
@@ -228,16 +242,16 @@ def newest_cohorts(state: State, rows: Integers) -> NDArray[Any]:
 
 
 def document_of(
-    verdicts: CohortVerdicts, record: Any, newest: Any, index: int, delta: float, least: int
+    verdicts: CohortVerdicts, shown: Shown, newest: Any, index: int, delta: float, least: int
 ) -> dict[str, object]:
     """Build the document of one model that has had an outcome; undefined values are absent.
 
     Parameters
     ----------
-    verdicts, index
-        What `read_cohorts` found, and the index of the model in it.
-    record, newest
-        What `shown_of` copied of its record, and its newest cohort, `_NEWEST`.
+    verdicts, shown, index
+        What `read_cohorts` and `shown_of` found, and the index of the model in them.
+    newest
+        Its newest cohort, `_NEWEST`.
     delta, least
         δ and the least N: `delta` and `outcomes` of `CohortsSpec`.
     """
@@ -248,9 +262,9 @@ def document_of(
         "age_changes": int(verdicts.age_changes[index]),
         "opponents": {name: _opponent(verdicts, index, j) for j, name in enumerate(OPPONENTS)},
     }
-    needed = 4.0 * max(float(least), float(record["recent"])) / delta
+    needed = 4.0 * max(float(least), float(shown.recent[index])) / delta
     for j, of_opponent in enumerate(document["opponents"].values()):
-        after = _shown_after_seconds(record, record["opponents"][j], needed)
+        after = _shown_after_seconds(shown, index, j, needed)
         if of_opponent.get("verdict", "open") == "open" and isfinite(after):
             of_opponent["five_points_shown_after_seconds"] = after
     if newest["is_there"]:
@@ -289,13 +303,13 @@ def predictions_until_shown(squares: float, dispersion: float, threshold: float)
     return log(threshold * growth) / growth
 
 
-def _shown_after_seconds(record: Any, opponent: Any, needed: float) -> float:
+def _shown_after_seconds(shown: Shown, index: int, j: int, needed: float) -> float:
     """Seconds until a lead of `LEAD` would be a verdict: for the predictions it takes, and to judge them.
 
     The rate is that of the cohorts closed last. NaN if there is none, if no cohort has been judged since the
     verdict last changed, and where `predictions_until_shown` is. `needed` is the evidence that a claim needs.
     """
-    cohorts = record["cohorts"]
+    cohorts, opponent = shown.cohorts[index], shown.opponents[index, j]
     closed = (cohorts["predictions"] > 0) & (cohorts["ended_ms"] > cohorts["opened_ms"])
     if not closed.any() or not opponent["predictions"] > 0.0:
         return nan
@@ -304,7 +318,7 @@ def _shown_after_seconds(record: Any, opponent: Any, needed: float) -> float:
     squares = float(opponent["squares"] / opponent["predictions"])
     dispersion = max(float(opponent["dispersion"]), 1.0)
     until = predictions_until_shown(squares, dispersion, needed)
-    return (until / per_ms + float(record["last_age_ms"])) / 1000.0
+    return (until / per_ms + float(shown.last_age_ms[index])) / 1000.0
 
 
 def _opponent(verdicts: CohortVerdicts, index: int, j: int) -> dict[str, object]:

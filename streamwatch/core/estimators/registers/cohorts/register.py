@@ -440,16 +440,12 @@ class Cohorts:
         current = self.read(rows)
         observed = self.state.models["observed"][rows] > 0
         newest = newest_cohorts(self.state, np.array(rows, np.int64))
-        records, spec = shown_of(self.state.models, np.array(rows, np.int64)), self._spec
+        shown, spec = shown_of(self.state.models, np.array(rows, np.int64)), self._spec
 
         def document(index: int) -> Mapping[str, object]:
             if not chosen[index].classes or not observed[index]:
                 return {}
-            return {
-                "cohorts": document_of(
-                    current, records[index], newest[index], index, spec.delta, spec.outcomes
-                )
-            }
+            return {"cohorts": document_of(current, shown, newest[index], index, spec.delta, spec.outcomes)}
 
         return document
 

@@ -16,6 +16,7 @@ from streamwatch.core.estimators.registers.cohorts.readout import (
     newest_cohorts,
     predictions_until_shown,
     read_cohorts,
+    shown_of,
 )
 from streamwatch.core.estimators.registers.cohorts.register import parameters_of
 from streamwatch.core.estimators.registers.cohorts.state import (
@@ -62,7 +63,7 @@ def read(state: State, parameters: NDArray[Any] = PARAMETERS) -> Any:
 def document(state: State) -> dict[str, Any]:
     """Document of the model."""
     newest = newest_cohorts(state, ONE)[0]
-    return document_of(read(state), state.models[0], newest, 0, DELTA, LEAST)
+    return document_of(read(state), shown_of(state.models, ONE), newest, 0, DELTA, LEAST)
 
 
 @pytest.mark.parametrize("k", [20, 21, 150])
