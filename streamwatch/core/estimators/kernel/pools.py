@@ -148,6 +148,16 @@ def block_words(span: int) -> int:
     return SLOT * ((HEADER + 3 * span + SLOT - 1) // SLOT)
 
 
+def opaque(records: NDArray[Any]) -> NDArray[Any]:
+    """View records as runs of bytes, which numpy copies at once, and not field by field."""
+    return records.view(np.dtype((np.void, records.dtype.itemsize)))
+
+
+def taken(records: NDArray[Any], rows: NDArray[np.integer[Any]]) -> NDArray[Any]:
+    """Copy the records in some rows."""
+    return opaque(records)[rows].view(records.dtype)
+
+
 def _at_first(most: int, size: int) -> int:
     return max(1, min(most, RESERVED_BYTES // size))
 

@@ -35,7 +35,7 @@ from streamwatch.core.estimators.forgetting.adwin import FIRST_BLOCK_ROW, PER_RO
 from streamwatch.core.estimators.forgetting.drift_weighted import CLOCK, LABEL_DRIFT, WEIGHTING
 from streamwatch.core.estimators.forgetting.mechanisms import FADING
 from streamwatch.core.estimators.kernel.layout import Layout, Records, label_drifts_of, utility_index
-from streamwatch.core.estimators.kernel.pools import Pools
+from streamwatch.core.estimators.kernel.pools import Pools, opaque, taken
 from streamwatch.core.estimators.kernel.shadow import VERSION as SHADOW_VERSION
 from streamwatch.core.estimators.kernel.shadow import shadow_words
 from streamwatch.core.estimators.memory import FLAGS, HEADER, SLOT, SUMS, N, true_class_shift
@@ -58,7 +58,7 @@ Pieces: TypeAlias = list[bytes]
 
 def _equal(values: NDArray[Any]) -> Pieces:
     """Bytes of each entry of an array (m, …)."""
-    body, number = values.tobytes(), len(values)
+    body, number = (values if values.dtype.names is None else opaque(values)).tobytes(), len(values)
     size = len(body) // number
     if not size:
         return [b""] * number
@@ -203,7 +203,7 @@ def confusions(pools: Pools, rows: Integers) -> list[NDArray[np.float64] | None]
     Shape (K, K) by local class index, K the number of classes of the model; an outcome of age a counts
     .999^a. None before the first outcome, without shadow classifiers and once they have stopped.
     """
-    chosen = pools.models[rows]
+    chosen = taken(pools.models, rows)
     found: list[NDArray[np.float64] | None] = [None] * len(rows)
     if not chosen["shadow"].shape[1]:
         return found
@@ -487,7 +487,7 @@ class Sections:
     def _pieces(self, rows: Integers, names: _Names) -> Iterator[Pieces]:
         """Yield the pieces of every section, in the order of the names."""
         pools, layout = self._pools, self._layout
-        chosen = pools.models[rows]
+        chosen = taken(pools.models, rows)
         classes = chosen["classes"].astype(np.int64)
         cells = pools.class_counts[_ranges(chosen["class_counts"], classes)]
         yield _equal(np.stack([chosen[name].astype(np.int64) for name in HEADER_FIELDS], axis=1))

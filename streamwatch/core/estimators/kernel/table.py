@@ -15,7 +15,7 @@ from streamwatch.core.estimators.kernel import admission, fold
 from streamwatch.core.estimators.kernel import readout as reading
 from streamwatch.core.estimators.kernel.admission import NO_SCORES, Batch, Indices, Scores, batch_of
 from streamwatch.core.estimators.kernel.layout import Layout, Records, layout_of, utility_index
-from streamwatch.core.estimators.kernel.pools import Pools
+from streamwatch.core.estimators.kernel.pools import Pools, taken
 from streamwatch.core.estimators.kernel.readout import (
     Detectors,
     Floats,
@@ -418,7 +418,7 @@ class ModelTable:
 
     def recoveries(self, rows: Integers) -> Records:
         """Records of recovery (`recovery.RECOVERY`) of m models, (m,); (0,) without a fading factor."""
-        return self.pools.models["recovery"][self.rows.live(rows)].reshape(-1)
+        return taken(self.pools.models["recovery"], self.rows.live(rows)).reshape(-1)
 
     def recovery_documents(self, rows: Integers) -> Callable[[int], dict[str, object]] | None:
         """Read the current and the last ended drift of some models; None without a fading factor.
@@ -453,7 +453,7 @@ class ModelTable:
         """Copy the records of m models, with verdicts brought up to date."""
         rows = self.rows.live(rows)
         reading.prepare_verdicts(self.pools.models, self.layout.parameters, rows, self._evaluation.alarms)
-        return self.pools.models[rows]
+        return taken(self.pools.models, rows)
 
     def _verdicts_of(self, steps: Integers, records: NDArray[np.void]) -> Verdicts:
         threshold = float(self.layout.parameters["verdict"]["threshold"][0, 0])

@@ -8,6 +8,7 @@ from typing import Any, Final, Literal, NamedTuple, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
+from streamwatch.core.estimators.kernel.pools import taken
 from streamwatch.core.estimators.registers.cohorts.headline import read_headlines
 from streamwatch.core.estimators.registers.cohorts.state import (
     CLASSES,
@@ -83,7 +84,7 @@ def read_cohorts(models: NDArray[Any], rows: Integers, parameters: NDArray[Any])
         `PARAMETERS` (1,).
     """
     delta, least = float(parameters["delta"][0]), int(parameters["outcomes"][0])
-    opponents = _copied(models, rows, "opponents")
+    opponents = taken(models["opponents"], rows)
     judged = models["judged"][rows]
     opened = models["next_cohort"][rows]
     is_open = opened > 0
@@ -211,17 +212,9 @@ def shown_of(models: NDArray[Any], rows: Integers) -> Shown:
     return Shown(
         models["recent"][rows],
         models["last_age_ms"][rows],
-        _copied(models, rows, "cohorts"),
-        _copied(models, rows, "opponents"),
+        taken(models["cohorts"], rows),
+        taken(models["opponents"], rows),
     )
-
-
-def _copied(models: NDArray[Any], rows: Integers, name: str) -> NDArray[Any]:
-    """Copy an array of records from the records in some rows, as bytes: numpy would copy field by field."""
-    fields: Any = models.dtype.fields
-    kind, start = fields[name][:2]
-    each = models.view(np.uint8).reshape(len(models), models.dtype.itemsize)
-    return each[rows, start : start + kind.itemsize].view(kind.base)
 
 
 def newest_cohorts(state: State, rows: Integers) -> NDArray[Any]:

@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from streamwatch.core.estimators.fingerprints import fingerprint
+from streamwatch.core.estimators.kernel.pools import taken
 from streamwatch.core.estimators.names import Batch, Details, Slice
 from streamwatch.core.estimators.registers.alarms import HeadlineChange
 from streamwatch.core.estimators.registers.cohorts import METRICS, CohortsSpec
@@ -114,10 +115,10 @@ def encode(state: State, rows: NDArray[np.int64]) -> list[bytes]:
     for counted, costed in np.unique(np.stack((classes[seen], by_costs[seen])), axis=1).T.tolist():
         members = np.flatnonzero(seen & (classes == counted) & (by_costs == costed))
         chosen = rows[members]
-        records = [state.models[chosen]]
-        records += [state.classes[k, chosen] for k in range(min(counted, CLASSES))]
+        records = [taken(state.models, chosen)]
+        records += [taken(state.classes[k], chosen) for k in range(min(counted, CLASSES))]
         if costed:
-            own = state.by_costs[chosen]
+            own = taken(state.by_costs, chosen)
             own["table"] = 1  # its number is one of the configuration; the fingerprint identifies the table
             records.append(own)
         words = np.concatenate([each.view(np.uint64).reshape(len(members), -1) for each in records], axis=1)
