@@ -122,7 +122,7 @@ class _Events(logging.Handler):
         """Emit an event with the message, unformatted if its arguments do not fit."""
         try:
             message = record.getMessage()
-        except (TypeError, ValueError):
+        except Exception:  # noqa: BLE001 - else it would be raised where the library logs
             message = str(record.msg)
         if record.levelno < logging.ERROR:
             self._emit(LibraryWarned(record.name, _bounded(message)))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import gzip
 import io
 import sys
+import zlib
 from pathlib import Path
 from typing import Any, BinaryIO, Final, cast
 
@@ -157,7 +158,10 @@ class _BoundedLines(io.RawIOBase):
 
     def readinto(self, buffer: Any, /) -> int:
         room = memoryview(buffer)
-        read: bytes = self._read1(len(room))
+        try:
+            read: bytes = self._read1(len(room))
+        except zlib.error as error:
+            raise OSError(f"its compressed bytes are damaged: {error}") from error
         end = read.rfind(b"\n")
         self._unended = self._unended + len(read) if end < 0 else len(read) - end - 1
         self._lines += read.count(b"\n")

@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import csv
 import math
+import os
 import re
+import stat
+import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Final, Self
@@ -47,23 +50,79 @@ class TraceCsv:
         try:
             self._file = Path(path).open("w", newline="", encoding="utf-8")  # noqa: SIM115  # __exit__ closes
         except OSError as error:
-            raise TraceError(f"the trace cannot be written to {path}: {error.strerror}") from error
+            raise self._failed(path, error) from error
+        self._path = path
         self._writer = csv.writer(self._file, lineterminator="\n")
         self._headed = False
 
     def write(self, chunk: TraceChunk) -> None:
-        """Write the rows of a chunk; before those of the first one, the header."""
-        if not self._headed:
-            self._writer.writerow(map(_field, chunk.columns))
-            self._headed = True
-        self._writer.writerows([_field(value) for value in row] for row in chunk.rows)
+        """Write the rows of a chunk; before those of the first one, the header.
+
+        Raises
+        ------
+        TraceError
+            The file cannot be written to; also at the end of the context, which writes what is buffered.
+        """
+        try:
+            if not self._headed:
+                self._writer.writerow(map(_field, chunk.columns))
+                self._headed = True
+            self._writer.writerows([_field(value) for value in row] for row in chunk.rows)
+        except OSError as error:
+            raise self._failed(self._path, error) from error
         self.rows += len(chunk.rows)
 
     def __enter__(self) -> Self:
         return self
 
     def __exit__(self, *_: object) -> None:
-        self._file.close()
+        try:
+            self._file.close()
+        except OSError as error:
+            raise self._failed(self._path, error) from error
+
+    @staticmethod
+    def _failed(path: str | Path, error: OSError) -> TraceError:
+        return TraceError(f"the trace cannot be written to {path}: {error.strerror or error}")
+
+
+def require_own_files(traces: Sequence[str | Path | None], sources: Sequence[str | Path]) -> None:
+    """Refuse traces that would overwrite a recording, or each other.
+
+    Parameters
+    ----------
+    traces
+        Files to write; None where a trace is not wanted.
+    sources
+        Recordings to read; `-` is standard input.
+
+    Raises
+    ------
+    TraceError
+        A trace is one of the recordings, or two traces are one file.
+    """
+    read = {_identity(source): source for source in sources}
+    written: set[object] = set()
+    for trace in traces:
+        if trace is None or (here := _identity(trace)) is None:
+            continue
+        if here in read:
+            raise TraceError(
+                f"the trace cannot be written to {trace}: expected another file than the recording, "
+                f"got {read[here]}"
+            )
+        if here in written:
+            raise TraceError(f"the trace cannot be written to {trace}: the other trace is written there")
+        written.add(here)
+
+
+def _identity(path: str | Path) -> object:
+    """Return what two paths of one file have in common; None for a device or a pipe."""
+    try:
+        found = os.fstat(sys.stdin.fileno()) if str(path) == "-" else os.stat(path)  # noqa: PTH116
+    except (OSError, ValueError):
+        return None if str(path) == "-" else Path(path).absolute()
+    return (found.st_dev, found.st_ino) if stat.S_ISREG(found.st_mode) else None
 
 
 class TracedEstimatorSet:
