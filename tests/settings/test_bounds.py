@@ -44,8 +44,10 @@ def complaint(folder: Path, text: str) -> str:
         ),
         (
             f"monitors: {{verdict_outcomes: {10**30}}}",
-            "monitors.verdict_outcomes in FILE: verdict_outcomes must be at most 9,007,199,254,740,992, "
-            "got a larger number",
+            (
+                "monitors.verdict_outcomes in FILE: verdict_outcomes must be at most 9,007,199,254,740,992, "
+                "got a larger number"
+            ),
         ),
         (
             "monitors: {utility: {costs: {a: {b: 1.0e+308}, b: {a: -1.0e+308}}, other: 0}}",
