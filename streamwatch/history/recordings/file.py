@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import gzip
 import io
+import os
+import stat
 import sys
 import zlib
 from pathlib import Path
@@ -19,6 +21,18 @@ _READ_BYTES: Final = 1 << 17
 
 class RecordingError(ValueError):
     """File that cannot be read as a recording; the message says what was expected."""
+
+
+def place_of(path: str | Path) -> object:
+    """Return what two paths of one file have in common, such as a link; None for a device or a pipe.
+
+    `-` is standard input.
+    """
+    try:
+        found = os.fstat(sys.stdin.fileno()) if str(path) == "-" else Path(path).stat()
+    except (OSError, ValueError):
+        return None if str(path) == "-" else Path(path).absolute()
+    return (found.st_dev, found.st_ino) if stat.S_ISREG(found.st_mode) else None
 
 
 class RecordedFile:

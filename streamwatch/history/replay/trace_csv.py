@@ -4,10 +4,7 @@ from __future__ import annotations
 
 import csv
 import math
-import os
 import re
-import stat
-import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Final, Self
@@ -16,7 +13,7 @@ from streamwatch.core.estimators.set import EstimatorSet
 from streamwatch.core.estimators.trace_chunk import TraceChunk
 from streamwatch.core.metrics.series import Family
 from streamwatch.core.records.events import Alarm, Outcome
-from streamwatch.history.recordings.file import RecordingError
+from streamwatch.history.recordings.file import RecordingError, place_of
 
 _EXECUTED: Final = re.compile(r"['=+\-@\t\r\n\uff1d\uff0b\uff0d\uff20]")
 """Beginnings of texts that a spreadsheet takes for formulas, and of texts that are escaped."""
@@ -101,10 +98,10 @@ def require_own_files(traces: Sequence[str | Path | None], sources: Sequence[str
     TraceError
         A trace is one of the recordings, or two traces are one file.
     """
-    read = {_identity(source): source for source in sources}
+    read = {place_of(source): source for source in sources}
     written: set[object] = set()
     for trace in traces:
-        if trace is None or (here := _identity(trace)) is None:
+        if trace is None or (here := place_of(trace)) is None:
             continue
         if here in read:
             raise TraceError(
@@ -114,15 +111,6 @@ def require_own_files(traces: Sequence[str | Path | None], sources: Sequence[str
         if here in written:
             raise TraceError(f"the trace cannot be written to {trace}: the other trace is written there")
         written.add(here)
-
-
-def _identity(path: str | Path) -> object:
-    """Return what two paths of one file have in common; None for a device or a pipe."""
-    try:
-        found = os.fstat(sys.stdin.fileno()) if str(path) == "-" else os.stat(path)  # noqa: PTH116
-    except (OSError, ValueError):
-        return None if str(path) == "-" else Path(path).absolute()
-    return (found.st_dev, found.st_ino) if stat.S_ISREG(found.st_mode) else None
 
 
 class TracedEstimatorSet:
