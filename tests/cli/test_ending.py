@@ -30,7 +30,8 @@ class Daemon:
             raise RuntimeError("a bug")
         print("stopped")
 build.build_daemon = lambda *_, **__: Daemon()
-given = ["kafka.bootstrap_servers=127.0.0.1:1", "topics.predictions=p", "topics.labels=l", "log.format=pretty"]
+topics = ["topics.predictions=p", "topics.labels=l"]
+given = ["kafka.bootstrap_servers=127.0.0.1:1", "log.format=pretty", *topics]
 import typer
 app = typer.Typer(pretty_exceptions_enable=False)
 app.command()(lambda: streamwatch_run.run(None, given))
