@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any, Final, get_args
 
 from streamwatch.core.estimators.registers.fleet import Verdict
-from streamwatch.edge.daemon_api import Address, NotThere, answer, path_segment, understood
+from streamwatch.edge.daemon_api import Address, DaemonUnreachable, NotThere, answer, path_segment, understood
 from streamwatch.edge.receivers.texts import iso
 
 BETWEEN_SECONDS: Final = 10.0
@@ -30,17 +30,21 @@ class Decision:
     """The comparison as the API returns it."""
 
 
-def decide(
+def decide(  # noqa: PLR0913  # what is asked, and how long
     address: Address,
     champion: str,
     challenger: str,
     wait_seconds: float = 0.0,
     least_pairs: int = 0,
     sleep: Callable[[float], None] = time.sleep,
+    monotonic: Callable[[], float] = time.monotonic,
     *,
     confirmed: bool = False,
 ) -> Decision:
     """Request the verdict until it is no longer open, or `wait_seconds` have passed.
+
+    Once the daemon has answered, requests that fail, as while it restarts, are repeated as well. The first
+    one must succeed, so that a wrong address or model is reported at once.
 
     Parameters
     ----------
@@ -54,25 +58,32 @@ def decide(
         Number of ids compared below which a verdict counts as open.
     sleep
         Sleeps for a number of seconds.
+    monotonic
+        Monotonic clock in seconds.
     confirmed
         Whether a verdict counts as open while labels of its predictions may still arrive.
 
     Raises
     ------
     DaemonUnreachable
-        If no daemon answered, or something other than a verdict.
+        If no daemon answered the first request or the last, or something other than a verdict.
     NotCompared
         If the daemon does not compare these models, or has compared no id yet.
     """
-    waited = 0.0
+    until = monotonic() + wait_seconds
+    answered = False
     while True:
-        with understood(address):
-            decision = _asked(address, champion, challenger, least_pairs, confirmed=confirmed)
-        if decision.verdict != "open" or waited >= wait_seconds:
-            return decision
-        pause = min(BETWEEN_SECONDS, wait_seconds - waited)
-        sleep(pause)
-        waited += pause
+        try:
+            with understood(address):
+                decision = _asked(address, champion, challenger, least_pairs, confirmed=confirmed)
+        except (DaemonUnreachable, NotCompared):
+            if not answered or monotonic() >= until:
+                raise
+        else:
+            answered = True
+            if decision.verdict != "open" or monotonic() >= until:
+                return decision
+        sleep(max(0.0, min(BETWEEN_SECONDS, until - monotonic())))
 
 
 def _asked(

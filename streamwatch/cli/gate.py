@@ -33,7 +33,11 @@ def gate(  # noqa: PLR0913  (one parameter per option)
     challenger: Annotated[str, typer.Option("--challenger", help="Model that may replace the champion.")],
     wait: Annotated[
         str,
-        typer.Option("--wait", help="Ask again until a verdict is held, for as long as this (30m, 2d)."),
+        typer.Option(
+            "--wait",
+            help="Ask again until a verdict is held, for as long as this (30m, 2d); once answered, "
+            "also while the daemon restarts.",
+        ),
     ] = "0s",
     least_pairs: Annotated[
         int,

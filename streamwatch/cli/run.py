@@ -4,11 +4,20 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+import os
+import sys
+import threading
+import traceback
+from collections.abc import Callable, Collection
+from contextlib import suppress
+from typing import Annotated, Final
 
 import typer
 
-from streamwatch.cli.options import ConfigFile, Overrides, read_settings, refuse
+from streamwatch.cli.options import EXIT_CONFIG, ConfigFile, Overrides, read_settings, refuse
+
+LEAVE_SECONDS: Final = 2.0
+"""Time that threads have to end after the daemon has stopped; then the process ends with them."""
 
 
 def run(
@@ -60,12 +69,65 @@ def run(
 
     telemetry = build_telemetry(settings)
     capture_libraries(telemetry.emit)  # until the process ends, when unclosed resources are reported
+    before, runner = set(threading.enumerate()), asyncio.Runner()
+    code, shown = 1, None
     try:
-        asyncio.run(build_daemon(settings, telemetry, discard=discard).run())
+        runner.run(build_daemon(settings, telemetry, discard=discard).run())
+        code = 0
     except REFUSALS as error:
+        code = EXIT_CONFIG
         refuse(str(error))
     except Exception as error:
         if not telemetry.is_json and not isinstance(error, MemoryError):
+            shown = error
             raise
         telemetry.emit(crash_of(error))
         raise typer.Exit(1) from None
+    finally:
+        _close(runner.close, before, code, shown)
+
+
+def _close(
+    close: Callable[[], None],
+    before: Collection[threading.Thread],
+    code: int,
+    shown: Exception | None,
+) -> None:
+    """Close the event loop; end the process if its threads do not end within `LEAVE_SECONDS`.
+
+    A thread may be copying a backup, opening a large state, or waiting for a disk that no longer answers. The
+    event loop and the interpreter would wait for it without limit. Ending amid its work is no worse than a
+    kill, after which the state is that of the last durable commit.
+
+    Parameters
+    ----------
+    close
+        Closes the event loop, and waits for the threads of its executor.
+    before
+        Threads that are not waited for, as they are older than the daemon.
+    code
+        Exit code.
+    shown
+        Exception whose traceback is still to be shown; None without one.
+    """
+    limit = _limit(code, shown)
+    close()
+    limit.cancel()
+    if any(thread not in before and not thread.daemon for thread in threading.enumerate()):
+        _limit(code, None)  # the interpreter waits for these
+
+
+def _limit(code: int, shown: Exception | None) -> threading.Timer:
+    timer = threading.Timer(LEAVE_SECONDS, _end, (code, shown))
+    timer.daemon = True
+    timer.start()
+    return timer
+
+
+def _end(code: int, shown: Exception | None) -> None:
+    with suppress(OSError, ValueError):  # nobody reads them any more
+        if shown is not None:
+            traceback.print_exception(shown)
+        sys.stdout.flush()
+        sys.stderr.flush()
+    os._exit(code)

@@ -157,7 +157,7 @@ def tune(  # noqa: PLR0913  # one parameter per option
         refuse(f"--every: {error}")
     if traffic is not None and not traffic > 0.0:
         refuse(f"--traffic: expected a number above 0, got {traffic}")
-    _check_folder(output)
+    _check_output(output, files or [], config)
     since_ms, until_ms = _time("--since", since), _time("--until", until)
     found: Mapping[str, History | Unfit]
     if files:
@@ -188,11 +188,18 @@ def tune(  # noqa: PLR0913  # one parameter per option
         _write(text, output)
 
 
-def _check_folder(output: Path | None) -> None:
-    """End the command if the folder of the output does not exist, before minutes of computing."""
+def _check_output(output: Path | None, files: list[str], config: Path | None) -> None:
+    """End the command if the output has no folder or is a file that is read, before minutes of computing."""
+    from streamwatch.history.recordings.file import place_of
+
+    if output is None:
+        return
     try:
-        if output is not None and not output.parent.is_dir():
+        if not output.parent.is_dir():
             refuse(f"--output: {output} cannot be written: there is no folder {output.parent}")
+        read = [*files, *([config] if config is not None else [])]
+        if (here := place_of(output)) is not None and here in map(place_of, read):
+            refuse(f"--output: {output} cannot be written: expected another file than those that are read")
     except OSError as error:
         refuse(f"--output: {output} cannot be written: {error.strerror or error}")
 

@@ -143,6 +143,10 @@ class SimulationSummary:
         return [sent, rest, *drifts]
 
 
+LONGEST_SECONDS = 30.0 * 365.25 * 86_400.0
+"""Longest time from the first record to the last of a backlog, and from a prediction to its label."""
+
+
 @dataclass(frozen=True, slots=True)
 class SimulationSpec:
     """Stream to write, its topics, and its pace.
@@ -155,7 +159,8 @@ class SimulationSpec:
     Raises
     ------
     ValueError
-        If `rate` or `time_scale` is not above 0, or `outcomes` is None with `flat_out`.
+        If `rate` or `time_scale` is not above 0, `outcomes` is None with `flat_out`, or records would lie
+        more than `LONGEST_SECONDS` apart.
     """
 
     bootstrap_servers: str
@@ -181,6 +186,22 @@ class SimulationSpec:
             raise ValueError(f"time scale must be above 0, got {self.time_scale}")
         if self.flat_out and self.outcomes is None:
             raise ValueError("a flat-out run needs a number of outcomes: its backlog ends now")
+        written = self.outcomes if self.flat_out and self.outcomes is not None else max(1, self.head_start)
+        if written / self.rate > LONGEST_SECONDS:
+            raise ValueError(
+                f"rate must be at least {written / LONGEST_SECONDS:g} instances per second, so that "
+                f"{written:,} instances take 30 years at most, got {self.rate}"
+            )
+        if self.longest_delay_s > LONGEST_SECONDS:
+            raise ValueError(
+                f"label delays must be 30 years at most, got up to {self.longest_delay_s:g} s, with a median "
+                f"of {self.stream.delay.median_s:g} s and a time scale of {self.time_scale}"
+            )
+
+    @property
+    def longest_delay_s(self) -> float:
+        """Longest delay of a label in seconds, as it is written."""
+        return self.stream.delay.limit_s * max(self.stream.slowness) / self.time_scale
 
 
 async def run_simulation(
@@ -242,8 +263,7 @@ async def _send(
     ahead_s = spec.head_start / spec.rate
     start_ms = now_ms - round(1000.0 * ahead_s)
     if spec.flat_out and spec.outcomes is not None:
-        longest_s = spec.stream.delay.limit_s * max(spec.stream.slowness) / spec.time_scale
-        start_ms = now_ms - round(1000.0 * (spec.outcomes / spec.rate + longest_s))
+        start_ms = now_ms - round(1000.0 * (spec.outcomes / spec.rate + spec.longest_delay_s))
     layout = ScheduleSpec(
         stream=spec.stream,
         rate=spec.rate,

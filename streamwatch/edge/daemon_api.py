@@ -100,8 +100,13 @@ class Address:
 
     @property
     def base(self) -> str:
-        """URL without slashes at its end; raises DaemonUnreachable if it is not one of HTTP."""
+        """URL without slashes at its end; raises DaemonUnreachable if it is none of HTTP, or names a user."""
         base = self.url.rstrip("/")
+        if "@" in base.partition("//")[2].partition("/")[0]:
+            raise DaemonUnreachable(
+                "expected a URL without user and password, such as http://127.0.0.1:9877 (not shown); "
+                "a token is given in a file: --token-file"
+            )
         try:
             parts = urllib.parse.urlsplit(base)
             usable = parts.scheme in {"http", "https"} and parts.hostname and parts.port != 0

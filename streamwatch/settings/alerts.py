@@ -191,9 +191,11 @@ class RuleSection(Section):
     """Severity: info, warning, error or critical. A severity set here also applies to verdicts on models with
     imbalanced classes."""
     cooldown: Duration | None = None
-    """Time around an announced alarm, in event time, in which no other one is announced."""
+    """Time around an announced alarm, in event time, in which no other one is announced, nor later, although
+    its verdict may hold; one that alternates is announced."""
     min_outcomes: Annotated[int, Bounded(least=0)] | None = None
-    """Number of outcomes that a model needs before its alarms are announced."""
+    """Number of outcomes that a model needs before its alarms are announced. An earlier one is not announced
+    later, although its verdict may hold."""
 
 
 class DigestSection(Section):
@@ -222,7 +224,8 @@ class AlertsSection(Section):
     labels or more)."""
     cooldown: Duration = 600_000
     """Time around an announced alarm, in event time, in which no other alarm of its model and detector is
-    announced."""
+    announced, nor later, although its verdict may hold; one that alternates is announced. Only a verdict on a
+    challenger waits for the end of this time."""
     min_outcomes: Annotated[int, Bounded(least=0)] = 100
     """Number of outcomes that a model needs before its alarms are announced. A verdict that still holds by
     then is announced then."""

@@ -20,6 +20,8 @@ _PART = re.compile(r"(\d+(?:\.\d+)?)(ms|[wdhms])")
 PATTERN = r"^(\d+(\.\d+)?(ms|[wdhms]))+$"
 _LONGEST_MS = 2**53
 """Longest duration, some 285,000 years: sums with times stay within 64 bits."""
+_LARGEST = 2**53
+"""Largest whole number, where its range has no end: sums and products with small numbers fit in 64 bits."""
 
 
 def parse_duration(text: object) -> int:
@@ -134,6 +136,8 @@ class Bounded:
         good = (low is None or number > low or ("minimum" in self.bounds and number == low)) and (
             high is None or number < high or ("maximum" in self.bounds and number == high)
         )
+        if isinstance(number, int) and good and number > _LARGEST:
+            raise ValueError(f"{self.noun} must be at most {_LARGEST:,}, got a larger number".lstrip())
         if not good:  # NaN compares false and ends here, too
             raise ValueError(f"{self.noun} must be {self._range(low, high)}, got {number!r}".lstrip())
         return number

@@ -77,6 +77,7 @@ from streamwatch.telemetry.libraries import (
     OutOfMemory,
     capture_libraries,
     crash_of,
+    message_of,
 )
 from streamwatch.telemetry.writer import (
     SAMPLE_BURST,
@@ -160,4 +161,5 @@ __all__ = [
     "VerdictChanged",
     "capture_libraries",
     "crash_of",
+    "message_of",
 ]

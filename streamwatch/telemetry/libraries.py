@@ -111,6 +111,14 @@ def crash_of(error: BaseException) -> Crashed | OutOfMemory:
     return Crashed(_bounded(f"{type(error).__name__}: {error}"), _traced(error, error.__traceback__))
 
 
+def message_of(record: logging.LogRecord) -> str:
+    """Return the message of a log record, unformatted if its arguments do not fit or cannot be written."""
+    try:
+        return record.getMessage()
+    except Exception:  # noqa: BLE001 - else it would be raised where the library logs
+        return str(record.msg)
+
+
 class _Events(logging.Handler):
     """Turns each record of a log into an internal event."""
 
@@ -120,10 +128,7 @@ class _Events(logging.Handler):
 
     def emit(self, record: logging.LogRecord) -> None:
         """Emit an event with the message, unformatted if its arguments do not fit."""
-        try:
-            message = record.getMessage()
-        except (TypeError, ValueError):
-            message = str(record.msg)
+        message = message_of(record)
         if record.levelno < logging.ERROR:
             self._emit(LibraryWarned(record.name, _bounded(message)))
             return

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 
 import pytest
 from typer.testing import CliRunner
@@ -13,7 +14,7 @@ from streamwatch.core.estimators.comparisons.set import ComparisonSet
 from streamwatch.core.metrics.series import Report
 from streamwatch.core.records.events import Outcome, PairedAnswer
 from streamwatch.core.specs import ComparisonSpec, LandmarkSpec, MonitorsSpec
-from streamwatch.edge.daemon_api import Address, DaemonUnreachable
+from streamwatch.edge.daemon_api import Address, DaemonUnreachable, NotThere
 from tests.edge.test_daemon_api import answering
 from tests.edge.web.http_faces import BEGAN_MS, FakeHealth, serving
 from tests.edge.web.judged_pairs import CHAMPION, judged
@@ -92,17 +93,54 @@ async def test_an_open_verdict_is_asked_for_again_until_the_time_is_over() -> No
                 server.publish(compared(same=0.25))
 
         def decided() -> Decision:
-            return decide(Address(server.url), "old/1", "same", 3_600.0, sleep=passes)
+            return decide(Address(server.url), "old/1", "same", 3_600.0, 0, passes, lambda: sum(pauses))
 
         assert (await asyncio.to_thread(decided)).verdict == "better"
         assert pauses == [10.0, 10.0]
         server.publish(REPORT)
         pauses[:] = [0.0] * 5
         waited = await asyncio.to_thread(
-            decide, Address(server.url), "old/1", "same", 25.0, sleep=pauses.append
+            decide, Address(server.url), "old/1", "same", 25.0, 0, pauses.append, lambda: sum(pauses)
         )
         assert waited.verdict == "open"
         assert pauses[5:] == [10.0, 10.0, 5.0]
+
+
+async def test_the_time_of_requests_counts_as_waited() -> None:
+    clock = [0.0]
+
+    def passes(seconds: float) -> None:
+        clock.append(clock[-1] + seconds + 30.0)  # as if each request took half a minute
+
+    async with serving(FakeHealth()) as server:
+        server.publish(REPORT)
+        address = Address(server.url)
+        await asyncio.to_thread(decide, address, "old/1", "same", 90.0, 0, passes, lambda: clock[-1])
+    assert clock == [0.0, 40.0, 80.0, 120.0]
+
+
+async def test_a_daemon_that_restarts_meanwhile_is_asked_again() -> None:
+    body = json.dumps({"comparison": (await asked("same")).document}).encode()
+    ended = await asked("good")
+    last = json.dumps({"comparison": ended.document}).encode()
+    answers = [body, DaemonUnreachable("nothing listens there"), NotThere("answered 404"), last]
+    pauses: list[float] = []
+
+    class Restarting(Address):
+        def get(self, path: str) -> bytes:
+            del path
+            found = answers.pop(0)
+            if isinstance(found, Exception):
+                raise found
+            return found
+
+    address = Restarting("http://127.0.0.1:9")
+    decision = decide(address, "old/1", "good", 60.0, 0, pauses.append, lambda: sum(pauses))
+    assert (decision.verdict, pauses) == ("better", [10.0, 10.0, 10.0])
+    answers[:] = [body, *(DaemonUnreachable("nothing listens there") for _ in range(9))]
+    with pytest.raises(DaemonUnreachable, match="nothing listens there"):
+        decide(address, "old/1", "good", 60.0, 0, pauses.append, lambda: sum(pauses))
+    assert pauses[3:] == [10.0] * 6
 
 
 async def test_models_that_are_not_compared_and_daemons_that_are_not_there_are_no_verdict() -> None:

@@ -41,6 +41,20 @@ def test_an_option_that_cannot_be_read_is_named(recording: str, options: list[st
     assert shown in result.output
 
 
+@pytest.mark.parametrize("output", ["rows.csv", "link.yaml", "streamwatch.yaml"])
+def test_an_output_does_not_overwrite_what_is_read(recording: str, output: str) -> None:
+    Path("link.yaml").symlink_to(recording)
+    Path("streamwatch.yaml").write_text("monitors: {}\n")
+    before = Path(output).read_bytes()
+    result = CliRunner().invoke(app, ["tune", recording, "-c", "streamwatch.yaml", "-o", output])
+    assert result.exit_code == 2
+    assert (
+        f"--output: {output} cannot be written: expected another file than those that are read"
+        in result.output
+    )
+    assert Path(output).read_bytes() == before
+
+
 @pytest.mark.slow
 def test_a_history_that_is_too_short_is_refused_and_nothing_is_written(recording: str) -> None:
     result = CliRunner().invoke(app, ["tune", recording, "-o", "found.yaml"])

@@ -163,6 +163,10 @@ async def test_no_broker_is_an_error_that_names_the_address():
         ({"rate": 0.0}, "rate must be above 0"),
         ({"time_scale": 0.0}, "time scale must be above 0"),
         ({"flat_out": True}, "needs a number of outcomes"),
+        ({"rate": 1e-320}, r"rate must be at least 1\.05.*e-09 instances per second"),
+        ({"rate": 1e-3, "flat_out": True, "outcomes": 10_000_000}, r"10,000,000 instances take 30 years"),
+        ({"time_scale": 1e-320}, "label delays must be 30 years at most, got up to inf s"),
+        ({"stream": StreamSpec(delay=DelaySpec(median_s=1e308))}, "with a median of 1e.308 s"),
     ],
 )
 def test_a_run_that_cannot_be_is_refused(changed, shown):

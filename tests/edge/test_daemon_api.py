@@ -84,6 +84,13 @@ def test_an_answer_without_end_is_not_read(monkeypatch: pytest.MonkeyPatch) -> N
         Address(url).get("/x")
 
 
+@pytest.mark.parametrize("url", ["http://me:hidden@127.0.0.1:9", "ftp://me:hidden@x", "https://hidden@x/y"])
+def test_a_url_with_a_password_is_refused_and_not_shown(url: str) -> None:
+    with pytest.raises(DaemonUnreachable, match="expected a URL without user and password") as refused:
+        Address(url).get("/x")
+    assert "hidden" not in str(refused.value)
+
+
 @pytest.mark.parametrize("url", ["127.0.0.1:9877", "ftp://x", "http://", "http://x:port", "http://[::1"])
 def test_what_is_no_url_is_refused_with_an_example(url: str) -> None:
     with pytest.raises(DaemonUnreachable, match=r"expected a URL such as http://127\.0\.0\.1:9877, got "):

@@ -230,6 +230,17 @@ def test_a_compressed_file_that_breaks_off_is_refused(written):
         read(written(whole[: len(whole) // 2], "events.jsonl.gz"))
 
 
+def test_a_compressed_file_with_damaged_bytes_is_refused(written):
+    whole = bytearray(
+        gzip.compress("".join(f'{{"id":{n},"label":"{n * n}"}}\n' for n in range(20_000)).encode())
+    )
+    assert not whole[3], "the header has ten bytes"
+    for damaged, place in (([0b111], 10), ([0xFF] * 64, len(whole) // 2)):  # no type of block; no such code
+        whole[place : place + len(damaged)] = damaged
+        with pytest.raises(RecordingError, match=r"events\.jsonl\.gz (breaks off|cannot be read).*damaged"):
+            read(written(bytes(whole), "events.jsonl.gz"))
+
+
 @pytest.mark.parametrize(
     ("content", "kind"), [("id,label\n1,a\n", "csv"), ('\n {"id":1,"label":"a"}\n', "jsonl")]
 )

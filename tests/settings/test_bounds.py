@@ -38,6 +38,21 @@ def complaint(folder: Path, text: str) -> str:
         ("state: {commit_interval: 0s}", "state.commit_interval in FILE: must be 1ms to 10m, got 0s"),
         ("http: {header_timeout: 0s}", "http.header_timeout in FILE: must be 100ms to 1h, got 0s"),
         ("http: {max_connections: 2}", "http.max_connections in FILE: must be in [8, 65536], got 2"),
+        (
+            f"join: {{max_pending: {10**19}}}",
+            "join.max_pending in FILE: must be at most 9,007,199,254,740,992, got a larger number",
+        ),
+        (
+            f"monitors: {{verdict_outcomes: {10**30}}}",
+            (
+                "monitors.verdict_outcomes in FILE: verdict_outcomes must be at most 9,007,199,254,740,992, "
+                "got a larger number"
+            ),
+        ),
+        (
+            "monitors: {utility: {costs: {a: {b: 1.0e+308}, b: {a: -1.0e+308}}, other: 0}}",
+            "monitors.utility in FILE: costs must differ by a finite number, got -1e+308 and 1e+308",
+        ),
         ("http: {max_buffered_bytes: 1}", "http.max_buffered_bytes in FILE: must be at least 1048576, got 1"),
     ],
 )

@@ -81,6 +81,23 @@ def test_a_message_that_does_not_fit_its_arguments_is_reported_as_it_stands(log:
     assert event["message"] == "%d of %d"
 
 
+class _Silent:
+    def __str__(self) -> str:
+        raise RuntimeError("a text that cannot be made")
+
+
+@pytest.mark.parametrize(("message", "argument"), [("%(topic)s", {"other": 1}), ("%s", _Silent())])
+def test_a_message_that_cannot_be_made_is_not_raised_where_the_library_logs(
+    log: io.StringIO, message: str, argument: object
+) -> None:
+    record = logging.LogRecord("some.library", logging.WARNING, __file__, 1, message, (argument,), None)
+    for handler in logging.getLogger().handlers:
+        if "telemetry" in type(handler).__module__:
+            handler.handle(record)
+    [event] = events(log)
+    assert event["message"] == message
+
+
 def test_exceptions_in_threads_and_finalizers_are_events_with_their_traceback(log: io.StringIO) -> None:
     class Brittle:
         def __del__(self) -> None:

@@ -100,6 +100,7 @@ class Merge:
             return ()
         gone = [partition for partition in self._partitions.names if partition not in set(partitions)]
         indices = self._partitions.replace(partitions)
+        self._topic_numbers = np.zeros(0, np.uint8)
         self.host.keep(self._partitions.order)
         self._inbox.reorder(indices)
         self._held.reorder(indices, len(partitions))

@@ -148,6 +148,9 @@ def _nothing(_content: Content) -> None:
 
 MAX_ELEMENTS: Final = 4_096
 """Elements of one record at most; each is an event, which takes a few microseconds."""
+MAX_SHARED_SCORES: Final = 20_000
+"""Scores at most that the elements of one record have from outside their array, counted for each element: a
+record of 100 KB could otherwise have millions, which take seconds."""
 _NEEDED: Final = frozenset({"id", "prediction", "label"})
 
 
@@ -316,7 +319,13 @@ class MappedPart:
         count = lengths.pop() if lengths else 0
         if count == 0:
             return "missing_elements", 0
-        return ("too_many_elements", 0) if count > MAX_ELEMENTS else ("", count)
+        shared = sum(
+            len(cast("Sequence[Any]", content))
+            for part, content in contents.items()
+            if part not in self._each and isinstance(content, dict | list)
+        )
+        too_many = count > MAX_ELEMENTS or (count > 1 and count * shared > MAX_SHARED_SCORES)
+        return ("too_many_elements", 0) if too_many else ("", count)
 
 
 Make: TypeAlias = Callable[[Sequence[Any]], Any]

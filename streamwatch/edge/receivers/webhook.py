@@ -11,7 +11,7 @@ import base64
 import binascii
 import hashlib
 import hmac
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -126,8 +126,7 @@ def body_of(notification: Notification, external_url: str) -> bytes:
         data["digest"] = msgspec.structs.asdict(notification.digest)
     envelope = {"type": _type(notification), "timestamp": iso(notification.issued_ms), "data": data}
     body = msgspec.json.encode(envelope)
-    while len(body) >= MAX_BYTES and "digest" in data:
-        lists = {name: each for name, each in data["digest"].items() if name in _LISTS}
+    while len(body) >= MAX_BYTES and (lists := _lists(data.get("digest", {}))):
         data["digest"] |= {name: each[: len(each) // 2] for name, each in lists.items()}
         body = msgspec.json.encode(envelope)
     shortened = iter(data.get("alarms", ()))
@@ -268,6 +267,11 @@ def _part(part: IncidentAlarm) -> dict[str, Any]:
 
 
 _LISTS = ("tallies", "earliest", "listed", "added", "left")
+
+
+def _lists(digest: Mapping[str, Any]) -> dict[str, Sequence[Any]]:
+    """Return the lists of a digest that can be shortened."""
+    return {name: digest[name] for name in _LISTS if digest.get(name)}
 
 
 def configure(spec: EndpointSpec, options: ReceiverOptions) -> Configured:

@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import gzip
 import io
+import os
+import stat
 import sys
+import zlib
 from pathlib import Path
 from typing import Any, BinaryIO, Final, cast
 
@@ -18,6 +21,18 @@ _READ_BYTES: Final = 1 << 17
 
 class RecordingError(ValueError):
     """File that cannot be read as a recording; the message says what was expected."""
+
+
+def place_of(path: str | Path) -> object:
+    """Return what two paths of one file have in common, such as a link; None for a device or a pipe.
+
+    `-` is standard input.
+    """
+    try:
+        found = os.fstat(sys.stdin.fileno()) if str(path) == "-" else Path(path).stat()
+    except (OSError, ValueError):
+        return None if str(path) == "-" else Path(path).absolute()
+    return (found.st_dev, found.st_ino) if stat.S_ISREG(found.st_mode) else None
 
 
 class RecordedFile:
@@ -157,7 +172,10 @@ class _BoundedLines(io.RawIOBase):
 
     def readinto(self, buffer: Any, /) -> int:
         room = memoryview(buffer)
-        read: bytes = self._read1(len(room))
+        try:
+            read: bytes = self._read1(len(room))
+        except zlib.error as error:
+            raise OSError(f"its compressed bytes are damaged: {error}") from error
         end = read.rfind(b"\n")
         self._unended = self._unended + len(read) if end < 0 else len(read) - end - 1
         self._lines += read.count(b"\n")

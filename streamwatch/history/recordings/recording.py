@@ -60,7 +60,11 @@ class Recording:
         self.file = RecordedFile(source)
         self.name = self.file.name
         self._chosen = layout
-        self._layout: Layout = layout or _layout_of(self.file)
+        try:
+            self._layout: Layout = layout or _layout_of(self.file)
+        except RecordingError:
+            self.file.close()
+            raise
 
     @property
     def is_kcat(self) -> bool:

@@ -48,7 +48,7 @@ from streamwatch.history.recordings.partitions import (
     RecordedPartition,
 )
 from streamwatch.history.recordings.recording import Layout, Recording, total_bytes
-from streamwatch.history.replay.trace_csv import TraceCsv, TracedEstimatorSet
+from streamwatch.history.replay.trace_csv import TraceCsv, TracedEstimatorSet, require_own_files
 
 # Pairs for comparisons of outcomes from lines with a prediction and its label, which bypass the join.
 
@@ -405,6 +405,7 @@ def replay(spec: ReplaySpec, console: Console | None = None) -> ReplayResult:
             stack.enter_context(Recording(source, spec.layout, spec.columns)) for source in spec.sources
         ]
         paths = (spec.trace, spec.trace_comparisons)
+        require_own_files(paths, spec.sources)
         traces = [None if path is None else stack.enter_context(TraceCsv(path)) for path in paths]
         began = time.monotonic()
         what = "loading the estimators (a first time compiles them: about a minute on one core, once)"

@@ -13,7 +13,7 @@ from streamwatch.core.estimators.set import EstimatorSet
 from streamwatch.core.estimators.trace_chunk import TraceChunk
 from streamwatch.core.metrics.series import Family
 from streamwatch.core.records.events import Alarm, Outcome
-from streamwatch.history.recordings.file import RecordingError
+from streamwatch.history.recordings.file import RecordingError, place_of
 
 _EXECUTED: Final = re.compile(r"['=+\-@\t\r\n\uff1d\uff0b\uff0d\uff20]")
 """Beginnings of texts that a spreadsheet takes for formulas, and of texts that are escaped."""
@@ -47,23 +47,70 @@ class TraceCsv:
         try:
             self._file = Path(path).open("w", newline="", encoding="utf-8")  # noqa: SIM115  # __exit__ closes
         except OSError as error:
-            raise TraceError(f"the trace cannot be written to {path}: {error.strerror}") from error
+            raise self._failed(path, error) from error
+        self._path = path
         self._writer = csv.writer(self._file, lineterminator="\n")
         self._headed = False
 
     def write(self, chunk: TraceChunk) -> None:
-        """Write the rows of a chunk; before those of the first one, the header."""
-        if not self._headed:
-            self._writer.writerow(map(_field, chunk.columns))
-            self._headed = True
-        self._writer.writerows([_field(value) for value in row] for row in chunk.rows)
+        """Write the rows of a chunk; before those of the first one, the header.
+
+        Raises
+        ------
+        TraceError
+            The file cannot be written to; also at the end of the context, which writes what is buffered.
+        """
+        try:
+            if not self._headed:
+                self._writer.writerow(map(_field, chunk.columns))
+                self._headed = True
+            self._writer.writerows([_field(value) for value in row] for row in chunk.rows)
+        except OSError as error:
+            raise self._failed(self._path, error) from error
         self.rows += len(chunk.rows)
 
     def __enter__(self) -> Self:
         return self
 
     def __exit__(self, *_: object) -> None:
-        self._file.close()
+        try:
+            self._file.close()
+        except OSError as error:
+            raise self._failed(self._path, error) from error
+
+    @staticmethod
+    def _failed(path: str | Path, error: OSError) -> TraceError:
+        return TraceError(f"the trace cannot be written to {path}: {error.strerror or error}")
+
+
+def require_own_files(traces: Sequence[str | Path | None], sources: Sequence[str | Path]) -> None:
+    """Refuse traces that would overwrite a recording, or each other.
+
+    Parameters
+    ----------
+    traces
+        Files to write; None where a trace is not wanted.
+    sources
+        Recordings to read; `-` is standard input.
+
+    Raises
+    ------
+    TraceError
+        A trace is one of the recordings, or two traces are one file.
+    """
+    read = {place_of(source): source for source in sources}
+    written: set[object] = set()
+    for trace in traces:
+        if trace is None or (here := place_of(trace)) is None:
+            continue
+        if here in read:
+            raise TraceError(
+                f"the trace cannot be written to {trace}: expected another file than the recording, "
+                f"got {read[here]}"
+            )
+        if here in written:
+            raise TraceError(f"the trace cannot be written to {trace}: the other trace is written there")
+        written.add(here)
 
 
 class TracedEstimatorSet:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import UTC, datetime
 
 import msgspec
@@ -9,6 +10,8 @@ import pytest
 
 from streamwatch.core.alerting.alternation import MOST_KEPT, WINDOW_MS, Alternation, Sides, hour_of_day
 from streamwatch.core.alerting.notification import Notification
+from streamwatch.core.alerting.rules import AlarmRule
+from streamwatch.core.estimators.notifying.model_facts import Level
 from streamwatch.core.records.events import Alarm, Judgement
 from streamwatch.core.specs import DAY_MS
 from streamwatch.edge.receivers.texts import description, title
@@ -214,3 +217,28 @@ def test_a_verdict_that_is_worse_again_within_the_cooldown_is_told_as_one_that_a
     assert heard[-1].parts[0].alternation is not None
     (open_now,) = watched.book.open_incidents()
     assert open_now.model == "m"
+
+
+def test_a_verdict_before_the_least_outcomes_is_told_only_when_it_is_confirmed_after_them(
+    watched: WatchedBook,
+) -> None:
+    early = msgspec.structs.replace(verdict(-1, MIDNIGHT_MS), outcome=99)
+    watched.found["m"] = Level(0.1, 0.3, 2_000, 9_000)
+    assert hear(watched, [early]) == [], "it holds, and is not told"
+    assert watched.counted("alarms_suppressed_total")["min_outcomes",] == 1.0
+    assert watched.reviews(MIDNIGHT_MS + 9 * DAY_MS) == []
+    confirmed = msgspec.structs.replace(verdict(-1, MIDNIGHT_MS + HOUR_MS, 2), before=1.0, after=1.0)
+    (told,) = hear(watched, [confirmed])
+    assert (told.kind, told.parts[0].alternation) == ("firing", None)
+
+
+def test_a_verdict_within_the_cooldown_that_does_not_alternate_is_not_told_later(
+    watched: WatchedBook,
+) -> None:
+    weeks = AlarmRule(cooldown_ms=3 * WINDOW_MS, min_outcomes=100)
+    watched.spec = replace(watched.spec, otherwise=weeks)
+    watched.__post_init__()
+    changes = [verdict(side, MIDNIGHT_MS + n * (WINDOW_MS + 1), n) for n, side in enumerate((-1, 1, -1), 1)]
+    assert [n.kind for n in hear(watched, changes)] == ["firing", "resolved"]
+    assert watched.counted("alarms_suppressed_total")["cooldown",] == 1.0
+    assert watched.reviews(MIDNIGHT_MS + 9 * WINDOW_MS) == []

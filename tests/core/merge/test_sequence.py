@@ -5,11 +5,13 @@ from __future__ import annotations
 import random
 from dataclasses import replace
 
+import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from streamwatch.core.merge import MergeProgress, MergeSpec
+from streamwatch.core.merge import Arrivals, Merge, MergeProgress, MergeSpec
+from streamwatch.core.records.batch import RecordBatch, no_records
 from streamwatch.core.records.events import Partition
 from tests.core.merge.logs import Entry, Logs, Reader, sequence_of
 from tests.tiers import by_tier
@@ -169,3 +171,17 @@ def test_the_settings_bound_what_is_held_in_bytes() -> None:
     )
     reader = Reader(logs, spec, random.Random(0), MergeProgress(), share=1).run(20_000, 21_000)
     assert reader.merge.held_records == reader.most
+
+
+def test_records_are_of_their_topic_also_after_partitions_were_exchanged() -> None:
+    merge = Merge(SPEC, {"a": "prediction", "b": "label"}, MergeProgress())
+    nothing = no_records()
+    one = RecordBatch(np.zeros(1, nothing.rows.dtype), None, (), nothing.vocabulary)
+    stamps_ms, decodable = np.ones(1, np.int64), np.ones(1, np.bool_)
+    for partitions in (("a", 0), ("a", 1), ("b", 0)), (("a", 0), ("b", 0), ("b", 1)):
+        merge.set_partitions([Partition(*each) for each in partitions])
+        for topic, number in partitions:
+            merge.add({Partition(topic, number): Arrivals(stamps_ms, stamps_ms, decodable, one)}, 0)
+        released = merge.drain(0)
+        numbers = released.records.rows["topic"]
+        assert [released.records.topics[n] for n in numbers.tolist()] == [topic for topic, _ in partitions]

@@ -215,6 +215,19 @@ def test_arrays_that_do_not_fit_make_one_invalid_record(change: dict[str, Any], 
     assert trees(BATCH).decode(of(value), AT_MS) == Invalid("predictions", 3, 42, reason, model="m")
 
 
+@pytest.mark.parametrize("taken", [ClassOfLargest("value.scores"), "value.ids[]"])
+def test_scores_that_all_elements_share_count_for_each_of_them(taken: str | ClassOfLargest) -> None:
+    """Else a record of 100 KB makes millions of scores, for many seconds and hundreds of megabytes."""
+    decoder = trees(TopicMapping(id="value.ids[]", prediction=taken, scores="value.scores"))
+    for count, scores, reason in ((100, 100, ""), (4_000, 1_000, "too_many_elements"), (1, 1_000, "")):
+        shared = {str(n): 0.5 if n else 1.0 for n in range(scores)}
+        found = decoder.decode(of({"model": "m", "ids": list(range(count)), "scores": shared}), AT_MS)
+        assert getattr(found, "reason", "") == reason
+        if not reason:
+            events = getattr(found, "events", (found,))
+            assert [len(event.scores) for event in events] == [scores] * count
+
+
 def test_an_element_without_its_own_id_is_known_by_its_number_within_the_length_of_ids() -> None:
     decoder = trees(TopicMapping(id="key", prediction="value.y[]"))
     value = {"model": "m", "y": [1, 0]}

@@ -85,6 +85,14 @@ def test_a_digest_of_any_length_stays_below_the_limit_and_keeps_its_totals(liste
     assert len(reported["tallies"]) > 0
 
 
+def test_a_digest_that_cannot_be_made_short_enough_is_sent_with_its_totals() -> None:
+    url = f"https://watch.example.com/{'x' * MAX_BYTES}"
+    reported = json.loads(Webhook([key_of(OLD)], url).request_body(digest(3, model="m"), 0).body)["data"][
+        "digest"
+    ]
+    assert (reported["alarms"], reported["tallies"], reported["earliest"]) == (12_345, [], [])
+
+
 def test_undefined_numbers_are_null() -> None:
     notification = firing(parts=(part(alarm(), before=float("nan")),))
     assert "unknown" in json.loads(Webhook([key_of(OLD)]).request_body(notification, 0).body)["data"]["title"]

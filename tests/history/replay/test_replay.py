@@ -2,9 +2,15 @@
 
 from __future__ import annotations
 
-import numpy as np
+from pathlib import Path
 
+import numpy as np
+import pytest
+
+from streamwatch.core.estimators.trace_chunk import TraceChunk
 from streamwatch.core.specs import JoinSpec
+from streamwatch.history.replay.replay import ReplaySpec, replay
+from streamwatch.history.replay.trace_csv import TraceCsv, TraceError
 from tests.history.replay.events import SECOND, counter, labelled, predicted_class, rows_of, series
 
 
@@ -134,3 +140,26 @@ def test_events_shuffled_within_a_second_end_with_the_same_counts(played):
         assert (result.outcomes, result.pending) == (100, 100)
         errors.add(series(result)["errors_total", "m"])
     assert len(errors) == 1
+
+
+def test_a_trace_does_not_overwrite_the_recording_or_the_other_trace(tmp_path):
+    path = tmp_path / "events.jsonl"
+    path.write_text('{"id":1,"model":"m","prediction":"a","label":"a"}\n')
+    before = path.read_bytes()
+    (tmp_path / "link.csv").symlink_to(path)
+    for trace in (path, tmp_path / "link.csv", tmp_path / "none" / ".." / "events.jsonl"):
+        (tmp_path / "none").mkdir(exist_ok=True)
+        for traces in ({"trace": trace}, {"trace_comparisons": trace}):
+            with pytest.raises(TraceError, match="expected another file than the recording"):
+                replay(ReplaySpec([path], **traces))
+    assert path.read_bytes() == before
+    with pytest.raises(TraceError, match=r"one\.csv: the other trace is written there"):
+        replay(ReplaySpec([path], trace=tmp_path / "one.csv", trace_comparisons=str(tmp_path / "one.csv")))
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="a disk that is full is simulated by /dev/full")
+@pytest.mark.parametrize("rows", [1, 100_000])
+def test_a_trace_on_a_full_disk_is_named(rows):
+    with pytest.raises(TraceError, match="the trace cannot be written to /dev/full: No space left"):  # noqa: SIM117
+        with TraceCsv("/dev/full") as trace:
+            trace.write(TraceChunk(["model", "outcome", "y_true", "y_pred"], [["m", 1, "a", "b"]] * rows, []))

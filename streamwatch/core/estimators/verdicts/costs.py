@@ -59,7 +59,8 @@ def cost_table(costs: Mapping[str, Mapping[str, float]], other: float | None) ->
     Raises
     ------
     ValueError
-        If a pair is missing and `other` is None, a cost is not finite, or all costs are equal.
+        If a pair is missing and `other` is None, a cost or the difference of two is not finite, or all costs
+        are equal.
     """
     names = sorted({*costs, *(answer for row in costs.values() for answer in row)})
     given = [cost for row in costs.values() for cost in row.values()]
@@ -76,6 +77,8 @@ def cost_table(costs: Mapping[str, Mapping[str, float]], other: float | None) ->
     most, least = max(given, default=0.0), min(given, default=0.0)
     if most == least:
         raise ValueError(f"costs must differ, got {most!r} for every pair")
+    if not np.isfinite(most - least):
+        raise ValueError(f"costs must differ by a finite number, got {least!r} and {most!r}")
     table = np.full((len(names) + 1, len(names) + 1), most if other is None else other)
     for i, true_class in enumerate(names):
         for j, answer in enumerate(names):

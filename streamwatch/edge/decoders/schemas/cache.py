@@ -9,10 +9,11 @@ schemas. Fetching runs in tasks beside the consume loop, compiling in a thread.
 from __future__ import annotations
 
 import asyncio
+import threading
 import time
 from collections import OrderedDict
 from collections.abc import Callable, Collection, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Final, NamedTuple, Protocol, TypeAlias, runtime_checkable
 
@@ -134,8 +135,6 @@ class SchemaCache:
         self._failures = 0
         self._lost_at = 0.0
         self._retry_at = 0.0
-        # A thread of its own, so that a schema that takes protoc long does not delay flushes of the state.
-        self._compiling = ThreadPoolExecutor(1, "schemas")
         self._doubt_until: float | None = 0.0
         """Time until which a refusal is doubted; None from a failure to the next answer."""
         self._wanted: frozenset[SchemaRequest] = frozenset()
@@ -221,7 +220,6 @@ class SchemaCache:
             task.cancel()
         await asyncio.gather(*self._fetching.values(), return_exceptions=True)
         self._fetching.clear()
-        self._compiling.shutdown(wait=False, cancel_futures=True)
         await self._registry.close()
 
     def _sweep(self) -> None:
@@ -264,8 +262,7 @@ class SchemaCache:
         made: ValueReader | Exception
         async with self._one_by_one:
             if self._has_room(size):
-                loop = asyncio.get_running_loop()
-                made = await loop.run_in_executor(self._compiling, _made, wanted, schema)
+                made = await _compiled(wanted, schema)
             else:
                 made = MemoryError(f"schemas that are needed together have more than {MAX_TEXT_BYTES} bytes")
         if not isinstance(made, Exception):
@@ -326,6 +323,27 @@ class SchemaCache:
         self._retry_at = now + delay
         self._failures += 1
         self._emit(SchemaRegistryLost(self._problem, self._registry.host, delay))
+
+
+async def _compiled(wanted: SchemaRequest, schema: Schema) -> ValueReader | Exception:
+    """Compile a schema in a thread of its own, which neither delays flushes of the state nor the exit.
+
+    At its end the interpreter waits for the threads of executors, and protoc may take half a minute.
+    """
+    loop = asyncio.get_running_loop()
+    future: asyncio.Future[ValueReader | Exception] = loop.create_future()
+
+    def deliver(made: ValueReader | Exception) -> None:
+        if not future.done():  # else it was cancelled
+            future.set_result(made)
+
+    def compile_it() -> None:
+        made = _made(wanted, schema)
+        with suppress(RuntimeError):  # the loop is closed
+            loop.call_soon_threadsafe(deliver, made)
+
+    threading.Thread(target=compile_it, name="schemas", daemon=True).start()
+    return await future
 
 
 def _made(wanted: SchemaRequest, schema: Schema) -> ValueReader | Exception:

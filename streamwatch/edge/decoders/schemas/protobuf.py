@@ -447,7 +447,8 @@ def _varint(content: bytes, at: int) -> tuple[int, int]:
     return value >> 1 ^ -(value & 1), at
 
 
-COMPILE_SECONDS: Final = 30.0
+COMPILE_SECONDS: Final = 30
+"""Time, and processor time, that protoc may take; the latter also where this process has ended meanwhile."""
 COMPILE_BYTES: Final = 1 << 30
 """Memory that protoc may map."""
 MAX_DESCRIPTORS: Final = 4 * 2**20
@@ -460,8 +461,9 @@ _BAD_NAME: Final = frozenset(
 )
 _BOUNDED: Final = """
 import resource, runpy, sys
-limit = int(sys.argv.pop(1))
+limit, seconds = int(sys.argv.pop(1)), int(sys.argv.pop(1))
 resource.setrlimit(resource.RLIMIT_AS, (limit, limit))
+resource.setrlimit(resource.RLIMIT_CPU, (seconds, seconds))
 resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
 runpy.run_module("grpc_tools.protoc", run_name="__main__", alter_sys=True)
 """
@@ -512,7 +514,7 @@ def _descriptors(schema: Schema, folder: Path) -> Any:
     out = folder / "out"
     _run(
         [
-            *(sys.executable, "-P", "-c", _BOUNDED, str(COMPILE_BYTES)),
+            *(sys.executable, "-P", "-c", _BOUNDED, str(COMPILE_BYTES), str(COMPILE_SECONDS)),
             *(f"--proto_path={folder / 'in'}", f"--proto_path={_well_known()}"),
             f"--descriptor_set_in={folder / 'given'}",
             *("--include_imports", f"--descriptor_set_out={out}", MAIN),

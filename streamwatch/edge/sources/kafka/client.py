@@ -12,6 +12,7 @@ from aiokafka.errors import KafkaConnectionError
 from aiokafka.helpers import create_ssl_context
 
 from streamwatch.edge.sources.kafka.spec import KafkaSpec
+from streamwatch.telemetry import message_of
 
 
 class Client:
@@ -129,7 +130,7 @@ class ClientLogCapture(logging.Handler):
 
     def emit(self, record: logging.LogRecord) -> None:
         """Remember the message of a warning or an error."""
-        self.last = record.getMessage()
+        self.last = message_of(record)
 
     def attach(self) -> None:
         """Handle the client library's log lines, and keep them from other handlers."""

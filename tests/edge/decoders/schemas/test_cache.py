@@ -6,6 +6,7 @@ import asyncio
 import gzip
 import io
 import json
+import threading
 from collections.abc import Collection
 from contextlib import suppress
 from pathlib import Path
@@ -544,3 +545,31 @@ async def test_certificates_of_an_unknown_authority_are_refused(tmp_path: Path) 
     await bad.close()
     server.close()
     await server.wait_closed()
+
+
+async def test_a_schema_that_is_being_compiled_does_not_keep_the_process_from_ending() -> None:
+    """The interpreter waits at its end for all threads but daemons, protoc may take half a minute."""
+    begun, ends = threading.Event(), threading.Event()
+    threads: list[threading.Thread] = []
+
+    class Known:
+        host = "registry"
+
+        async def schema(self, ref: SchemaRef) -> Schema:
+            return Schema("AVRO", str(ref), ())
+
+        async def close(self) -> None: ...
+
+    def compiled(_: Schema) -> ValueReader:
+        threads.append(threading.current_thread())
+        begun.set()
+        ends.wait(60)
+        raise SchemaUnusable("late")
+
+    cache = SchemaCache(Known(), lambda _: None)
+    assert not await cache.fetch([SchemaRequest(1, compiled)])
+    assert begun.wait(60)
+    await cache.close()
+    assert [thread.daemon for thread in threads] == [True]
+    ends.set()
+    threads[0].join(60)

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 
 import pytest
 
 from streamwatch.edge.sources.kafka import session as module
+from streamwatch.edge.sources.kafka.client import ClientLogCapture
 from streamwatch.edge.sources.kafka.connection import BrokerHealth
 from streamwatch.edge.sources.kafka.session import Session
 from streamwatch.edge.sources.kafka.spec import KafkaSpec
@@ -53,3 +55,11 @@ async def test_the_wait_grows_while_connecting_succeeds_and_fetching_fails(monke
     session.proven()
     assert await fail() == 0.008
     await session.end(1.0)
+
+
+def test_a_log_line_of_the_client_that_cannot_be_formatted_is_kept_as_it_stands():
+    log = ClientLogCapture()
+    log.emit(
+        logging.LogRecord("aiokafka", logging.WARNING, __file__, 1, "no %(broker)s", ({"node": 1},), None)
+    )
+    assert log.last == "no %(broker)s"
