@@ -14,7 +14,7 @@ from typing import Literal, Self, TypeAlias
 
 import msgspec
 
-from streamwatch.history.recordings.file import BYTE_ORDER_MARK, RecordedFile, RecordingError
+from streamwatch.history.recordings.file import BROKEN, BYTE_ORDER_MARK, RecordedFile, RecordingError
 from streamwatch.history.recordings.lines import (
     BadLine,
     CsvColumns,
@@ -60,7 +60,11 @@ class Recording:
         self.file = RecordedFile(source)
         self.name = self.file.name
         self._chosen = layout
-        self._layout: Layout = layout or _layout_of(self.file)
+        try:
+            self._layout: Layout = layout or _layout_of(self.file)
+        except RecordingError:
+            self.file.close()
+            raise
 
     @property
     def is_kcat(self) -> bool:
@@ -74,7 +78,7 @@ class Recording:
             for row in rows:
                 self.lines += 1
                 yield row
-        except (OSError, EOFError) as error:
+        except BROKEN as error:
             raise self.file.breaks_off(self._number, error) from error
 
     def _rows(self) -> Iterator[LineRecord | BadLine]:
