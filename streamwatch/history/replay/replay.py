@@ -48,7 +48,7 @@ from streamwatch.history.recordings.partitions import (
     RecordedPartition,
 )
 from streamwatch.history.recordings.recording import Layout, Recording, total_bytes
-from streamwatch.history.replay.trace_csv import TraceCsv, TracedEstimatorSet
+from streamwatch.history.replay.trace_csv import TraceCsv, TracedEstimatorSet, TraceError
 
 # Pairs for comparisons of outcomes from lines with a prediction and its label, which bypass the join.
 
@@ -405,6 +405,7 @@ def replay(spec: ReplaySpec, console: Console | None = None) -> ReplayResult:
             stack.enter_context(Recording(source, spec.layout, spec.columns)) for source in spec.sources
         ]
         paths = (spec.trace, spec.trace_comparisons)
+        _check_traces(spec.sources, paths)
         traces = [None if path is None else stack.enter_context(TraceCsv(path)) for path in paths]
         began = time.monotonic()
         what = "loading the estimators (a first time compiles them: about a minute on one core, once)"
@@ -438,6 +439,23 @@ def replay(spec: ReplaySpec, console: Console | None = None) -> ReplayResult:
         result.trace_rows = sum(trace.rows for trace in traces if trace)
         result.seconds = time.monotonic() - began
     return result
+
+
+def _check_traces(sources: Sequence[str | Path], paths: Sequence[str | Path | None]) -> None:
+    """Check that no trace would overwrite a recording, or the other trace.
+
+    Raises
+    ------
+    TraceError
+        One would.
+    """
+    taken = {Path(source).resolve() for source in sources if str(source) != "-"}
+    for path in paths:
+        if path is None:
+            continue
+        if Path(path).resolve() in taken:
+            raise TraceError(f"the trace cannot be written to {path}: it is a recording, or the other trace")
+        taken.add(Path(path).resolve())
 
 
 def _in_columns(
