@@ -154,8 +154,9 @@ def times_of(event_ms: Iterable[Any] | None, count: int, begun: int) -> NDArray[
         raise ValueError(f"event_ms must be one time per outcome ({count}), got shape {times.shape}")
     if times.dtype.kind not in "iu":
         raise ValueError(f"event_ms must be datetimes or whole milliseconds, got {times.dtype}")
-    _check_times(times, (times >= _FIRST_MS) & (times <= MAX_TIMESTAMP_MS))
-    return times.astype(np.int64)
+    milliseconds: NDArray[Any] = times
+    _check_times(milliseconds, (milliseconds >= _FIRST_MS) & (milliseconds <= MAX_TIMESTAMP_MS))
+    return milliseconds.astype(np.int64)
 
 
 def _check_times(times: NDArray[Any], expected: NDArray[np.bool_]) -> None:
