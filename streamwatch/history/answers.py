@@ -13,6 +13,7 @@ UNKNOWN: Final = "–"
 """Text of an undefined value."""
 _OVERALL: Final = "landmark"
 _YEAR_2000: Final = 946_684_800.0
+_YEAR_10000: Final = 253_402_300_800.0
 _WORDS: Final = {1.0: "better", -1.0: "worse", 0.0: "open"}
 _NEEDED: Final = "more outcomes are needed for a verdict"
 
@@ -23,8 +24,8 @@ def count(value: Any) -> str:
 
 
 def moment(seconds: Any) -> str:
-    """Format date and time in UTC; `UNKNOWN` for times before 2000, as of recordings without timestamps."""
-    if not isinstance(seconds, int | float) or seconds < _YEAR_2000:
+    """Format date and time in UTC; `UNKNOWN` before 2000, as without timestamps, or after 9999."""
+    if not isinstance(seconds, int | float) or not _YEAR_2000 <= seconds < _YEAR_10000:
         return UNKNOWN
     return datetime.fromtimestamp(seconds, tz=UTC).strftime("%Y-%m-%d %H:%M:%S UTC")
 

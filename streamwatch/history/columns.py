@@ -15,10 +15,12 @@ from streamwatch.core.estimators.registers.segments import SegmentsSpec
 from streamwatch.core.records.events import segments_text
 from streamwatch.core.records.scores import ScoreLists
 from streamwatch.core.specs import MonitorsSpec
-from streamwatch.edge.decoders.fields import canonical_text
+from streamwatch.edge.decoders.fields import MAX_TIMESTAMP_MS, canonical_text
 
 _FEW: Final = 1 << 16
 """Range of whole numbers within which they are numbered by a table."""
+_FIRST_MS: Final = -62_135_596_800_000
+_EXPECTED_YEARS: Final = "event_ms must be milliseconds since 1970, or datetimes, of the years 1 to 9999"
 
 
 class Numbers:
@@ -43,10 +45,15 @@ class Numbers:
                 wide = column.astype(np.int64) if column.dtype.kind == "i" else column
                 offsets = wide - wide.dtype.type(low)  # an int8 could not hold the difference
                 return self._of_few(offsets.astype(np.intp), low, high - low + 1, what)
-        listed: list[Any] = column.tolist()
+        listed: list[Any] = (
+            [_plain(value) for value in column.tolist()] if column.dtype.kind == "O" else column.tolist()
+        )
         if len(set(map(type, listed))) > 1:  # 1, 1.0 and True are equal as keys
             return np.fromiter((self._number(value, what) for value in listed), np.int32, len(listed))
-        numbers = {value: self._number(value, what) for value in dict.fromkeys(listed)}
+        try:
+            numbers = {value: self._number(value, what) for value in dict.fromkeys(listed)}
+        except TypeError:  # a list or an array, which is no key
+            raise _no_name(what, listed[0]) from None
         return np.fromiter(map(numbers.__getitem__, listed), np.int32, len(listed))
 
     def _of_few(self, offsets: NDArray[np.intp], low: int, width: int, what: str) -> NDArray[np.int32]:
@@ -61,12 +68,15 @@ class Numbers:
 
     def _number(self, value: Any, what: str) -> int:
         key = (type(value), value)
-        number = self._seen.get(key)
+        try:
+            number = self._seen.get(key)
+        except TypeError:
+            raise _no_name(what, value) from None
         if number is None:
             text = canonical_text(value)
             broken = isinstance(value, float) and not value.is_integer()  # a probability is no class
             if text is None or text == "" or broken:
-                raise ValueError(f"{what} must be texts, whole numbers or booleans, got {value!r}")
+                raise _no_name(what, value)
             number = self._seen[key] = self.number_of(text)
         return number
 
@@ -76,6 +86,15 @@ class Numbers:
         if number == len(self.names):
             self.names.append(name)
         return number
+
+
+def _no_name(what: str, value: Any) -> ValueError:
+    return ValueError(f"{what} must be texts, whole numbers or booleans, got {value!r}")
+
+
+def _plain(value: Any) -> Any:
+    """Convert a scalar of numpy, as of a list of single predictions, to Python's."""
+    return value.item() if isinstance(value, np.generic) else value
 
 
 def column_of(values: Iterable[Any]) -> NDArray[Any]:
@@ -96,10 +115,19 @@ def column_of(values: Iterable[Any]) -> NDArray[Any]:
 
 
 def _in_utc(time: datetime) -> np.datetime64:
-    """Convert a datetime; one without a zone is taken as UTC, as numpy does."""
+    """Convert a datetime; one without a zone is taken as UTC, as numpy does.
+
+    Raises
+    ------
+    ValueError
+        If it is before year 1 or after 9999 in UTC.
+    """
     if str(time) == "NaT":  # its type in pandas is a subclass of datetime
         return np.datetime64("NaT")
-    return np.datetime64(time.astimezone(UTC).replace(tzinfo=None) if time.tzinfo else time, "ms")
+    try:
+        return np.datetime64(time.astimezone(UTC).replace(tzinfo=None) if time.tzinfo else time, "ms")
+    except OverflowError:
+        raise ValueError(f"{_EXPECTED_YEARS}, got {time}") from None
 
 
 def times_of(event_ms: Iterable[Any] | None, count: int, begun: int) -> NDArray[np.int64]:
@@ -108,7 +136,8 @@ def times_of(event_ms: Iterable[Any] | None, count: int, begun: int) -> NDArray[
     Raises
     ------
     ValueError
-        If a time is missing, their number is not `count`, or they are no datetimes or whole numbers.
+        If a time is missing, their number is not `count`, they are no datetimes or whole numbers, or one is
+        before year 1 or after 9999, as milliseconds are not that are seconds, or nanoseconds, in truth.
     """
     if event_ms is None:
         return np.arange(begun, begun + count)
@@ -118,15 +147,29 @@ def times_of(event_ms: Iterable[Any] | None, count: int, begun: int) -> NDArray[
     if times.dtype.kind == "M":
         if np.isnat(times).any():
             raise ValueError(f"event_ms must be known, got none in row {int(np.isnat(times).argmax())}")
+        years = times.astype("datetime64[Y]").astype(np.int64) + 1970  # milliseconds could overflow
+        _check_times(times, (years >= 1) & (years <= 9999))
         times = times.astype("datetime64[ms]").astype(np.int64)
     if times.shape != (count,):
         raise ValueError(f"event_ms must be one time per outcome ({count}), got shape {times.shape}")
     if times.dtype.kind not in "iu":
         raise ValueError(f"event_ms must be datetimes or whole milliseconds, got {times.dtype}")
-    return times.astype(np.int64)
+    milliseconds: NDArray[Any] = times
+    _check_times(milliseconds, (milliseconds >= _FIRST_MS) & (milliseconds <= MAX_TIMESTAMP_MS))
+    return milliseconds.astype(np.int64)
+
+
+def _check_times(times: NDArray[Any], expected: NDArray[np.bool_]) -> None:
+    if not expected.all():
+        row = int(np.argmin(expected))
+        raise ValueError(f"{_EXPECTED_YEARS}, got {times[row]} in row {row}")
 
 
 # Scores of classes and values of segments that outcomes carry, as columns.
+
+
+_ABSENT_OF_PANDAS: Final = frozenset({"NAType", "NaTType"})
+"""Names of the types of `pandas.NA` and `pandas.NaT`."""
 
 
 def default_spec() -> MonitorsSpec:
@@ -228,10 +271,14 @@ def columns_of(given: Any, what: str) -> dict[str, NDArray[Any]]:
     Raises
     ------
     ValueError
-        If a name cannot be a text, or two are the same.
+        If it has no columns with names, a name cannot be a text, or two are the same.
     """
     if given is None:
         return {}
+    if not isinstance(given, Mapping) and not hasattr(given, "columns"):
+        raise ValueError(
+            f"{what} must be a mapping or a frame, whose columns have names, got {type(given).__name__}"
+        )
     names: Iterable[Any] = cast("Mapping[Any, Any]", given) if isinstance(given, Mapping) else given.columns
     found: dict[str, NDArray[Any]] = {}
     for name in names:
@@ -248,13 +295,19 @@ def part_of(columns: Mapping[str, NDArray[Any]], part: slice) -> dict[str, NDArr
 
 
 def _present(column: NDArray[Any]) -> NDArray[np.bool_]:
-    """Return a mask of the values that are neither None nor NaN."""
+    """Return a mask of the values that are neither None nor NaN, nor what pandas has for these."""
     if column.dtype.kind == "f":
         return ~np.isnan(column)
     if column.dtype.kind != "O":
         return np.ones(len(column), np.bool_)
     listed: list[Any] = column.tolist()
-    return np.array([not (v is None or (isinstance(v, float) and v != v)) for v in listed], np.bool_)  # noqa: PLR0124
+    return np.array([not _is_absent(value) for value in listed], np.bool_)
+
+
+def _is_absent(value: Any) -> bool:
+    if isinstance(value, float | np.floating):
+        return bool(np.isnan(value))
+    return value is None or type(value).__name__ in _ABSENT_OF_PANDAS
 
 
 def _check_length(what: str, column: NDArray[Any], count: int) -> None:

@@ -91,11 +91,12 @@ class OutcomeArrays:
         records["true_class"], records["predicted_class"], records["model"] = true, predicted, models
         records["label_at_prediction"] = -1
         records["event_ms"] = times_of(event_ms, count, self.outcomes)
+        batch = self._with_scores(records, scores, segments)
+        # Counted last, so that a batch that is refused leaves no trace in later ones.
         records["made"] = self._counts.following(records["model"], self._models.names)
         if count:
             clock_ms = np.maximum.accumulate(np.maximum(records["event_ms"], self._clock_ms))
             records["resolved_ms"], self._clock_ms = clock_ms, int(clock_ms[-1])
-        batch = self._with_scores(records, scores, segments)
         self.outcomes += count
         return batch
 

@@ -26,6 +26,7 @@ from streamwatch.core.estimators.comparisons.measures import (
 from streamwatch.core.estimators.comparisons.observe import CHALLENGER_WRONG, CHAMPION_WRONG
 from streamwatch.core.estimators.comparisons.table import ComparisonTable
 from streamwatch.core.specs import FadingSpec, LandmarkSpec, MonitorsSpec, SlidingSpec
+from streamwatch.history.recordings.file import BROKEN
 from streamwatch.papers import learners as naive_bayes
 from streamwatch.papers.learners import at_alarms
 from streamwatch.papers.result import (
@@ -271,10 +272,12 @@ def read_recording(path: Path | None, *, answers: bool = True) -> Recording:
             f"expected --recording FILE, a CSV with a column {TRUTH} and one per classifier; got none"
         )
     try:
-        with (gzip.open if path.suffix == ".gz" else open)(path, "rt", encoding="utf-8") as lines:
+        with (gzip.open if path.suffix == ".gz" else open)(path, "rt", encoding="utf-8-sig") as lines:
             rows = list(csv.reader(lines))
-    except (OSError, UnicodeDecodeError) as error:
+    except (*BROKEN, UnicodeDecodeError, csv.Error) as error:
         raise AnswersError(f"{path} cannot be read: {error}") from error
+    while rows and not rows[-1]:  # blank lines at the end
+        rows.pop()
     header = rows[0] if rows else []
     if TRUTH not in header or len(rows) < 2:
         raise AnswersError(f"{path}: expected rows below a header with {TRUTH}, got {', '.join(header)}")

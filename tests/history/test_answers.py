@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from streamwatch.history.answers import answers, interval_of
+from streamwatch.history.answers import UNKNOWN, answers, interval_of, moment
 
 RIGHT = {"accuracy_ratio": {"fading:0.999": 0.6, "landmark": 0.704}}
 BASELINES = {
@@ -118,3 +118,9 @@ def test_the_interval_of_since_is_stated_where_there_are_times(
 ) -> None:
     times = {"earliest_timestamp_seconds": earliest, "latest_timestamp_seconds": latest}
     assert interval_of({name: at for name, at in times.items() if at is not None}) == shown
+
+
+@pytest.mark.parametrize("seconds", [-1e300, 946_684_799.9, 253_402_300_800.0, 1e300, float("nan")])
+def test_a_time_that_no_calendar_has_is_unknown(seconds: float) -> None:
+    assert moment(seconds) == UNKNOWN
+    assert moment(253_402_300_799.0) == "9999-12-31 23:59:59 UTC"

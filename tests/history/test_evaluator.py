@@ -18,6 +18,7 @@ from streamwatch import Evaluator
 from streamwatch.history import evaluator as module
 from streamwatch.history.columns import times_of
 
+EAST = timezone(timedelta(hours=5))
 CLASSES = np.array(["legit", "fraud", "review"])
 
 
@@ -148,11 +149,26 @@ def test_nothing_is_known_before_anything_came() -> None:
         (([0.3, 0.7], [0.2, 0.9]), {}, r"y_true must be texts, whole numbers or booleans, got 0\.3"),
         (([0, 1], np.array([0.5, 1.0])), {}, r"y_pred must be texts, whole numbers or booleans, got 0\.5"),
         ((np.ones((2, 2)), [1, 2]), {}, r"one dimension, got shape \(2, 2\)"),
+        (([[1], [2]], ["a", "b"]), {}, r"y_true must be texts, whole numbers or booleans, got \[1\]"),
+        ((["a", {}], ["a", "b"]), {}, r"y_true must be texts, whole numbers or booleans, got \{\}"),
+        (([1], [1]), {"event_ms": [1_700_000_000_000_000_000]}, "years 1 to 9999, got 17.* in row 0"),
+        (([1], [1]), {"event_ms": np.array([2**64 - 1], np.uint64)}, "years 1 to 9999, got 18446"),
+        (([1], [1]), {"event_ms": np.array([2**60], "datetime64[s]")}, "years 1 to 9999, got .* in row 0"),
+        (([1], [1]), {"event_ms": [datetime(1, 1, 1, tzinfo=EAST)]}, "years 1 to 9999, got 0001-01-01"),
+        (([1], [1]), {"scores": np.ones((1, 2))}, "scores must be a mapping or a frame, .* got ndarray"),
     ],
 )
 def test_what_is_no_outcome_is_refused(arguments, options, shown: str) -> None:
     with pytest.raises(ValueError, match=shown):
         Evaluator().update(*arguments, **options)
+
+
+def test_scalars_of_numpy_in_a_list_are_classes_as_predictions_come_one_by_one() -> None:
+    evaluator, other = Evaluator(), Evaluator()
+    evaluator.update([np.int64(1), np.True_, np.str_("x")], [np.int8(1), np.float32(2), "x"])
+    other.update([1, True, "x"], [1, 2, "x"])
+    assert evaluator.details()["classes"] == other.details()["classes"]
+    assert evaluator.rows() == other.rows()
 
 
 @pytest.mark.parametrize(

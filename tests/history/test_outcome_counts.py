@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections import Counter
+from typing import Any
 
 import numpy as np
+import pytest
 
 from streamwatch.core.records.events import as_float32
 from streamwatch.edge.decoders.mapping import TopicMapping
@@ -72,3 +74,18 @@ def test_arrays_count_on_and_their_clock_never_goes_back() -> None:
         ("n", 1, 30, 0),
         ("m", 3, 40, 0),
     ]
+
+
+@pytest.mark.parametrize(
+    "refused",
+    [{"scores": {"a": [2.0]}}, {"event_ms": [9, 9]}, {"event_ms": [10**12], "segments": {"country": ["x"]}}],
+)
+def test_a_batch_that_is_refused_counts_nothing_and_moves_no_clock(refused: dict[str, Any]) -> None:
+    arrays = OutcomeArrays(by_segment=False)
+    absent = {"event_ms": None, "scores": None, "segments": None}
+    with pytest.raises(ValueError, match=r"must be|need a SegmentsSpec"):
+        arrays.batch(["a"], ["a"], model="m", **{**absent, **refused})
+    found = arrays.batch(["a", "b"], ["a", "a"], model="m", **{**absent, "event_ms": [3, 2]})
+    assert found.records["made"].tolist() == [1, 2]
+    assert found.records["resolved_ms"].tolist() == [3, 3]
+    assert arrays.outcomes == 2

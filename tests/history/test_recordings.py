@@ -7,6 +7,7 @@ import io
 import json
 import tracemalloc
 from datetime import UTC, datetime, timedelta
+from decimal import Decimal
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -358,3 +359,65 @@ def test_a_replay_of_parquet_has_the_numbers_of_the_same_lines(tmp_path: Path):
     found = [replay(ReplaySpec([tmp_path / f"rows.{kind}"])) for kind in ("parquet", "jsonl")]
     assert found[0].outcomes == found[1].outcomes == len(rows)
     assert found[0].families == found[1].families
+
+
+def test_whole_decimals_of_parquet_keep_all_digits_as_ids_of_databases_are_decimals(tmp_path: Path):
+    pa, pq = pytest.importorskip("pyarrow"), pytest.importorskip("pyarrow.parquet")
+    file = tmp_path / "outcomes.parquet"
+    ids = ["9007199254740993", "9007199254740992", "-12345678901234567890123456789012345678", "7"]
+    rows = {
+        "id": pa.array([Decimal(each) for each in ids], pa.decimal128(38, 0)),
+        "price": pa.array([Decimal(each) for each in ("1.50", "2.00", "-0.25", "0.00")], pa.decimal128(9, 2)),
+    }
+    pq.write_table(pa.table(rows), file)
+    with Recording(file) as recording:
+        values = [json.loads(record.value or b"") for record in recording.records()]
+    assert [str(value["id"]) for value in values] == ids
+    assert [value["price"] for value in values] == [1.5, 2, -0.25, 0]
+
+
+def test_a_date_beyond_the_calendar_in_parquet_is_refused_with_its_row(tmp_path: Path):
+    pa, pq = pytest.importorskip("pyarrow"), pytest.importorskip("pyarrow.parquet")
+    file = tmp_path / "outcomes.parquet"
+    pq.write_table(pa.table({"timestamp": pa.array([0, 2**60], pa.timestamp("ms"))}), file)
+    with Recording(file) as recording, pytest.raises(RecordingError, match=r"outcomes\.parquet, row \d"):
+        list(recording.records())
+
+
+@pytest.mark.parametrize("size", [5, 12, 25])
+@pytest.mark.parametrize("name", ["rows.csv.gz", "rows.jsonl.gz", "rows.gz"])
+def test_a_compressed_file_that_breaks_off_at_its_beginning_is_refused_by_name(tmp_path: Path, name, size):
+    (tmp_path / name).write_bytes(gzip.compress(b"id,model,prediction,label\n" * 99)[:size])
+    with (
+        pytest.raises(RecordingError, match=rf"{name} (cannot be read|breaks off)"),
+        Recording(tmp_path / name) as recording,
+    ):
+        list(recording.records())
+
+
+@pytest.mark.parametrize("first", [12, 20_000])
+def test_damaged_compressed_bytes_are_refused_by_name(tmp_path: Path, first: int):
+    rows = "".join(f"{hash(str(i))},m,a,b\n" for i in range(9_999))
+    damaged = bytearray(gzip.compress(f"id,model,prediction,label\n{rows}".encode()))
+    damaged[first : first + 99] = bytes(each ^ 255 for each in damaged[first : first + 99])
+    (tmp_path / "rows.csv.gz").write_bytes(damaged)
+    with (
+        pytest.raises(RecordingError, match=r"rows\.csv\.gz (cannot be read|breaks off)"),
+        Recording(tmp_path / "rows.csv.gz") as recording,
+    ):
+        list(recording.records())
+
+
+def test_timestamps_of_a_log_are_of_the_broker_only_where_all_of_a_chunk_are_as_in_a_fetch(tmp_path: Path):
+    file = tmp_path / "log.jsonl"
+    value = {"id": "1", "model": "m", "prediction": "a"}
+    record = {"topic": "predictions", "partition": 0, "payload": value}
+    kinds = ["logappend", "logappend", "create"]
+    lines = [json.dumps({**record, "offset": i, "ts": 1 + i, "tstype": kind}) for i, kind in enumerate(kinds)]
+    found: list[bool] = []
+    for lasting in (lines[:2], lines):
+        file.write_text("\n".join(lasting), encoding="utf-8")
+        with Recording(file) as recording:
+            reader = PartitionReader(default_topics(), UnusableLines(), None, closed=False)
+            found += [c.appended for each in reader.partitions([recording], nothing) for c in each.chunks]
+    assert found == [True, False]

@@ -215,3 +215,25 @@ def test_a_verdict_by_cohorts_among_alarms_is_stated_with_the_interval_of_since(
     shown = markdown(page(source), "pictures")[0]
     between = "between 2023-11-14 22:12:20 UTC and 2023-11-14 22:14:20 UTC"
     assert f"worse since 2023-11-14 22:13:20 UTC, {between}, early" in shown
+
+
+def test_alarms_are_not_said_to_be_all_where_older_ones_may_be_left_out():
+    document = {"metrics": {"outcomes_total": 900.0}, "details": {}}
+    alarm = {"model": "a", "detector": "adwin", "outcome": 5, "timestamp_seconds": 0.0}
+
+    def shown(*, lacks_alarms: bool) -> str:
+        models = {"a": document, "b": document}
+        source = Source(
+            "r", 0, {}, models, {}, [alarm], (), {}, (), (), settings=None, lacks_alarms=lacks_alarms
+        )
+        return markdown(page(source), "pictures")[0]
+
+    whole = shown(lacks_alarms=False)
+    assert "One drift alarm was raised, the last at its outcome 5" in whole
+    assert "No drift alarm was raised" in whole
+    assert "among" not in whole
+    lacking = shown(lacks_alarms=True)
+    assert "One drift alarm is among the latest 1,000 of all models, the last at its outcome 5" in lacking
+    assert "No drift alarm is among the latest 1,000 of all models." in lacking
+    assert "alarms and changes among the latest 1,000 of all models" in lacking
+    assert "was raised" not in lacking

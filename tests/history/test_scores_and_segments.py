@@ -161,3 +161,11 @@ def test_what_is_no_score_or_segment_is_refused_and_nothing_is_counted(options, 
 def test_segments_are_refused_where_nobody_counts_them() -> None:
     with pytest.raises(ValueError, match="segments need a SegmentsSpec"):
         Evaluator(MonitorsSpec()).update([1], [1], segments={"country": ["de"]})
+
+
+@pytest.mark.parametrize("absent", [None, math.nan, np.float32("nan"), pd.NA, pd.NaT])
+def test_a_segment_that_is_absent_is_none_of_the_values(absent) -> None:
+    evaluator, other = Evaluator(), Evaluator()
+    evaluator.update([1, 1], [1, 0], segments={"country": ["de", absent]})
+    other.update([1, 1], [1, 0], segments={"country": ["de", None]})
+    assert evaluator.details()["segments"] == other.details()["segments"]

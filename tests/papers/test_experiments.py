@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import math
 from dataclasses import replace
 from functools import cache
@@ -13,6 +14,7 @@ from typer.testing import CliRunner
 
 from streamwatch.papers.catalogue import KINDS
 from streamwatch.papers.commands import app
+from streamwatch.papers.comparison import read_recording
 from streamwatch.papers.drawing import draw_figure, drawn
 from streamwatch.papers.random_alarms import LATEST, LEADER, LOWEST, TIES, _majorities
 from streamwatch.papers.result import Effort, Figure, Line, Panel, markdown, over_runs
@@ -234,8 +236,22 @@ def test_a_recording_that_cannot_be_used_is_refused_with_what_was_expected(tmp_p
             refused = CliRunner().invoke(app, [name, "--reduced", "--recording", str(wrong)])
             assert refused.exit_code == 2
             assert message in " ".join(refused.output.split())
+    packed = tmp_path / "answers.csv.gz"
+    packed.write_bytes(gzip.compress(b"y_true,m\n" + b"a,a\nb,b\n" * 2_000)[:-20])
+    for path, text in ((packed, None), (wrong, "y_true,m\n" + "a,a\n" * 2_000 + "x" * 200_000)):
+        if text is not None:
+            path.write_text(text)
+        refused = CliRunner().invoke(app, ["random-alarms", "--recording", str(path)])
+        assert refused.exit_code == 2
+        assert f"{path.name} cannot be read" in refused.output.replace("\n", "")
     wrong.write_text("y_true\n")
     assert CliRunner().invoke(app, ["random-alarms", "--recording", str(wrong)]).exit_code == 2
+
+
+def test_a_recording_may_have_a_byte_order_mark_and_blank_lines_at_its_end(tmp_path):
+    (tmp_path / "answers.csv").write_bytes(b"\xef\xbb\xbfy_true,m\n" + b"a,a\nb,b\n" * 2_000 + b"\n\n")
+    found = read_recording(tmp_path / "answers.csv")
+    assert (found.labels, len(found.true_class), list(found.answers)) == (("a", "b"), 4_000, ["m"])
 
 
 def test_a_folder_that_takes_no_figures_is_refused_before_anything_runs(tmp_path, monkeypatch):

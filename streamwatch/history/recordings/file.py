@@ -17,6 +17,8 @@ MAX_LINE_MEBIBYTES: Final = 16
 
 
 _READ_BYTES: Final = 1 << 17
+BROKEN: Final = (OSError, EOFError, zlib.error)
+"""Errors of files that cannot be read, that break off, or whose compressed bytes are damaged."""
 
 
 class RecordingError(ValueError):
@@ -52,7 +54,7 @@ class RecordedFile:
     def __init__(self, source: str | Path) -> None:
         self.name = str(source)
         self._returned = b""
-        self._error: OSError | EOFError | None = None
+        self._error: Exception | None = None
         """Error behind the bytes that `read` returned last; raised by the next `read`."""
         try:
             self._raw = sys.stdin.buffer if self.name == "-" else Path(self.name).open("rb")  # noqa: SIM115
@@ -81,7 +83,7 @@ class RecordedFile:
         """
         try:
             head = self._stream.peek(64)
-        except OSError as error:
+        except BROKEN as error:
             raise self._unreadable(error) from error
         return head.removeprefix(BYTE_ORDER_MARK).lstrip()[:1]
 
@@ -95,7 +97,7 @@ class RecordedFile:
         """
         try:
             return self._stream.readline()
-        except (OSError, EOFError) as error:
+        except BROKEN as error:
             raise self.breaks_off(0, error) from error
 
     def read(self, most: int, lines: int) -> bytes:
@@ -119,7 +121,7 @@ class RecordedFile:
             while left and (more := self._stream.read1(left)):
                 parts.append(more)
                 left -= len(more)
-        except (OSError, EOFError) as error:
+        except BROKEN as error:
             if not parts:
                 raise self.breaks_off(lines, error) from error
             self._error = error
@@ -144,8 +146,9 @@ class RecordedFile:
         if self.name != "-":
             self._raw.close()
 
-    def _unreadable(self, error: OSError) -> RecordingError:
-        return RecordingError(f"{self.name} cannot be read: {error.strerror or error}")
+    def _unreadable(self, error: Exception) -> RecordingError:
+        why = error.strerror if isinstance(error, OSError) else None
+        return RecordingError(f"{self.name} cannot be read: {why or error}")
 
 
 class _BoundedLines(io.RawIOBase):

@@ -1,6 +1,7 @@
 """Conversion of the rows of a Parquet file to JSON values.
 
 A row becomes an object with a field for each column that is not null; structs become objects, lists arrays.
+Whole decimals keep all their digits, as they may be ids; those beyond 64 bits become text.
 Timestamps become milliseconds since the epoch (UTC if they have no zone), dates ISO 8601 text.
 """
 
@@ -20,6 +21,7 @@ from streamwatch.history.recordings.file import RecordingError
 
 _ROWS: Final = 5_000
 """Number of rows converted at a time."""
+_BEYOND_64_BITS: Final = 2**63
 
 
 def parquet_values(name: str) -> Iterator[bytes]:
@@ -49,7 +51,7 @@ def parquet_values(name: str) -> Iterator[bytes]:
                     yield msgspec.json.encode(_value(found))
     except (pa.ArrowException, OSError) as error:
         raise RecordingError(f"{name} cannot be read as Parquet behind row {row}: {error}") from error
-    except (TypeError, UnicodeError) as error:
+    except (TypeError, ValueError, OverflowError, KeyError) as error:  # of dates and time zones, too
         raise RecordingError(f"{name}, row {row}: expected values that JSON can hold: {error}") from error
 
 
@@ -62,7 +64,15 @@ def _value(found: Any) -> Any:
         aware = found if found.tzinfo is not None else found.replace(tzinfo=UTC)
         return round(aware.timestamp() * 1_000)
     if isinstance(found, Decimal):
-        return float(found)
+        return _number(found)
     if isinstance(found, bytes):
         return found.decode()
     return found
+
+
+def _number(found: Decimal) -> float | int | str:
+    """Convert a decimal: a whole one to all its digits, as text where JSON readers would round them."""
+    if found != found.to_integral_value():
+        return float(found)
+    whole = int(found)
+    return whole if -_BEYOND_64_BITS <= whole < _BEYOND_64_BITS else str(whole)

@@ -272,7 +272,7 @@ class PartitionReader:
                 [recorded_event(event, record, partition, record.timestamp) for event, record in part],
                 [record.offset for _, record in part],
                 [record.timestamp for _, record in part],
-                appended=part[0][1].timestamp_type == 1,
+                appended=all(record.timestamp_type == 1 for _, record in part),
             )
 
     def _decoded(

@@ -14,7 +14,7 @@ from typing import Literal, Self, TypeAlias
 
 import msgspec
 
-from streamwatch.history.recordings.file import BYTE_ORDER_MARK, RecordedFile, RecordingError
+from streamwatch.history.recordings.file import BROKEN, BYTE_ORDER_MARK, RecordedFile, RecordingError
 from streamwatch.history.recordings.lines import (
     BadLine,
     CsvColumns,
@@ -78,7 +78,7 @@ class Recording:
             for row in rows:
                 self.lines += 1
                 yield row
-        except (OSError, EOFError) as error:
+        except BROKEN as error:
             raise self.file.breaks_off(self._number, error) from error
 
     def _rows(self) -> Iterator[LineRecord | BadLine]:

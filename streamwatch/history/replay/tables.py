@@ -26,6 +26,7 @@ _SHOWN_ANSWERS = 20
 _LARGE = 1e9  # of evidence, a product, only the order of magnitude matters
 _WORTH_REPORTING_SECONDS = 2.0
 _YEAR_2000_MS = 946_684_800_000
+_YEAR_10000_MS = 253_402_300_800_000
 _COLUMNS = (
     ("accuracy", "accuracy_ratio", ()),
     ("no\nchange", "baseline_accuracy_ratio", ("persistent",)),
@@ -312,7 +313,7 @@ def _change(alarm: Alarm) -> tuple[str, str]:
 
 
 def _moment(event_ms: int) -> str:
-    """Format date and time; empty for times before 2000, as of recordings without timestamps."""
-    if event_ms < _YEAR_2000_MS:
+    """Format date and time; empty before 2000, as of recordings without timestamps, or after 9999."""
+    if not _YEAR_2000_MS <= event_ms < _YEAR_10000_MS:
         return ""
     return datetime.fromtimestamp(event_ms / 1000.0, tz=UTC).isoformat(sep=" ", timespec="seconds")

@@ -23,6 +23,7 @@ from streamwatch.history.answers import (
     worst_first,
 )
 from streamwatch.history.reporting.blocks import Block, Fold, Grid, Heading, Listing, Page, Picture, Text
+from streamwatch.history.reporting.sources import MOST_ALARMS as MOST_KNOWN_ALARMS
 from streamwatch.history.reporting.sources import Document, Source
 from streamwatch.history.reporting.writing import curves, reliability
 
@@ -51,6 +52,7 @@ MOST_NAMED: Final = 10
 """Number of worse models that the first paragraph names."""
 MOST_ALARMS: Final = 50
 """Most alarms of a model that are listed."""
+_AMONG_LATEST: Final = f"among the latest {MOST_KNOWN_ALARMS:,} of all models"
 _PROBABILITIES: Final = {
     "log_loss": "log loss",
     "brier_score": "Brier score",
@@ -71,11 +73,18 @@ def what_happened(name: str, source: Source) -> str:
     metrics = source.models[name]["metrics"]
     evaluated = f"{count(detail_at(metrics, 'outcomes_total'))} predictions were evaluated with their labels."
     drifts = [a for a in source.alarms if a["model"] == name and a.get("judgement") is None]
+    if not drifts and source.lacks_alarms:
+        return f"{evaluated} No drift alarm is {_AMONG_LATEST}."
     if not drifts:
         return f"{evaluated} No drift alarm was raised."
     last, when = drifts[0], moment(drifts[0].get("timestamp_seconds"))
     at = f"at its outcome {count(last['outcome'])}" + ("" if when == UNKNOWN else f", {when}")
-    times = "one drift alarm was raised" if len(drifts) == 1 else f"{len(drifts):,} drift alarms were raised"
+    was, raised = ("is", "are"), _AMONG_LATEST
+    if not source.lacks_alarms:
+        was, raised = ("was", "were"), "raised"
+    times = f"one drift alarm {was[0]} {raised}"
+    if len(drifts) > 1:
+        times = f"{len(drifts):,} drift alarms {was[1]} {raised}"
     errors = ""
     if isinstance(last.get("before"), int | float) and isinstance(last.get("after"), int | float):
         errors = f" Its error was {percent(last['before'])} before and {percent(last['after'])} after."
@@ -94,7 +103,7 @@ def evidence_blocks(name: str, source: Source) -> Iterator[Block]:
     yield Heading(3, "Estimates")
     yield _estimates(metrics)
     yield Heading(3, "Drift alarms and changes of verdicts")
-    yield from _alarms(alarms)
+    yield from _alarms(alarms, source)
     if detail_at(metrics, "scored_outcomes_total"):
         yield Heading(3, "Calibration")
         yield from _probabilities(name, metrics, details)
@@ -134,9 +143,10 @@ def _estimates(metrics: Document) -> Grid:
     return Grid("At the end", headings, rows)
 
 
-def _alarms(alarms: list[Document]) -> Iterator[Block]:
+def _alarms(alarms: list[Document], source: Source) -> Iterator[Block]:
     if not alarms:
-        yield Text("No drift alarm, no change of a verdict.")
+        beyond = f" {_AMONG_LATEST}" if source.lacks_alarms else ""
+        yield Text(f"No drift alarm, no change of a verdict{beyond}.")
         return
     title = "The latest first"
     if len(alarms) > MOST_ALARMS:
@@ -343,7 +353,8 @@ def _overview(source: Source) -> Grid:
     headings += ("always the majority", "drift alarms", "verdict changes")
     shown = {str(each["forgetting"]) for each in source.histories.values() if each.get("forgetting")}
     under = f" under {' and '.join(sorted(shown))}" if shown else ""
-    return Grid(f"All models; accuracies{under}", headings, tuple(rows))
+    counted = f"; alarms and changes {_AMONG_LATEST}" if source.lacks_alarms else ""
+    return Grid(f"All models; accuracies{under}{counted}", headings, tuple(rows))
 
 
 def _comparisons(source: Source) -> Iterator[Block]:

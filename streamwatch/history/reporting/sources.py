@@ -58,11 +58,15 @@ class Source:
     """Time at which a daemon published the report, in seconds since the epoch; None for a replay."""
     worse: Document | None = None
     """List of worse models, as in `/api/v1/worse`; None for a replay."""
+    lacks_alarms: bool = False
+    """Whether `alarms` has only the latest `MOST_ALARMS`, and there may be older ones."""
 
 
 # Contents from the API of a running daemon.
 
 
+MOST_ALARMS: Final = 1_000
+"""Most alarms, the latest ones, as in the API."""
 MOST_MODELS: Final = 50
 """Most models that are described."""
 
@@ -90,6 +94,7 @@ def from_daemon(address: Address, versions: Mapping[str, str], settings: str | N
         notes = [f"The {MOST_MODELS} busiest of {len(names)} models."] if len(names) > MOST_MODELS else []
         shown = sorted(names[:MOST_MODELS])
         health = answer(address, "/api/v1/health")
+        alarms = answer(address, f"/api/v1/alarms?limit={MOST_ALARMS}")["alarms"]
         if not health["ready"]:
             notes.append(f"Not ready: {'; '.join(health['reasons'])}.")
         running = health["stream"].get("build_info", {})
@@ -100,7 +105,7 @@ def from_daemon(address: Address, versions: Mapping[str, str], settings: str | N
             versions={**daemon, **versions},
             models={name: answer(address, model_path(name)) for name in shown},
             histories={name: answer(address, f"{model_path(name)}/history") for name in shown},
-            alarms=answer(address, "/api/v1/alarms?limit=1000")["alarms"],
+            alarms=alarms,
             comparisons=answer(address, "/api/v1/comparisons")["comparisons"],
             stream=health["stream"],
             notes=(),
@@ -108,6 +113,7 @@ def from_daemon(address: Address, versions: Mapping[str, str], settings: str | N
             settings=settings,
             now_s=listed["published_timestamp_seconds"],
             worse=answer(address, "/api/v1/worse"),
+            lacks_alarms=len(alarms) >= MOST_ALARMS,
         )
 
 
@@ -130,8 +136,6 @@ def _first(tree: Any) -> list[str]:
 
 POINTS: Final = 400
 """Number of points of a curve at which every other one is dropped."""
-MOST_ALARMS: Final = 1_000
-"""Most alarms, the latest ones, as in the API."""
 _FIRST_SPACING: Final = 100
 
 
@@ -208,4 +212,5 @@ def of_result(result: ReplayResult, curves: Curves, versions: Mapping[str, str],
         notes=leftovers(result),
         remarks=(),
         settings=settings,
+        lacks_alarms=len(result.alarms) > MOST_ALARMS,
     )

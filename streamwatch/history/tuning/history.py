@@ -70,6 +70,9 @@ def outcomes_only(monitors: MonitorsSpec) -> MonitorsSpec:
     )
 
 
+_YEAR_2000_MS: Final = 946_684_800_000
+
+
 class Histories:
     """Collects the losses of all models during a replay."""
 
@@ -84,11 +87,18 @@ class Histories:
             self._times[outcome.model].append(outcome.event_ms)
 
     def of_models(self) -> dict[str, History]:
-        """Return the history of each model so far."""
-        return {
-            model: History(np.array(losses, np.int8), np.array(self._times[model], np.int64))
-            for model, losses in self._losses.items()
-        }
+        """Return the history of each model so far.
+
+        A model whose times are all before 2000 has none: a recording without times counts its lines as
+        milliseconds of 1970.
+        """
+        found: dict[str, History] = {}
+        for model, losses in self._losses.items():
+            times = np.array(self._times[model], np.int64)
+            if times.max() < _YEAR_2000_MS:
+                times[:] = 0
+            found[model] = History(np.array(losses, np.int8), times)
+        return found
 
 
 # Whether a history supports a promise.

@@ -296,16 +296,17 @@ def _entrants(worlds: Sequence[World], effort: Effort) -> list[_Entrant]:
     return found
 
 
-_SEEN: dict[tuple[int, ...], list[_Entrant]] = {}
+_SEEN: list[tuple[tuple[World, ...], list[_Entrant]]] = []
+"""Worlds of the last call of `_cached`, kept so that no later ones can be taken for them, and its result."""
 
 
 def _cached(worlds: Sequence[World], effort: Effort) -> list[_Entrant]:
     """Return the entrants of these worlds, which two tables use; only those of the last call are kept."""
-    key = tuple(map(id, worlds))
-    if key not in _SEEN:
-        _SEEN.clear()
-        _SEEN[key] = _entrants(worlds, effort)
-    return _SEEN[key]
+    for seen, entrants in _SEEN:
+        if len(seen) == len(worlds) and all(one is other for one, other in zip(seen, worlds, strict=True)):
+            return entrants
+    _SEEN[:] = [(tuple(worlds), _entrants(worlds, effort))]
+    return _SEEN[0][1]
 
 
 def _scores(title: str, worlds: Sequence[World], effort: Effort, note: str = "") -> Table:

@@ -161,3 +161,15 @@ def test_a_table_of_some_alarms_says_how_many_came_before_them(played, capsys):
     print_result(replace(result, alarms=alarms), Console(width=160))
     stated = "1,245 drift alarms, 0 verdict changes; the last 20, and 1,225 more before them"
     assert stated in " ".join(capsys.readouterr().out.split())
+
+
+@pytest.mark.parametrize(
+    "names", [("events.jsonl", None), (None, "events.jsonl"), ("trace.csv", "trace.csv")]
+)
+def test_a_trace_does_not_overwrite_a_recording_or_the_other_trace(tmp_path, monkeypatch, names):
+    monkeypatch.chdir(tmp_path)
+    source = tmp_path / "events.jsonl"
+    source.write_text('{"id": "1", "model": "m", "prediction": "a", "label": "a"}\n', encoding="utf-8")
+    with pytest.raises(RecordingError, match="the trace cannot be written to "):
+        replay(ReplaySpec([source], trace=names[0], trace_comparisons=names[1]))
+    assert source.read_text(encoding="utf-8").endswith('"a"}\n')

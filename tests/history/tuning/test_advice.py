@@ -14,6 +14,7 @@ from streamwatch.core.estimators import catalogue
 from streamwatch.core.estimators.detectors.hddm_a import HddmASpec
 from streamwatch.core.records.events import Outcome
 from streamwatch.core.specs import DAY_MS, PageHinkleySpec
+from streamwatch.history.replay.replay import ReplaySpec, replay
 from streamwatch.history.tuning.advice import TunedModel, Wanted, best_of, document, print_tuned, tuned_models
 from streamwatch.history.tuning.history import Histories, History
 from streamwatch.history.tuning.promise import TUNED, Advice, Delay
@@ -116,6 +117,16 @@ def test_traffic_is_that_of_the_recording_and_only_then() -> None:
     assert short.refusals == ("the history has 10 outcomes; at least 1,000 are needed",)
 
 
+def test_the_lines_of_a_recording_without_times_are_no_traffic(tmp_path) -> None:
+    rows = "".join(f"{i},m,a,a\n" for i in range(2_000))
+    (tmp_path / "outcomes.csv").write_text(f"id,model,prediction,label\n{rows}")
+    histories = Histories()
+    replay(ReplaySpec([tmp_path / "outcomes.csv"], seen=histories.add))
+    (refused,) = tuned_models(histories.of_models(), Wanted(["ewma"], DAY_MS, None, 1))
+    assert refused.outcomes == 2_000
+    assert refused.refusals == ("the recording has no times to count the traffic by; give it with --traffic",)
+
+
 def test_a_part_of_the_history_begins_at_one_time_and_ends_before_another() -> None:
     history = History(np.arange(5, dtype=np.int8), np.arange(5) * 10)
     assert history.between(10, 30).losses.tolist() == [1, 2]
@@ -123,12 +134,12 @@ def test_a_part_of_the_history_begins_at_one_time_and_ends_before_another() -> N
 
 
 def test_outcomes_are_kept_by_model_in_their_order() -> None:
-    histories = Histories()
-    histories.add([Outcome("m", "a", "a", 5, 0), Outcome("other", "a", "b", 6, 0)])
-    histories.add([Outcome("m", "a", "b", 7, 0)])
+    histories, at = Histories(), 1_700_000_000_000
+    histories.add([Outcome("m", "a", "a", at, 0), Outcome("other", "a", "b", at + 1, 0)])
+    histories.add([Outcome("m", "a", "b", at + 2, 0)])
     found = histories.of_models()
     assert found["m"].losses.tolist() == [0, 1]
-    assert found["m"].event_ms.tolist() == [5, 7]
+    assert found["m"].event_ms.tolist() == [at, at + 2]
     assert found["other"].losses.tolist() == [1]
 
 

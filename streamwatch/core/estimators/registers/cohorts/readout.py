@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from math import isfinite, log, nan
+from math import isfinite, log1p, nan
 from typing import Any, Final, Literal, NamedTuple, TypeAlias
 
 import numpy as np
@@ -277,8 +277,9 @@ LEAD: Final = 0.05
 def predictions_until_shown(squares: float, dispersion: float, threshold: float) -> float:
     """Estimate the number of predictions after which a lead of 5 points is a verdict.
 
-    It is ln(A·g)/g with g the growth of the logarithm of the best bet by one prediction, (q + μ)/2·ln(1 + λ)
-    + (q − μ)/2·ln(1 − λ) over φ, for μ = .05: about 1/g bets have begun by then, and are summed.
+    It is ln(1 + A·g)/g with g the growth of the logarithm of the best bet by one prediction,
+    (q + μ)/2·ln(1 + λ) + (q − μ)/2·ln(1 − λ) over φ, for μ = .05: a bet begins at each prediction, and their
+    sum (e^{gt} − 1)/g reaches A after t predictions. NaN if no bet grows.
 
     Parameters
     ----------
@@ -293,7 +294,7 @@ def predictions_until_shown(squares: float, dispersion: float, threshold: float)
         return nan
     gain = (squares + LEAD) / 2.0 * np.log1p(STAKES) + (squares - LEAD) / 2.0 * np.log1p(-STAKES)
     growth = float(gain.max()) / dispersion
-    return log(threshold * growth) / growth
+    return log1p(threshold * growth) / growth if growth > 0.0 else nan
 
 
 def _shown_after_seconds(shown: Shown, index: int, j: int, needed: float) -> float:

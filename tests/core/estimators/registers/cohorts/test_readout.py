@@ -224,7 +224,15 @@ def most_growth(squares: float, phi: float) -> float:
 @pytest.mark.parametrize("phi", [1.0, 3.0])
 def test_a_verdict_is_foreseen_by_the_growth_of_the_best_bet(squares: float, phi: float) -> None:
     growth = most_growth(squares, phi)
-    assert predictions_until_shown(squares, phi, 8e6) == pytest.approx(log(8e6 * growth) / growth)
+    assert predictions_until_shown(squares, phi, 8e6) == pytest.approx(log(1 + 8e6 * growth) / growth)
+
+
+@pytest.mark.parametrize("squares", [0.051, 1.0, 4.9, 5.1, 40.0])
+@pytest.mark.parametrize("phi", [1.0, 3e4, 1e9])
+@pytest.mark.parametrize("threshold", [1.0, 8e6])
+def test_what_is_foreseen_is_a_positive_number_or_undefined(squares, phi, threshold) -> None:
+    found = predictions_until_shown(squares, phi, threshold)
+    assert found > 0.0 if most_growth(squares, phi) > 0.0 else np.isnan(found)
 
 
 @pytest.mark.parametrize(("phi", "recent", "n"), [(0.0, 0.0, 1_000), (2.0, 5_000.0, 5_000)])
@@ -242,7 +250,7 @@ def test_an_open_verdict_is_foreseen_by_the_rate_of_closed_cohorts(phi: float, r
         cohort = cohorts[slot]
         cohort["opened_ms"], cohort["ended_ms"], cohort["predictions"] = opened_ms, ended_ms, number
     growth = most_growth(0.3, max(phi, 1.0))
-    until = log(4 * n / DELTA * growth) / growth
+    until = log(1 + 4 * n / DELTA * growth) / growth
     first, second = (document(state)["opponents"][name] for name in NAMES)
     assert first["five_points_shown_after_seconds"] == pytest.approx(until / 30 + 9)
     assert "five_points_shown_after_seconds" not in second, "no cohort was judged since it changed"
