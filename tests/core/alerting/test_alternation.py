@@ -219,17 +219,19 @@ def test_a_verdict_that_is_worse_again_within_the_cooldown_is_told_as_one_that_a
     assert open_now.model == "m"
 
 
-def test_a_verdict_before_the_least_outcomes_is_told_only_when_it_is_confirmed_after_them(
+def test_a_verdict_before_the_least_outcomes_that_is_confirmed_after_them_is_told_once(
     watched: WatchedBook,
 ) -> None:
     early = msgspec.structs.replace(verdict(-1, MIDNIGHT_MS), outcome=99)
-    watched.found["m"] = Level(0.1, 0.3, 2_000, 9_000)
-    assert hear(watched, [early]) == [], "it holds, and is not told"
+    watched.found["m"] = Level(0.1, 0.3, 99, 99)
+    assert hear(watched, [early]) == []
     assert watched.counted("alarms_suppressed_total")["min_outcomes",] == 1.0
     assert watched.reviews(MIDNIGHT_MS + 9 * DAY_MS) == []
     confirmed = msgspec.structs.replace(verdict(-1, MIDNIGHT_MS + HOUR_MS, 2), before=1.0, after=1.0)
     (told,) = hear(watched, [confirmed])
     assert (told.kind, told.parts[0].alternation) == ("firing", None)
+    watched.found["m"] = Level(0.1, 0.3, 9_000, 9_000)
+    assert watched.reviews(MIDNIGHT_MS + 2 * HOUR_MS) == []
 
 
 def test_a_verdict_within_the_cooldown_that_does_not_alternate_is_not_told_later(
