@@ -23,7 +23,10 @@ PRESENT = 0.05
 
 def ratio(numerator: Floats, denominator: Floats, defined: Flags) -> Floats:
     """Quotient where `defined`, NaN elsewhere; gives no numpy warnings."""
-    out = np.full(np.broadcast_shapes(numerator.shape, denominator.shape), np.nan)
+    shape = numerator.shape
+    if shape != denominator.shape:  # seldom, and finding the shape takes as long as the rest
+        shape = np.broadcast_shapes(shape, denominator.shape)
+    out = np.full(shape, np.nan)
     np.divide(numerator, denominator, out=out, where=defined)
     return out
 
