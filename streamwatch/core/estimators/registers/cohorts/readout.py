@@ -199,7 +199,7 @@ _NEWEST: Final = np.dtype(
 
 
 class Shown(NamedTuple):
-    """What documents are made of in the records of m models, a fifth of their bytes."""
+    """Copies of what documents show of the records of m models, a fifth of their bytes; by model."""
 
     recent: Integers
     last_age_ms: Integers
