@@ -55,7 +55,7 @@ class Evaluated:
     work: Work | None = None
     """Blocking work, to be run in any thread before the next evaluation or commit; None without any."""
     is_whole: bool = True
-    """Whether a commit may follow (`PartialResult.is_whole`)."""
+    """Whether a commit may follow (`PartialResult.is_whole`), and the rows taken end with a record."""
 
 
 class Evaluating:
@@ -125,7 +125,9 @@ class Evaluating:
         if self._publications is not None and self._stretch is not None:
             self._publications.take(step.outcomes, self._stretch)
         retired = [name for _, name in step.retired]
-        return Evaluated(taken, invalid, step.alarms, retired, scores, step.work, step.is_whole)
+        end = start + taken
+        is_whole = step.is_whole and (not self._left or not end or end_of_record(end) == end)
+        return Evaluated(taken, invalid, step.alarms, retired, scores, step.work, is_whole)
 
 
 class StoreMaintenance:
@@ -375,8 +377,7 @@ class BatchProcessor:
         self._taken += done.taken
         self._uncommitted += done.taken
         self._uncommitted_scores += done.scores
-        ends_record = not self._taken or ready.end_of_record(self._taken) == self._taken
-        self._work, self._is_whole = done.work, done.is_whole and ends_record
+        self._work, self._is_whole = done.work, done.is_whole
         alarms = done.alarms
         if any(alarm.detector == VERDICT for alarm in alarms):
             alarms = alarms_without_verdicts(
