@@ -36,7 +36,15 @@ def changed() -> EarlyHints:
     watch.observe(batch_of(events))
     watch.learn(
         [
-            Outcome("m", e.predicted_class, e.predicted_class, e.record_ms, 0, scores=e.scores)
+            Outcome(
+                "m",
+                e.predicted_class,
+                e.predicted_class,
+                e.record_ms,
+                0,
+                scores=e.scores,
+                resolved_ms=e.record_ms,
+            )
             for e in events[:6_000]
         ]
     )
