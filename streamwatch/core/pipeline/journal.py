@@ -90,8 +90,6 @@ class EntryWriter:
 
     def __init__(self) -> None:
         self._models, self._classes, self._segments = CommonNames(), CommonNames(), CommonNames()
-        self.models: dict[str, None] = {}
-        """Names of the models of all outcomes, in the order in which they first appear."""
         self._batches: list[OutcomeBatch] = []
         self._waiting = 0
         self._parts: list[_Part] = []
@@ -101,7 +99,6 @@ class EntryWriter:
 
     def add(self, batch: OutcomeBatch) -> None:
         """Encode the outcomes of a batch, as soon as there are `PART_ROWS`."""
-        self.models |= dict.fromkeys(models_of(batch))
         self._batches.append(batch)
         self._waiting += len(batch)
         if self._waiting >= PART_ROWS:
@@ -121,6 +118,10 @@ class EntryWriter:
             self._parts,
         )
         return _ENCODER.encode(entry)
+
+    def models(self) -> list[str]:
+        """Names of the models that have outcomes, by number in the entry; only after `close`."""
+        return [self._models.names[number] for number in np.flatnonzero(self._begun).tolist()]
 
     def _pack(self) -> None:
         batches, self._batches, self._waiting = self._batches, [], 0
@@ -253,16 +254,10 @@ def _unpacked_pairs(value: bytes, named: _Entry, outcomes: int) -> Pairs:
 
 
 def models_of(outcomes: OutcomeBatch) -> list[str]:
-    """Names of the models of outcomes, in the order in which they first appear."""
-    return [outcomes.models[number] for number in _in_order(outcomes.records["model"], len(outcomes.models))]
-
-
-def _in_order(column: NDArray[np.int32], numbers: int) -> list[int]:
-    """Numbers in a column, all below `numbers`, in the order in which they first appear."""
-    first = np.full(numbers, -1)
-    first[column[::-1]] = np.arange(len(column))[::-1]  # the earliest is written last
-    found = np.flatnonzero(first >= 0)
-    return found[np.argsort(first[found])].tolist()
+    """Names of the models that have outcomes, by number."""
+    used = np.zeros(len(outcomes.models), np.bool_)
+    used[outcomes.records["model"]] = True
+    return [outcomes.models[number] for number in np.flatnonzero(used).tolist()]
 
 
 class CommonNames:
@@ -275,13 +270,19 @@ class CommonNames:
         self.names: list[str] = []
         """Names by number; grows in place, so a number never stands for another name."""
         self._numbers: dict[str, int] = {}
+        self._of: Sequence[str] | None = None
+        self._here = np.zeros(0, np.int64)
+        """Common numbers by number in `_of`, the names last renumbered; -1 for those not looked up yet."""
 
     def renumber(self, columns: Sequence[NDArray[np.int64]], names: Sequence[str]) -> None:
         """Replace a batch's numbers of `names` by common ones, in columns, int64 (n,); -1 stays -1."""
+        here = self._known(names)
         used = np.zeros(len(names), np.bool_)
         for column in columns:
             mark_used(column, used)
-        here = self._numbers_of(np.flatnonzero(used), names)
+        fresh = np.flatnonzero(used & (here < 0))
+        if len(fresh):
+            here[fresh] = self._numbers_of([names[number] for number in fresh.tolist()])
         for column in columns:
             renumber(column, here, column)
 
@@ -291,16 +292,21 @@ class CommonNames:
         self.renumber([found], names)
         return found
 
-    def _numbers_of(self, found: NDArray[np.intp], names: Sequence[str]) -> NDArray[np.int64]:
-        """Return the common numbers by a batch's number of `names`; undefined for those not in `found`."""
-        numbers: list[int] = found.tolist()
-        wanted = [names[number] for number in numbers]
+    def _known(self, names: Sequence[str]) -> NDArray[np.int64]:
+        """Return the common numbers looked up so far, by number of `names`, which may have become more."""
+        if self._of is not names:
+            self._of, self._here = names, np.zeros(0, np.int64)
+        missing = len(names) - len(self._here)
+        if missing:
+            self._here = np.concatenate([self._here, np.full(missing, -1)])
+        return self._here
+
+    def _numbers_of(self, wanted: Sequence[str]) -> list[int]:
+        """Return the common numbers of names."""
         fresh = [name for name in dict.fromkeys(wanted) if name not in self._numbers]
         self._numbers.update(zip(fresh, range(len(self.names), len(self.names) + len(fresh)), strict=True))
         self.names += fresh
-        here = np.empty(len(names), np.int64)
-        here[found] = [self._numbers[name] for name in wanted]
-        return here
+        return [self._numbers[name] for name in wanted]
 
 
 class CommonBatches:
@@ -411,7 +417,7 @@ class Journal:
         writer, count, paired = self._writer, self._open, self._paired
         self._writer, self._open, self._paired = EntryWriter(), 0, False
         entry = writer.close()
-        self._note(number, list(writer.models), count, paired=paired)
+        self._note(number, writer.models(), count, paired=paired)
         return entry
 
     def note(self, number: int, outcomes: OutcomeBatch, *, paired: bool) -> None:
@@ -427,9 +433,9 @@ class Journal:
 
     def forget(self, models: Collection[str]) -> None:
         """Note that models need none of the present entries: they have new snapshots, or have retired."""
-        if models:
-            gone = set(models)
-            self._since = {model: first for model, first in self._since.items() if model not in gone}
+        for model in models:
+            if model in self._since:
+                del self._since[model]
 
     def overdue(self) -> list[str]:
         """Return the models whose snapshots shorten the journal, those that need its oldest entries first.

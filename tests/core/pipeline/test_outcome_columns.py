@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from msgspec.structs import replace
 
 from streamwatch.core.pipeline import journal
-from streamwatch.core.pipeline.journal import models_of, read
+from streamwatch.core.pipeline.journal import EntryWriter, models_of, read
 from streamwatch.core.records.events import LEAST_PROBABILITY, Outcome, PairedAnswer, as_float32
 from streamwatch.core.records.outcomes import OUTCOME, OutcomeBatch
 from tests.core.pipeline.outcome_batches import batch_of, written
@@ -50,11 +50,14 @@ outcomes |= sampled
 
 @given(st.lists(st.lists(outcomes, min_size=1), min_size=1, max_size=4))
 def test_outcomes_of_several_batches_come_back_in_order(parts):
-    value = written([batch_of(part) for part in parts])
-    found = read(value)
+    writer = EntryWriter()
+    for part in parts:
+        writer.add(batch_of(part))
+    found = read(writer.close())
     assert isinstance(found, OutcomeBatch)
     assert list(found) == [outcome for part in parts for outcome in part]
-    assert models_of(found) == list(dict.fromkeys(outcome.model for part in parts for outcome in part))
+    assert writer.models() == models_of(found)
+    assert sorted(models_of(found)) == sorted({outcome.model for part in parts for outcome in part})
 
 
 @given(st.lists(st.lists(outcomes, min_size=1), min_size=1, max_size=5), st.integers(1, 4))
