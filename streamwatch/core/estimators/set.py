@@ -258,8 +258,9 @@ class EstimatorSet:
         rows = np.array([slot.row for slot in slots], np.int64)
         sections = state.table.snapshots(rows)
         for register in state.registers:
+            name = register.section
             for own, taken in zip(sections, register.snapshots(rows), strict=True):
-                own[register.section] = taken
+                own[name] = taken
         found = map(
             ModelSnapshot,
             models,
