@@ -156,8 +156,6 @@ class Topic:
 
 def _explain(records: Sequence[Record], batch: RecordBatch, decoder: Explains) -> None:
     """Set the detail of the first invalid event of each reason; explaining every one would take too long."""
-    if not batch.objects:
-        return
     explained: set[str] = set()
     for index, event in zip(batch.records_of_objects().tolist(), batch.objects, strict=True):
         if type(event) is Invalid and event.reason not in explained:
@@ -316,7 +314,7 @@ class MergedRecords:
         self._recent.add(partition, records)
         self.records += len(records)
         self._rejected.keep(records, batch)
-        if isinstance(decoder, Explains):
+        if batch.objects and isinstance(decoder, Explains):
             _explain(records, batch, decoder)
         return arrivals_of(records, batch)
 
