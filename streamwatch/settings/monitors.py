@@ -23,11 +23,12 @@ from pydantic import (
 )
 from pydantic_core import CoreSchema, core_schema
 
-from streamwatch.core.estimators.catalogue import DETECTORS, DRIFT_WEIGHTED, MEASURES, MECHANISMS
+from streamwatch.core.estimators.catalogue import DETECTORS, DRIFT_WEIGHTED, MECHANISMS
 from streamwatch.core.estimators.entries import LEAST_ALPHA, Entry, Parameter
 from streamwatch.core.estimators.registers.prediction_clock.spec import PredictionClockSpec
 from streamwatch.core.estimators.registers.probabilities.spec import ProbabilitiesSpec
 from streamwatch.core.estimators.registers.revisions import RevisionsSpec
+from streamwatch.core.estimators.registers.segments import AVAILABLE as SEGMENT_MEASURES
 from streamwatch.core.estimators.registers.segments import SegmentsSpec
 from streamwatch.core.estimators.verdicts.costs import cost_table
 from streamwatch.core.predictions.early_hints.spec import EarlyHintsSpec
@@ -365,7 +366,8 @@ class SegmentsSection(Section):
     """Maximum number of values per segment and model that have estimates of their own; the busiest are
     chosen, the others count as __other__."""
     measures: tuple[str, ...] = _SEGMENTS.measures
-    """Measures to export, by the names that `streamwatch catalogue` lists."""
+    """Measures to export, by the names that `streamwatch catalogue` lists, without
+    kappa_majority_prequential."""
     max_total: Annotated[int, Bounded("max_total", least=1, most=1_000_000)] = _SEGMENTS.max_total
     """Maximum number of values with estimates of their own over all segments and models, including one
     __other__ per segment."""
@@ -373,7 +375,7 @@ class SegmentsSection(Section):
     @field_validator("measures")
     @classmethod
     def _known(cls, measures: tuple[str, ...]) -> tuple[str, ...]:
-        names = [measure.name for measure in MEASURES]
+        names = [measure.name for measure in SEGMENT_MEASURES]
         for name in measures:
             if name not in names or measures.count(name) > 1:
                 raise ValueError(f"expected different ones of {', '.join(names)}, got {name!r}")

@@ -328,7 +328,7 @@ Expiry = Annotated[Literal["discard"] | OnExpiry, BeforeValidator(assumed)]
 class JoinSection(Section):
     """Rules of the join of predictions with labels. Durations are in record time."""
 
-    horizon: Annotated[Duration, Lasting("1ms", "520w")] = 14 * 86_400_000
+    horizon: Annotated[Duration, Lasting("1s", "520w")] = 14 * 86_400_000
     """How long a prediction waits for its label."""
     early_horizon: Duration = 3_600_000
     """How long a label that arrives first waits for its prediction."""

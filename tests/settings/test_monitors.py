@@ -156,6 +156,13 @@ def test_probabilities_are_measured_under_the_chosen_forgettings_unless_switched
         read(tmp_path, {"probabilities": {"max_auc_classes": 1}})
 
 
+def test_a_measure_that_segments_cannot_have_is_refused(tmp_path: Path) -> None:
+    assert read(tmp_path, {"segments": {"measures": ["kappa", "mcc"]}}).monitors.segments.measures
+    for measure in ("kappa_majority_prequential", "kappas"):
+        with pytest.raises(SettingsError, match=f"expected different ones of .*, got '{measure}'"):
+            read(tmp_path, {"segments": {"measures": [measure]}})
+
+
 def test_comparisons_are_a_champion_with_patterns_or_pairs_by_name(tmp_path: Path) -> None:
     monitors = {
         "comparisons": [

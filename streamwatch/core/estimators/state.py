@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Mapping, Sequence
-from typing import TypeAlias
+from typing import Final, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,13 +22,19 @@ from streamwatch.core.specs import MonitorsSpec
 
 # Delays of labels per model: histogram from one second to four weeks, sum, and time of the latest label.
 #
-# Sums are integers (milliseconds), so that they do not depend on how a stream is cut into batches.
+# Sums are integers (milliseconds), so that they do not depend on how a stream is cut into batches. Only wrong
+# timestamps make them large: a prediction dated 1970, a label dated 9999. They end at 2⁶² instead of becoming
+# negative.
 
 
 Integers: TypeAlias = NDArray[np.int64]
 
 _BOUNDS_MS = (np.array(LABEL_DELAY_BOUNDS) * 1000).astype(np.int64)
 _BUCKETS = len(_BOUNDS_MS) + 1
+_LONGEST_MS: Final = 2**40
+"""Delay of 35 years; a longer one is summed as this, so that a batch cannot overflow."""
+_MOST_MS: Final = 2**62
+"""Largest sum of delays; it stays there."""
 NEVER = np.iinfo(np.int64).min
 """Time that stands for "no label yet", or "no alarm yet"."""
 
@@ -54,7 +60,8 @@ class LabelDelays:
         """Count n labels: rows of their models, delays and event times in milliseconds, each (n,)."""
         buckets = np.searchsorted(_BOUNDS_MS, delay_ms)
         np.add.at(self._flat, rows.astype(np.int64) * _BUCKETS + buckets, 1)
-        np.add.at(self._sum_ms, rows, delay_ms)
+        np.add.at(self._sum_ms, rows, np.minimum(delay_ms, _LONGEST_MS))
+        np.minimum.at(self._sum_ms, rows, _MOST_MS)
         np.maximum.at(self._latest_ms, rows, event_ms)
 
     def histograms(self, rows: Integers, keys: ModelKeys) -> HistogramColumn:

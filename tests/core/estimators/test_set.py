@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+import numpy as np
 import pytest
 
 from streamwatch.core.estimators.set import EstimatorSet
 from streamwatch.core.records.events import Outcome
 from streamwatch.core.specs import DriftWeightedSpec, MonitorsSpec
-from tests.core.estimators.estimated import SPEC, STREAM, folded, state, value
+from tests.core.estimators.estimated import SPEC, STREAM, cut, folded, state, value
 from tests.layouts import EVERYTHING
 
 
@@ -141,3 +142,25 @@ def test_a_reference_that_appears_later_is_followed_by_its_name_from_then_on():
         each.fold([Outcome("champion", "a", "b", i, 0) for i in range(10)])
         each.fold([Outcome("challenger", "a", "a", i, 0) for i in range(50)])
     assert resumed.families() == monitors.families()
+
+
+@pytest.mark.parametrize("cuts", [(), (1, 2, 5_999), (3_000,)])
+def test_the_sum_of_delays_ends_at_a_limit_where_timestamps_are_wrong(cuts):
+    """Labels dated 9999: after 36,400 of them the sum would be negative, and a counter must not fall."""
+    year_9999 = 253_402_300_799_999
+    wrong = [Outcome("m", "x", "x", year_9999, year_9999)] * 6_000
+    monitors, before = EstimatorSet(SPEC), 0.0
+    for _ in range(8):
+        for part in cut(wrong, cuts):
+            monitors.fold(part)
+            now = value(monitors, "label_delay_seconds", "m")
+            assert now.total >= before
+            before = now.total
+    assert now.counts[-1] == 48_000
+    many = EstimatorSet(SPEC)
+    many.fold([Outcome("m", "x", "x", year_9999, year_9999)] * 48_000)  # more than a sum holds, at once
+    assert value(many, "label_delay_seconds", "m").total == before
+    assert many.snapshot("m") == monitors.snapshot("m")
+    for _ in range(100):  # four million outcomes of all estimators would take long
+        many._state.delays.observe(np.zeros(48_000, np.int32), *(np.full(48_000, year_9999),) * 2)
+    assert value(many, "label_delay_seconds", "m").total == 2**62 / 1000

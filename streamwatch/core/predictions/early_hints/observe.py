@@ -93,6 +93,8 @@ EARLY: Final = np.dtype(
 )
 
 
+MOST: Final = 2**31 - 1
+"""Largest count in a stretch of prediction time."""
 FEWEST_GAPS = 4.0
 """Weight of rounds from which on differences of scores are bet on."""
 
@@ -186,6 +188,16 @@ def claim(m, event_ms, bucket_ms):
     return slot if m.stamp[slot] == stamp else -1
 
 
+@inner
+def count(m, slot, which, j):
+    """Add 1 to a count of a stretch; if it is `MOST`, halve all of the stretch first, so that shares stay."""
+    if m.counts[slot, which, j] == MOST:
+        for each in range(3):
+            for k in range(BINS):
+                m.counts[slot, each, k] -= m.counts[slot, each, k] >> 1
+    m.counts[slot, which, j] += 1
+
+
 @entry
 def observe(models, codes, predictions, stride, bucket_ms, threshold):
     """Count n predictions, in order.
@@ -223,7 +235,7 @@ def observe(models, codes, predictions, stride, bucket_ms, threshold):
             if 0 <= p.event_ms <= p.record_ms:  # a time in the future would replace the present stretch
                 slot = claim(m, p.event_ms, bucket_ms)
                 if slot >= 0:
-                    m.counts[slot, PREDICTED, j] += 1
+                    count(m, slot, PREDICTED, j)
         if m.seen % stride != 0:
             continue
         m.block[codes[i] % (CLASSES + 1)] += 1
@@ -258,5 +270,6 @@ def learn(models, rows, scores, hits, event_ms, resolved_ms, bucket_ms):
         if 0 <= event_ms[i] <= resolved_ms[i]:
             slot = claim(m, event_ms[i], bucket_ms)
             if slot >= 0:
-                m.counts[slot, LABELLED, j] += 1
-                m.counts[slot, HITS, j] += int(hits[i])
+                count(m, slot, LABELLED, j)
+                if hits[i]:
+                    count(m, slot, HITS, j)

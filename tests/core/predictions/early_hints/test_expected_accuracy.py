@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 from streamwatch.core.predictions.early_hints import EarlyHints, EarlyHintsSpec
+from streamwatch.core.predictions.early_hints.register import decode, encode
 from streamwatch.core.predictions.early_hints.view import (
     ExpectationErrors,
     Stretch,
@@ -104,6 +105,27 @@ def test_stretches_equal_sums_over_lists(length: int) -> None:
         )
         for name in ("expected", "unchanged", "accuracy"):
             assert getattr(one, name) == pytest.approx(getattr(other, name), rel=1e-9, nan_ok=True), name
+
+
+def test_counts_of_a_stretch_end_at_their_limit_by_being_halved_and_shares_stay() -> None:
+    watch = watched(a_stream(5, 900), 10**9)
+    (kept,) = decode(watch.snapshot())
+    many = (2**31 - 1) // max(kept.counts)
+    counts = [many * each for each in kept.counts]
+    counts[counts.index(max(counts))] = 2**31 - 1
+    full = EarlyHints(EarlyHintsSpec(bucket_ms=WIDTH))
+    full.restore(encode([msgspec.structs.replace(kept, counts=counts)]))
+    before = full.views()["m"].stretches
+    made = [Prediction(str(s.at), "m", "a", s.at, scores=scores(s.score)) for s in a_stream(5, 900)]
+    full.observe(batch_of(made))  # one of these finds a count at its limit
+    (after,) = decode(full.snapshot())
+    assert min(after.counts) >= 0
+    halved = 0
+    for one, other in zip(before, full.views()["m"].stretches, strict=True):
+        halved += other.predictions < 0.6 * one.predictions
+        assert other.labelled / other.predictions == pytest.approx(one.labelled / one.predictions, rel=1e-5)
+        assert other.accuracy == pytest.approx(one.accuracy, rel=1e-5, nan_ok=True)
+    assert halved == 1
 
 
 def test_scores_are_worth_it_where_they_move_and_cost_little_where_they_do_not() -> None:

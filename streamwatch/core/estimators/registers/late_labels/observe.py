@@ -10,7 +10,7 @@ from typing import Final, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from streamwatch.core.jit import entry, hot
+from streamwatch.core.jit import entry, hot, inner
 
 # Buckets of prediction time and bins of delay in which late labels are counted.
 
@@ -75,6 +75,8 @@ def geometry_of(horizon_ms: int) -> Geometry:
 
 NONE = -1
 """Bucket number of an empty slot; also the time where there was no outcome."""
+MOST: Final = 2**31 - 1
+"""Largest count."""
 
 
 @hot
@@ -117,6 +119,18 @@ def take_slot(counts, buckets, newest_ms, row, bucket):
     return slot
 
 
+@inner
+def halve(counts, row):
+    """Halve all counts of a model, of which one is `MOST`; what is there stays at least 1.
+
+    Shares stay as they are, and effective sample sizes are halved.
+    """
+    for slot in range(BUCKETS):
+        for z in range(KINDS):
+            for k in range(BINS):
+                counts[row, slot, z, k] -= counts[row, slot, z, k] >> 1
+
+
 @entry
 def observe(counts, buckets, newest_ms, steps_ms, width_ms, longest_ms, rows, hits, event_ms, delay_ms):
     """Count outcomes.
@@ -147,7 +161,10 @@ def observe(counts, buckets, newest_ms, steps_ms, width_ms, longest_ms, rows, hi
             newest_ms[row, slot] = max(newest_ms[row, slot], known_ms)
         slot = take_slot(counts, buckets, newest_ms, row, bucket_of(known_ms - delay, width_ms, inverse))
         if slot >= 0:
-            counts[row, slot, np.int64(hits[i]), bin_of(delay, steps_ms)] += 1
+            z, k = np.int64(hits[i]), bin_of(delay, steps_ms)
+            if counts[row, slot, z, k] == MOST:
+                halve(counts, row)
+            counts[row, slot, z, k] += 1
 
 
 @entry

@@ -2,7 +2,8 @@
 
 Bucket b uses slot b mod 64; if two buckets need the same slot, the later one gets it. So the state depends on
 which outcomes came, but not on their order or batches. Times in the far future take the slots of a few
-buckets only, and leave the rest of the past as it is.
+buckets only, and leave the rest of the past as it is. Before a count would exceed 2³¹ − 1, all counts of its
+model are halved.
 """
 
 from __future__ import annotations

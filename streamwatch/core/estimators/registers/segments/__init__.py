@@ -22,6 +22,10 @@ if TYPE_CHECKING:
     from streamwatch.core.estimators.registers.segments.register import Segments
 
 _LABELS: Final = ("model", "segment", "value")
+_OF_SHADOWS: Final = "kappa_majority_prequential"
+"""Measure that needs a shadow classifier, which values do not have."""
+AVAILABLE: Final = tuple(measure for measure in MEASURES if measure.name != _OF_SHADOWS)
+"""Measures that can be exported."""
 MEASURED: Final = ("accuracy_ratio", "kappa_persistent")
 """Measures that are exported by default."""
 _FAST: Final = 0.99
@@ -37,7 +41,7 @@ class SegmentsSpec:
     max_values: int = 50
     """Largest number of values of a segment of one model with estimates of their own."""
     measures: tuple[str, ...] = MEASURED
-    """Names of measures in the catalogue."""
+    """Names of measures, of `AVAILABLE`."""
     max_classes: int = 1_000
     """As in `MonitorsSpec`."""
     max_total: int = 20_000
@@ -92,7 +96,7 @@ METRICS: Final = (
     ),
     *(
         Metric(f"segment_{m.name}", "gauge", f"{m.help}, in a segment's value ({m.formula})", _LABELS)
-        for m in MEASURES
+        for m in AVAILABLE
     ),
 )
 

@@ -11,10 +11,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from streamwatch.core.estimators.kernel.table import ModelTable
-from streamwatch.core.estimators.measures.catalogue import MEASURES
 from streamwatch.core.estimators.measures.measures import accuracy
 from streamwatch.core.estimators.names import Batch, Details, Slice
-from streamwatch.core.estimators.registers.segments import SegmentsSpec, table_spec
+from streamwatch.core.estimators.registers.segments import AVAILABLE, SegmentsSpec, table_spec
 from streamwatch.core.estimators.registers.segments import observe as loop
 from streamwatch.core.estimators.registers.segments.estimates import (
     SegmentChange,
@@ -116,7 +115,7 @@ class Segments:
     """Estimates by segment of up to `capacity` models."""
 
     def __init__(self, spec: SegmentsSpec, capacity: int) -> None:
-        known = {measure.name: measure for measure in MEASURES}
+        known = {measure.name: measure for measure in AVAILABLE}
         self._spec = spec
         self._measures = [known[name] for name in spec.measures]
         self._table = ModelTable(table_spec(spec))

@@ -103,6 +103,27 @@ def test_a_row_that_is_cleared_is_as_new_and_a_copy_goes_its_own_way() -> None:
     assert snapshot(ring, 1) == snapshot(LabelRing(1, GEOMETRY), 0)
 
 
+def test_counts_end_at_their_limit_by_being_halved_and_shares_stay() -> None:
+    ring = LabelRing(1, GEOMETRY)
+    observe(ring, STREAM)
+    state = snapshot(ring, 0)
+    cells = np.frombuffer(state.cells, [("cell", "<u2"), ("count", "<u4")]).copy()
+    cells["count"] *= (2**31 - 1) // cells["count"].max()
+    cells["count"][cells["count"].argmax()] = 2**31 - 1
+    ring.restore(0, state._replace(cells=cells.tobytes()))
+    before = estimates_of(ring, ROW)[0]
+    observe(ring, STREAM)  # one of these finds a count at its limit
+    after = estimates_of(ring, ROW)[0]
+    ring.restore(0, snapshot(ring, 0))
+    assert ring.view(ROW).counts.max() < 2**31 - 1
+    assert ring.view(ROW).counts.min() >= 0
+    assert after.outcomes.sum() == pytest.approx(before.outcomes.sum() / 2, rel=1e-6)
+    assert np.isfinite([before.settled.value, before.corrected.value]).all()
+    for one, other in ((after.settled, before.settled), (after.corrected, before.corrected)):
+        assert one.value == pytest.approx(other.value, rel=1e-6)
+        assert one.n_eff == pytest.approx(other.n_eff / 2, rel=1e-6)
+
+
 def test_a_snapshot_that_is_none_is_refused() -> None:
     ring = LabelRing(1, GEOMETRY)
     observe(ring, STREAM)
