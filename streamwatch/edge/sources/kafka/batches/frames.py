@@ -125,7 +125,7 @@ def next_batch(data: memoryview, at: int, least: int, most: int) -> Batch | Brok
     seem to follow one.
     """
     batch = batch_at(data, at, least, most)
-    if isinstance(batch, Batch) and batch.base_offset > least:
+    if isinstance(batch, Batch) and batch.first_offset is not None and batch.first_offset > least:
         after = following(data, at, most)
         if after is not None and after < batch.next_offset:
             return Broken(f"offset {batch.base_offset} is not where it stands", -1)
@@ -288,7 +288,8 @@ async def next_readable(
         else:
             found = _from(seen, middle, damaged)
             least = min(middle, *found)
-    return found
+    again = await look(damaged)  # a broker's failure may have been temporary
+    return found if again == "unreadable" else _from(again, damaged, damaged)
 
 
 def _from(seen: Look, asked: int, damaged: int) -> ResumePositions:
