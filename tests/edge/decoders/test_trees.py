@@ -133,6 +133,16 @@ def test_the_largest_score_is_numpys_argmax_and_ties_are_counted() -> None:
             assert found == (EventGroup((event,), AT_MS, 1) if tied else event)
 
 
+def test_a_prediction_that_is_refused_for_another_field_is_no_tie() -> None:
+    mapping = TopicMapping(prediction=ClassOfLargest("value.s"), scores=None)
+    tied = {"id": "a", "model": "m", "s": {"x": 0.5, "y": 0.5}}
+    decoder = TreeDecoder("predictions", sided("prediction", mapping), read_json)
+    refused = decoder.decode(of(tied | {"timestamp": "noon"}), AT_MS)
+    assert isinstance(refused, Invalid)
+    assert refused.reason == "invalid_timestamp"
+    assert decoder.decode(of(tied), AT_MS) == EventGroup((Prediction("a", "m", "x", AT_MS),), AT_MS, 1)
+
+
 def test_aliases_of_one_class_add_up_before_the_largest_is_taken() -> None:
     mapping = TopicMapping(prediction=ClassOfLargest("value.s"), classes={"a": "x", "b": "x"})
     assert classes(mapping, {"a": 0.3, "b": 0.3, "c": 0.4}) == ["x"]
