@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final, NamedTuple
 
@@ -349,11 +349,11 @@ class Fetching:
         try:
             answers = await ask(self._client, node, offsets, size, wait_ms=wait_ms)
         except CONNECTION_ERRORS as error:
-            self._not_before[node] = time.monotonic() + min(wait.next_seconds(), 1.0)
-            if wait.attempts % REPORT_EVERY == 0:
-                for slot in slots:
-                    slot.error = worded(error)
+            self._unanswered(node, slots, worded(error))
         else:
+            if not answers:  # a broker that limits this client's rate answers so
+                self._unanswered(node, slots, "the broker's answer is empty")
+                return
             wait.reset()
             crowded = sum(len(answer.data) for answer in answers) > MOST_BYTES / 2
             given = {answer.partition: answer for answer in answers}
@@ -366,6 +366,14 @@ class Fetching:
                     self._take_in(slot, answer, sent_at, wait_ms, crowded=crowded)
         finally:
             self._wake.set()
+
+    def _unanswered(self, node: int, slots: Sequence[Slot], error: str) -> None:
+        """Let a node wait before its next request; report the error for each of `REPORT_EVERY` in a row."""
+        wait = self._waits[node]
+        self._not_before[node] = time.monotonic() + min(wait.next_seconds(), 1.0)
+        if wait.attempts % REPORT_EVERY == 0:
+            for slot in slots:
+                slot.error = error
 
     def _take_in(self, slot: Slot, answer: Answer, sent_at: float, wait_ms: int, *, crowded: bool) -> None:
         if answer.error:

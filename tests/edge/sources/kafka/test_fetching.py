@@ -220,6 +220,29 @@ async def test_a_partition_that_answers_leave_out_waits_as_after_an_error_and_is
         assert asked <= 1 + (time.monotonic() - began) / 0.05  # half of the first wait is the least
 
 
+class Throttling(FakeClient):
+    """A node whose first answers have no partition, as of a broker that limits a client's rate."""
+
+    async def send(self, node: int, request: Any) -> Any:
+        answer = await super().send(node, request)
+        if len(self.sizes) <= 4:
+            answer.topics = []
+        return answer
+
+
+async def test_answers_without_a_partition_delay_requests_to_their_node_and_are_no_failure() -> None:
+    client = Throttling({A: log_of(of([b"x"]))})
+    async with taking(client, {A: 0}) as (take, fetching):
+        began = time.monotonic()
+
+        def read(taken: TurnRecords) -> bool:
+            assert not taken.failed
+            return fetching.slots[A].position == 1
+
+        assert await collected(take, read) == [(0, 0)]
+        assert time.monotonic() - began >= 4 * 0.05
+
+
 class ShortAnswers(FakeClient):
     """A node whose answers end within their second batch."""
 
