@@ -368,6 +368,13 @@ def test_columns_are_named_by_text_and_nothing_else_is_written_out_for_every_row
     assert opened.tree["columns"] is None
 
 
+def test_two_columns_of_one_name_are_no_columns() -> None:
+    """Of two scores, one would be lost, and the other class would look the likelier."""
+    opened = KINDS["seldon"].open({"data": {"names": ["a", "a"], "ndarray": [[0.9, 0.1]]}}, FakeRecord(b""))
+    assert not isinstance(opened, str | None)
+    assert (opened.tree["columns"], opened.tree["rows"]) == (None, [[0.9, 0.1]])
+
+
 def test_paths_that_hold_deep_arrays_name_no_model() -> None:
     deep = "[" * 900 + "]" * 900
     decoder = trees(
