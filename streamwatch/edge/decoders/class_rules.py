@@ -167,12 +167,8 @@ class ByLargest:
     def __init__(self, classes: Names, names: Sequence[str]) -> None:
         self._classes = classes
         self._names = names
-        self._tied = 0
-
-    def take_tied(self) -> int:
-        """Return, and reset, the number of contents in which several classes shared the largest score."""
-        tied, self._tied = self._tied, 0
-        return tied
+        self.is_tied = False
+        """Whether several classes shared the largest score of the last valid content."""
 
     def __call__(self, raw: Any, missing: str) -> tuple[str, str]:
         """Judge one content."""
@@ -186,7 +182,7 @@ class ByLargest:
             return "", "invalid_class_scores"
         largest = max(scores.values())
         tied = [name for name, score in scores.items() if score == largest]
-        self._tied += len(tied) > 1
+        self.is_tied = len(tied) > 1
         return tied[0] if self._names else min(tied), ""
 
     def _scores(self, found: Mapping[str, Any]) -> dict[str, float] | None:

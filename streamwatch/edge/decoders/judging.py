@@ -102,6 +102,8 @@ class Judge:
         self.models = Names({}, "invalid_model")
         self.classes = Names(mapping.classes, "invalid_class")
         self._predicted = class_rule(mapping.prediction, self.classes)
+        self._largest = self._predicted if isinstance(self._predicted, ByLargest) else None
+        self._tied = 0
         self._true = class_rule(mapping.label, self.classes)
         self._segments = tuple(mapping.segments)
         self._mapping = mapping
@@ -110,7 +112,8 @@ class Judge:
 
     def take_tied(self) -> int:
         """Return, and reset, the number of predictions in which several classes shared the largest score."""
-        return self._predicted.take_tied() if isinstance(self._predicted, ByLargest) else 0
+        tied, self._tied = self._tied, 0
+        return tied
 
     def prediction(self, row: Row, record: Record, record_ms: int) -> Event:
         """Judge a row of `PREDICTION_SLOTS`, then the mapping's `carried_slots`, then its segments."""
@@ -141,6 +144,8 @@ class Judge:
             if not fold_tests(id_, number, self._folds):
                 return WrongFold(record_ms)
             name = fold_name(name, number)
+        if self._largest is not None and self._largest.is_tied:
+            self._tied += 1
         key = self.key(id_)
         segments, carried = extras
         return Prediction(key, name, predicted_class, record_ms, stamp, scores, segments, "", *carried)

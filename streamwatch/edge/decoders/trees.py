@@ -19,7 +19,14 @@ from streamwatch.core.records.events import Decoded, Event, EventGroup, Side
 from streamwatch.edge.decoders.class_rules import ScoreAndThreshold, judged
 from streamwatch.edge.decoders.envelopes import EnvelopeKind, UnwrappedRecord
 from streamwatch.edge.decoders.explaining import explained
-from streamwatch.edge.decoders.field_locations import joined_text, located, located_joined, text_outside
+from streamwatch.edge.decoders.field_locations import (
+    FRAMED,
+    is_framed,
+    joined_text,
+    located,
+    located_joined,
+    text_outside,
+)
 from streamwatch.edge.decoders.fields import canonical_text
 from streamwatch.edge.decoders.judging import LABEL_SLOTS, PREDICTION_SLOTS, Judge
 from streamwatch.edge.decoders.mapping import (
@@ -108,7 +115,7 @@ def lookup(location: FieldLocation | None, topic: str) -> Lookup:  # noqa: PLR09
         case Constant(text):
             return lambda _: text
         case InKey(path) if path:
-            return lambda content: walk(key_tree(content.record), path)
+            return lambda content: _in_key(content.record, path)
         case InKey() | InHeader():
             return lambda content: text_outside(content.record, location)
 
@@ -127,6 +134,13 @@ def _fields(found: Any, location: InFields) -> list[Any] | str | None:
         if len(name) > least + most and name.startswith(start) and name.endswith(end)
     ]
     return [name if location.each is None else content for name, content in fields] or None
+
+
+def _in_key(record: Record, path: Sequence[str]) -> Any:
+    """Return the content at a path in the key; `FRAMED` for a key in the Confluent wire format."""
+    if record.key is not None and is_framed(record.key):
+        return FRAMED
+    return walk(key_tree(record), path)
 
 
 def key_tree(record: Record) -> Any:

@@ -133,6 +133,16 @@ def test_the_largest_score_is_numpys_argmax_and_ties_are_counted() -> None:
             assert found == (EventGroup((event,), AT_MS, 1) if tied else event)
 
 
+def test_a_prediction_that_is_refused_for_another_field_is_no_tie() -> None:
+    mapping = TopicMapping(prediction=ClassOfLargest("value.s"), scores=None)
+    tied = {"id": "a", "model": "m", "s": {"x": 0.5, "y": 0.5}}
+    decoder = TreeDecoder("predictions", sided("prediction", mapping), read_json)
+    refused = decoder.decode(of(tied | {"timestamp": "noon"}), AT_MS)
+    assert isinstance(refused, Invalid)
+    assert refused.reason == "invalid_timestamp"
+    assert decoder.decode(of(tied), AT_MS) == EventGroup((Prediction("a", "m", "x", AT_MS),), AT_MS, 1)
+
+
 def test_aliases_of_one_class_add_up_before_the_largest_is_taken() -> None:
     mapping = TopicMapping(prediction=ClassOfLargest("value.s"), classes={"a": "x", "b": "x"})
     assert classes(mapping, {"a": 0.3, "b": 0.3, "c": 0.4}) == ["x"]
@@ -356,6 +366,13 @@ def test_columns_are_named_by_text_and_nothing_else_is_written_out_for_every_row
     opened = KINDS["seldon"].open({"data": {"names": [name], "ndarray": [[1]] * 50_000}}, FakeRecord(b""))
     assert not isinstance(opened, str | None)
     assert opened.tree["columns"] is None
+
+
+def test_two_columns_of_one_name_are_no_columns() -> None:
+    """Of two scores, one would be lost, and the other class would look the likelier."""
+    opened = KINDS["seldon"].open({"data": {"names": ["a", "a"], "ndarray": [[0.9, 0.1]]}}, FakeRecord(b""))
+    assert not isinstance(opened, str | None)
+    assert (opened.tree["columns"], opened.tree["rows"]) == (None, [[0.9, 0.1]])
 
 
 def test_paths_that_hold_deep_arrays_name_no_model() -> None:

@@ -63,8 +63,11 @@ def _rows(data: dict[str, Any]) -> list[Any] | None:
 
 
 def _columns(rows: list[Any], names: list[Any]) -> list[dict[str, Any]] | None:
-    """Rows as objects of name → value; None unless names are texts and each row has a value for each name."""
-    if not all(isinstance(name, str) for name in names):
+    """Rows as objects of name → value.
+
+    None unless names are texts that differ from each other, and each row has a value for each name.
+    """
+    if not all(isinstance(name, str) for name in names) or len(set(names)) < len(names):
         return None
     objects: list[dict[str, Any]] = []
     for row in rows:

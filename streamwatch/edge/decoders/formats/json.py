@@ -215,6 +215,12 @@ def read_json(value: bytes) -> Any | UnreadableValue:
     return tree if isinstance(tree, dict | list) else UnreadableValue("not_an_object")
 
 
+def read_object(value: bytes) -> Any | UnreadableValue:
+    """Parse a value that is an object; any other value is unreadable."""
+    tree = read_json(value)
+    return UnreadableValue("not_an_object") if isinstance(tree, list) else tree
+
+
 def read_any_json(value: bytes) -> Any | UnreadableValue:
     """Parse a value of any JSON type."""
     try:
@@ -247,7 +253,8 @@ def build(spec: DecoderSpec, options: FormatOptions) -> JsonDecoder | ScannedTre
     """Make the decoder of a topic in JSON: the fastest that fits the mappings."""
     del options
     if spec.as_trees:
-        trees = tree_decoder(spec, read_any_json if spec.any_value else read_json)
+        read = read_any_json if spec.any_value else read_json if spec.array_value else read_object
+        trees = tree_decoder(spec, read)
         return ScannedTrees(spec, trees) if can_be_scanned(spec) else trees
     return JsonDecoder(spec.topic, spec.side, spec.mapping, spec.keys, spec.vocabulary, spec.folds)
 

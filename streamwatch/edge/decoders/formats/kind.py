@@ -11,6 +11,8 @@ from streamwatch.core.records.batch import Vocabulary
 from streamwatch.core.records.events import Side
 from streamwatch.edge.decoders.envelopes import EnvelopeKind
 from streamwatch.edge.decoders.mapping import (
+    FieldLocation,
+    InArray,
     InValue,
     SidedMapping,
     TopicMapping,
@@ -19,7 +21,7 @@ from streamwatch.edge.decoders.mapping import (
     parts_of,
 )
 from streamwatch.edge.decoders.schemas.schema import Readers, SchemaRef
-from streamwatch.edge.decoders.texts import TextRule
+from streamwatch.edge.decoders.texts import TextRule, steps_to
 from streamwatch.edge.decoders.transcoding.wanted import EVERYTHING, Wanted, wanted_of
 from streamwatch.edge.decoders.trees import ReadValue, TreeDecoder, needs_trees, sided
 from streamwatch.edge.keys import IdKeys
@@ -61,10 +63,20 @@ class DecoderSpec:
     @property
     def any_value(self) -> bool:
         """Tell whether a mapping reads the value itself (`value`), which then may be a text or a number."""
+        return InValue(()) in self._locations() or any(rule.path == "value" for rule in self.texts)
+
+    @property
+    def array_value(self) -> bool:
+        """Tell whether a mapping, or an envelope, reads a value that is an array."""
+        paths = [each.path or (None,) for each in self._locations() if isinstance(each, InArray)]
+        paths += [steps_to(rule.path) for rule in self.texts if rule.path != "value"]
+        return self.envelope is not None or any(not isinstance(path[0], str) for path in paths)
+
+    def _locations(self) -> list[FieldLocation]:
+        """List the locations of all paths of all mappings."""
         mappings = [each.mapping for each in self.mappings] or [self.mapping]
-        paths = [*(path for each in mappings for path in all_paths(each))]
-        itself = any(InValue(()) in parts_of(parse_paths(path)) for path in paths)
-        return itself or any(rule.path == "value" for rule in self.texts)
+        paths = [path for each in mappings for path in all_paths(each)]
+        return [part for path in paths for part in parts_of(parse_paths(path))]
 
 
 def decoder_spec(  # noqa: PLR0913, PLR0917 - what a topic is described by

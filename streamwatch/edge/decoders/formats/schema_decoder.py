@@ -42,6 +42,7 @@ from streamwatch.edge.decoders.schemas.schema import (
     NUMBER_BYTES,
     Compile,
     Describes,
+    Narrows,
     Readers,
     Schema,
     SchemaRef,
@@ -277,6 +278,7 @@ class SchemaDecoder:
         self._json = json
         self._wanted = wanted
         self._transcoders: WeakKeyDictionary[ValueReader, Transcoder | None] = WeakKeyDictionary()
+        self._narrowed: WeakKeyDictionary[ValueReader, ValueReader] = WeakKeyDictionary()
 
     def wanted(self, records: Sequence[Record]) -> Collection[SchemaRequest]:
         """Name the schemas that these records need and that have to be fetched."""
@@ -289,7 +291,7 @@ class SchemaDecoder:
 
     def decode_all(self, records: Sequence[Record], stamps: Sequence[int]) -> Sequence[Decoded]:
         """Decode each record with its record time (`stamps`, in ms)."""
-        return self._json.decode_all([self.as_json(record) for record in records], stamps)
+        return self._json.decode_all([self.as_json(record, narrow=True) for record in records], stamps)
 
     def explain(self, record: Record, reason: str) -> str:
         """Name the value's type, the path where the invalid content was expected, and the fields there."""
@@ -321,7 +323,7 @@ class SchemaDecoder:
     def decode_batch(self, records: Sequence[Record]) -> RecordBatch:
         """Decode records to a batch: columns, and event objects for records that the scanner left."""
         if not isinstance(records, FetchedRecords):
-            return self._json.decode_batch([self.as_json(record) for record in records])
+            return self._json.decode_batch([self.as_json(record, narrow=True) for record in records])
         plain, faults = self._plain(records)
         if not faults:
             return self._json.decode_batch(plain)
@@ -364,7 +366,7 @@ class SchemaDecoder:
                 spans = zip(starts[some].tolist(), stops[some].tolist(), strict=True)
                 found = None
                 if len(some) and not isinstance(reader, str):
-                    found = reader.all_to_json([whole[at:end] for at, end in spans])
+                    found = self._narrow(reader).all_to_json([whole[at:end] for at, end in spans])
                 for i, position in enumerate(some.tolist()):
                     if found is None:
                         self._read(position, records, new, faults)
@@ -388,22 +390,34 @@ class SchemaDecoder:
             self._transcoders[reader] = reader.transcoder(self._wanted)
         return self._transcoders[reader]
 
+    def _narrow(self, reader: ValueReader) -> ValueReader:
+        """Return the reader of what the mapping reads, made at its first use; the reader itself if whole."""
+        found = self._narrowed.get(reader)
+        if found is None:
+            if not isinstance(reader, Narrows):
+                return reader
+            found = self._narrowed[reader] = reader.narrowed(self._wanted)
+        return found
+
     def _read(self, position: int, records: FetchedRecords, new: _Rewritten, faults: dict[int, str]) -> None:
         """Add the JSON text of one record to `new`, or its fault to `faults`."""
         record = records.record(position)
         if record.fault is not None or record.value is None:
             return
-        verdict = self._text(record.value, in_header(record.headers))
+        verdict = self._text(record.value, in_header(record.headers), narrow=True)
         if isinstance(verdict, str):
             faults[position] = verdict
         else:
             new.put(position, verdict)
 
-    def as_json(self, record: Record) -> Record:
-        """Convert a record's value to JSON text; where that fails, a fault replaces it."""
+    def as_json(self, record: Record, *, narrow: bool = False) -> Record:
+        """Convert a record's value to JSON text; where that fails, a fault replaces it.
+
+        With `narrow`, parts that the mapping does not read may be left out.
+        """
         if record.value is None:
             return record
-        verdict = self._text(record.value, in_header(record.headers))
+        verdict = self._text(record.value, in_header(record.headers), narrow=narrow)
         if isinstance(verdict, str):
             return faulty(record, verdict)
         return TranscodedRecord(
@@ -418,7 +432,7 @@ class SchemaDecoder:
             record.timestamp_type,
         )
 
-    def _text(self, value: bytes, header: bytes | None) -> bytes | str:
+    def _text(self, value: bytes, header: bytes | None, *, narrow: bool) -> bytes | str:
         """Convert a value to JSON text, or return the reason why that fails."""
         choice, start, preface, ref = self._choice, 0, None, self._choice.fixed
         if choice.framed:
@@ -434,7 +448,7 @@ class SchemaDecoder:
             if isinstance(reader, str):
                 return reader
         try:
-            return reader.to_json(value, start, preface)
+            return (self._narrow(reader) if narrow else reader).to_json(value, start, preface)
         except Undecodable:
             return choice.invalid
 

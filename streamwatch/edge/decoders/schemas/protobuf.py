@@ -16,6 +16,7 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Callable, Sequence
+from copy import copy
 from operator import attrgetter
 from pathlib import Path, PurePosixPath
 from typing import Any, Final, TypeAlias
@@ -24,7 +25,7 @@ import msgspec
 
 from streamwatch.edge.decoders.schemas.schema import Schema, SchemaUnusable, Undecodable
 from streamwatch.edge.decoders.transcoding.protobuf import ProtobufTranscoder, protobuf_layout
-from streamwatch.edge.decoders.transcoding.wanted import Bound, Transcoder, Wanted
+from streamwatch.edge.decoders.transcoding.wanted import EVERYTHING, Bound, Transcoder, Wanted
 
 # Messages → JSON text.
 #
@@ -48,6 +49,7 @@ _FIELD_TEXT: Final = 32
 """Allowance per field for JSON beyond its name and contents, and for memory."""
 _STRING: Final = 9
 """`FieldDescriptorProto.TYPE_STRING`."""
+_NOTHING: Final = Wanted()
 _FIRST: Final = b"\0"
 """Encoded indexes of the first message of a file."""
 _AS_TEXT: Final = frozenset(
@@ -129,16 +131,23 @@ class ProtobufReader:
         )
         self._classes: dict[str, Any] = {}
         self._message = message
-        self._converters: dict[str, _Messages] = {}
+        self._wanted = EVERYTHING
+        self._converters: dict[tuple[str, int], _Messages] = {}
         encoder = msgspec.json.Encoder()
         self._encode, self._encode_lines = encoder.encode, encoder.encode_lines
+
+    def narrowed(self, wanted: Wanted) -> ProtobufReader:
+        """Return a reader of the same messages that writes wanted parts only; a message may be very wide."""
+        found = copy(self)
+        found._wanted, found._converters = wanted, {}  # noqa: SLF001 - of a reader, too
+        return found
 
     def to_json(self, value: bytes, start: int, preface: bytes | None) -> bytes:
         """Convert a value to JSON text; raises Undecodable."""
         name, start = self._named(value, start, preface)
         try:
             message = self._class(name).FromString(value[start:])
-            converter = self._converter(message.DESCRIPTOR)
+            converter = self._converter(message.DESCRIPTOR, self._wanted)
             budget = [MAX_FREE_TEXT + TEXT_PER_BYTE * len(value)]
             return self._encode(converter.to_plain(message, budget))
         except self._faults:
@@ -198,7 +207,7 @@ class ProtobufReader:
             return None
         try:
             kind = self._class(name)
-            plain = self._converter(kind.DESCRIPTOR).at_once()
+            plain = self._converter(kind.DESCRIPTOR, self._wanted).at_once()
             if plain is None:
                 return None
             texts = self._encode_lines([plain(kind.FromString(each[start:])) for each in contents])
@@ -211,18 +220,20 @@ class ProtobufReader:
             self._classes[name] = self._class_of(name)
         return self._classes[name]
 
-    def _converter(self, descriptor: Any) -> _Messages:
-        found = self._converters.get(descriptor.full_name)
+    def _converter(self, descriptor: Any, wanted: Wanted) -> _Messages:
+        key = descriptor.full_name, id(wanted)  # parts of `self._wanted` live as long as the reader
+        found = self._converters.get(key)
         if found is None:
-            found = self._converters[descriptor.full_name] = _Messages(descriptor, self._converter)
+            found = self._converters[key] = _Messages(descriptor, wanted, self._converter)
         return found
 
 
 class _Messages:
-    """Converts messages of one type to objects."""
+    """Converts the wanted parts of messages of one type to objects."""
 
-    def __init__(self, descriptor: Any, others: Callable[[Any], _Messages]) -> None:
+    def __init__(self, descriptor: Any, wanted: Wanted, others: Callable[[Any, Wanted], _Messages]) -> None:
         self._descriptor = descriptor
+        self._wanted = wanted
         self._others = others
         self._library: Callable[[Any], Any] | None = None
         if descriptor.full_name in _AS_TEXT:
@@ -271,29 +282,32 @@ class _Messages:
 
     def _described(self) -> Sequence[Member]:
         if self._members is None:
-            self._members = [self._member(field) for field in self._descriptor.fields]
+            wanted = self._wanted
+            fields = [each for each in self._descriptor.fields if wanted.whole or each.name in wanted.fields]
+            self._members = [self._member(field) for field in fields]
             self._text = sum(len(name.encode()) + _FIELD_TEXT for name, *_ in self._members) + _FIELD_TEXT
         return self._members
 
     def _member(self, field: Any) -> Member:
         name, presence = str(field.name), bool(field.has_presence)
+        wanted = EVERYTHING if self._wanted.whole else self._wanted.fields[name]
         if not field.is_repeated:
-            return name, presence, self._single(field)
+            return name, presence, self._single(field, wanted)
         entry = field.message_type
         if entry is not None and entry.GetOptions().map_entry:
-            each = self._single(entry.fields_by_name["value"])
+            each = self._single(entry.fields_by_name["value"], EVERYTHING)
             if each is None and entry.fields_by_name["key"].type == _STRING:
                 return name, presence, _as_dict
             return name, presence, lambda items, budget: _converted_map(items, each, budget)
-        each = self._single(field)
+        each = self._single(field, EVERYTHING if wanted.whole else wanted.elements or _NOTHING)
         if each is None:
             return name, presence, _as_list
         return name, presence, lambda items, budget: [each(item, budget) for item in items]
 
-    def _single(self, field: Any) -> Convert | None:
+    def _single(self, field: Any, wanted: Wanted) -> Convert | None:
         """Return the conversion of one content of a field; None if it needs none."""
         if field.message_type is not None:
-            return self._others(field.message_type).to_plain
+            return self._others(field.message_type, EVERYTHING if wanted.whole else wanted).to_plain
         if field.enum_type is None:
             return None
         names = {number: value.name for number, value in field.enum_type.values_by_number.items()}

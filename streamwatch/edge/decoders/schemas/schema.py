@@ -111,6 +111,15 @@ class Describes(Protocol):
         ...
 
 
+@runtime_checkable
+class Narrows(Protocol):
+    """A reader of values that may be very wide."""
+
+    def narrowed(self, wanted: Wanted) -> ValueReader:
+        """Return a reader of the same values that writes wanted parts only; it does not refer to this one."""
+        ...
+
+
 Compile: TypeAlias = Callable[[Schema], ValueReader]
 """Makes the reader of a schema; blocks. Any exception means that the schema is unusable."""
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final, NamedTuple
 
@@ -172,7 +172,9 @@ class Unreadable:
             if not answer.data:
                 return "unreadable" if answer.readable > offset else "end"
             found = batch_at(memoryview(answer.data), 0, offset, answer.high_watermark)
-            return found.base_offset if isinstance(found, Batch) else "unreadable"
+            if not isinstance(found, Batch):
+                return "unreadable"
+            return offset if found.first_offset is None else found.first_offset
 
         resumed = None
         try:
@@ -347,19 +349,31 @@ class Fetching:
         try:
             answers = await ask(self._client, node, offsets, size, wait_ms=wait_ms)
         except CONNECTION_ERRORS as error:
-            self._not_before[node] = time.monotonic() + min(wait.next_seconds(), 1.0)
-            if wait.attempts % REPORT_EVERY == 0:
-                for slot in slots:
-                    slot.error = worded(error)
+            self._unanswered(node, slots, worded(error))
         else:
+            if not answers:  # a broker that limits this client's rate answers so
+                self._unanswered(node, slots, "the broker's answer is empty")
+                return
             wait.reset()
             crowded = sum(len(answer.data) for answer in answers) > MOST_BYTES / 2
-            for answer in answers:
-                slot, position = asked.get(answer.partition, (None, -1))
-                if slot is not None and self.slots.get(slot.partition) is slot and slot.position == position:
+            given = {answer.partition: answer for answer in answers}
+            for partition, (slot, position) in asked.items():
+                if self.slots.get(partition) is not slot or slot.position != position:
+                    continue
+                if (answer := given.get(partition)) is None:
+                    self._delay(slot, "the broker's answer leaves it out")
+                else:
                     self._take_in(slot, answer, sent_at, wait_ms, crowded=crowded)
         finally:
             self._wake.set()
+
+    def _unanswered(self, node: int, slots: Sequence[Slot], error: str) -> None:
+        """Let a node wait before its next request; report the error for each of `REPORT_EVERY` in a row."""
+        wait = self._waits[node]
+        self._not_before[node] = time.monotonic() + min(wait.next_seconds(), 1.0)
+        if wait.attempts % REPORT_EVERY == 0:
+            for slot in slots:
+                slot.error = error
 
     def _take_in(self, slot: Slot, answer: Answer, sent_at: float, wait_ms: int, *, crowded: bool) -> None:
         if answer.error:
@@ -391,15 +405,19 @@ class Fetching:
             tries = EMPTY_TRIES * WAIT_MS // wait_ms
             self.unreadable.suspect(slot, tries, "the broker does not find it", to_the_end=False)
 
+    def _delay(self, slot: Slot, error: str) -> None:
+        """Let a partition wait before it is requested again; report its error after some failures."""
+        slot.retry_at = time.monotonic() + slot.backoff.next_seconds()
+        if slot.backoff.attempts >= REPORT_AFTER:
+            slot.error = error
+
     def _failed(self, slot: Slot, code: int) -> None:
         now = time.monotonic()
         if code == OUT_OF_RANGE:
             slot.out_of_range = True
             self.arrived.set()
             return
-        slot.retry_at = now + slot.backoff.next_seconds()
-        if slot.backoff.attempts >= REPORT_AFTER:
-            slot.error = error_name(code)
+        self._delay(slot, error_name(code))
         if code in MOVED:
             self._client.force_metadata_update()
         elif code == DENIED:

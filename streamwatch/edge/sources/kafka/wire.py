@@ -12,6 +12,7 @@ from io import BytesIO
 from typing import Any, Final, Literal, NamedTuple, TypeAlias, cast
 
 import aiokafka.errors as kafka_errors
+import numpy as np
 from aiokafka.conn import CloseReason
 from aiokafka.consumer.fetcher import READ_COMMITTED
 from aiokafka.errors import KafkaError, LeaderNotAvailableError, OffsetOutOfRangeError
@@ -86,7 +87,7 @@ class Receiving(asyncio.BufferedProtocol):
     def __init__(self, connection: Any, before: asyncio.Protocol) -> None:
         self._connection = connection
         self._before = before
-        self._buffer = bytearray(FIRST_BYTES)
+        self._buffer = np.empty(FIRST_BYTES, np.uint8)
         self._filled = 0
         self.connection_lost = before.connection_lost
         self.eof_received = before.eof_received
@@ -96,13 +97,13 @@ class Receiving(asyncio.BufferedProtocol):
     def get_buffer(self, sizehint: int) -> memoryview:
         """Return the free part of the buffer."""
         del sizehint
-        return memoryview(self._buffer)[self._filled :]
+        return self._buffer.data[self._filled :]
 
     def buffer_updated(self, nbytes: int) -> None:
         """Handle the complete answers in the buffer, and make room for the incomplete one."""
         self._filled += nbytes
         start, needed = 0, LENGTH_BYTES
-        view = memoryview(self._buffer)
+        view = self._buffer.data
         while self._filled - start >= LENGTH_BYTES:
             size = int.from_bytes(view[start : start + LENGTH_BYTES], "big", signed=True)
             needed = LENGTH_BYTES + size
@@ -118,11 +119,14 @@ class Receiving(asyncio.BufferedProtocol):
         self._move(start, needed)
 
     def _move(self, start: int, needed: int) -> None:
-        """Move the incomplete answer from `start` to the buffer's beginning, with room for `needed` bytes."""
+        """Move the incomplete answer from `start` to the buffer's beginning, with room for `needed` bytes.
+
+        Room is not written to before its bytes arrive: a proxy's `HTTP` reads as a length of 1.2 GB.
+        """
         left = self._filled - start
         if needed > len(self._buffer) or (not left and len(self._buffer) > KEPT_BYTES):
-            larger = bytearray(max(needed, FIRST_BYTES))
-            larger[:left] = memoryview(self._buffer)[start : self._filled]
+            larger = np.empty(max(needed, FIRST_BYTES), np.uint8)
+            larger[:left] = self._buffer[start : self._filled]
             self._buffer = larger
         elif start:
             self._buffer[:left] = self._buffer[start : self._filled]

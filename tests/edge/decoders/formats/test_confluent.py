@@ -212,6 +212,17 @@ def test_fields_of_a_key_in_plain_json_need_no_format(registry: Registry) -> Non
     assert [each.reason for each in found[1:] if isinstance(each, Invalid)] == ["missing_id"] * 2
 
 
+@pytest.mark.parametrize("value", [b'{"label": "legit"}', None])
+def test_a_key_that_names_a_schema_is_said_to_where_its_fields_are_read_as_plain_json(
+    registry: Registry, value: bytes | None
+) -> None:
+    topic = {"name": "truths", "mapping": {"id": "key.id"}}
+    topics = {"predictions": "scored", "labels": [topic]}
+    (event,) = decoded(registry, topics, "truths", [FakeRecord(value, key=b"\0\0\0\0\x07\x02a")])
+    assert isinstance(event, Invalid)
+    assert event.reason == "schema_registry_framing"
+
+
 @pytest.mark.parametrize("key", [b"plain", b"\0\0\0\0\x01", b"\0\0\0\0\x01\x02\x02"])
 def test_a_key_that_is_not_what_its_format_says_makes_its_record_invalid(
     registry: Registry, key: bytes

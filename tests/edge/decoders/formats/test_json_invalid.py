@@ -8,10 +8,13 @@ from typing import Any
 import pytest
 
 from streamwatch.core.records.events import Invalid, Side
+from streamwatch.edge.decoders.formats.json import build
+from streamwatch.edge.decoders.formats.kind import DecoderSpec, FormatOptions
 from streamwatch.edge.decoders.judging import MAX_SCORES
 from streamwatch.edge.decoders.mapping import REASONS, TopicMapping
+from tests.edge.decoders.fetched import fetched
 from tests.edge.decoders.formats.json_records import FLAT, LABEL, decode, reason
-from tests.edge.decoders.records import FakeRecord, of
+from tests.edge.decoders.records import AT_MS, FakeRecord, of
 
 
 @pytest.mark.parametrize(
@@ -115,3 +118,32 @@ def test_a_constant_or_a_header_names_the_model_of_a_value_that_cannot_be_read()
         event = decode(record, "prediction", TopicMapping(model=location))
         assert isinstance(event, Invalid)
         assert (event.reason, event.model) == ("invalid_json", model)
+
+
+@pytest.mark.parametrize(
+    ("mapping", "expected"),
+    [
+        (TopicMapping(), "not_an_object"),
+        (TopicMapping(segments={"site": "value.site"}), "not_an_object"),
+        (TopicMapping(id=("value.id", "value.row")), "not_an_object"),
+        (TopicMapping(prediction="value.list[0]"), "not_an_object"),
+        (TopicMapping(prediction="value.each[].class"), "not_an_object"),
+        (TopicMapping(prediction="value[0].class"), "missing_id"),
+        (TopicMapping(id="value[].id", prediction="value[].class"), "missing_model"),
+        (TopicMapping(prediction="value[kind=x].class"), "missing_id"),
+    ],
+)
+@pytest.mark.parametrize("scanned", [False, True])
+def test_an_array_is_no_object_whatever_else_the_mapping_needs(
+    mapping: TopicMapping,
+    expected: str,
+    scanned: bool,  # noqa: FBT001 - a case
+) -> None:
+    decoder = build(DecoderSpec("predictions", "prediction", mapping), FormatOptions())
+    record = FakeRecord(b'[{"id": "a", "class": "x"}]')
+    if scanned:
+        [event] = decoder.decode_batch(fetched([record])).spread().batch.events()
+    else:
+        event = decoder.decode(record, AT_MS)
+    assert isinstance(event, Invalid)
+    assert event.reason == expected

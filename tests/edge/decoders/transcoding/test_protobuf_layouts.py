@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 import struct
+from types import SimpleNamespace
 from typing import Any, cast
 
 import msgspec
@@ -11,10 +12,23 @@ import pytest
 from google.protobuf import descriptor_pb2, message_factory
 from google.protobuf.descriptor_pool import DescriptorPool
 
+from streamwatch.edge.decoders.formats import DecoderSpec, FormatOptions, protobuf
+from streamwatch.edge.decoders.mapping import TopicMapping
 from streamwatch.edge.decoders.schemas.protobuf import MAIN, ProtobufReader, compile_protobuf
-from streamwatch.edge.decoders.schemas.schema import Schema
+from streamwatch.edge.decoders.schemas.schema import Schema, Undecodable
+from tests.edge.decoders.fetched import fetched
+from tests.edge.decoders.records import FakeRecord
+from tests.edge.decoders.schemas.avro_bytes import framed
 from tests.edge.decoders.schemas.test_protobuf import field
-from tests.edge.decoders.transcoding.compared import Path, changed, check, texts_of, wanted
+from tests.edge.decoders.transcoding.compared import (
+    Path,
+    changed,
+    check,
+    content_at,
+    exactly,
+    texts_of,
+    wanted,
+)
 from tests.tiers import by_tier
 
 FILES = by_tier(fast=60, rotating=250, default=1_000, everything=20_000)
@@ -142,6 +156,60 @@ def compare(files: int, seed: int) -> tuple[int, int]:
 def test_what_becomes_text_says_what_the_library_says() -> None:
     tried, there = compare(FILES, seed=1)
     assert there > tried // 8
+
+
+def through(made: Made, descriptor: Any) -> Path:
+    """A path by chance, also into each of several messages."""
+    one = made.chance.choice(descriptor.fields)
+    below = one.message_type
+    if below is None or below.GetOptions().map_entry or made.chance.random() < 0.2:
+        return (one.name,)
+    return (one.name, *((None,) if one.is_repeated else ()), *through(made, below))
+
+
+def test_a_narrowed_reader_says_what_the_whole_one_says_wherever_it_is_asked() -> None:
+    chance = random.Random(13)
+    compared = 0
+    for _ in range(60):
+        made = Made(chance)
+        whole = ProtobufReader(made.files, MAIN, None)
+        paths = [through(made, made.kind.DESCRIPTOR) for _ in range(chance.choice((1, 2, 4)))]
+        narrow = whole.narrowed(wanted(paths))
+        values = [changed(chance, b"\0" + made.fill(made.kind()).SerializeToString()) for _ in range(9)]
+        texts: list[bytes] = []
+        for value in values:
+            try:
+                expected = msgspec.json.decode(whole.to_json(value, 0, None))
+            except Undecodable:
+                continue
+            texts.append(narrow.to_json(value, 0, None))
+            found = msgspec.json.decode(texts[-1])
+            for path in paths:
+                assert exactly(content_at(found, path)) == exactly(content_at(expected, path))
+            compared += 1
+        together = narrow.all_to_json(values) if len(texts) == len(values) else None
+        assert together is None or list(together) == texts
+    assert compared > 200
+
+
+def test_of_a_wide_message_only_what_is_wanted_is_converted() -> None:
+    files = descriptor_pb2.FileDescriptorSet()
+    file = files.file.add(name=MAIN, syntax="proto2")
+    message = file.message_type.add(name="M")
+    message.field.add(name="id", number=1, label=2, type=9)  # required: the compiled writer leaves it
+    for i in range(1_500):
+        message.field.add(name=f"feature_number_{i}", number=10 + i, label=3, type=1)
+    reader = ProtobufReader(files, MAIN, "M")
+    assert reader.transcoder(wanted([("id",)])) is None
+    assert len(reader.to_json(string(1, b"a"), 0, None)) > 30_000
+    built = protobuf.build(
+        DecoderSpec("t", "prediction", TopicMapping(model="=m", prediction="value.id")),
+        FormatOptions(cast("Any", SimpleNamespace(reader=lambda _: reader))),
+    )
+    [record] = [FakeRecord(framed(1, string(1, b"a")))]
+    assert built.as_json(record, narrow=True).value == b'{"id":"a"}'
+    assert len(built.as_json(record).value or b"") > 30_000
+    assert [event.id for event in built.decode_batch(fetched([record])).events()] == ["a"]  # type: ignore[union-attr]
 
 
 PROTO = """syntax = "proto3"; package ml;

@@ -26,7 +26,7 @@ from streamwatch.edge.sources.kafka.fetching import (
     bytes_of_each,
 )
 from streamwatch.edge.sources.kafka.spec import KafkaSpec
-from tests.edge.sources.kafka.batches.raw_batches import ZSTD, RawBatch, of, record
+from tests.edge.sources.kafka.batches.raw_batches import GZIP, ZSTD, RawBatch, compressed, message, of, record
 
 A, B = Partition("events", 0), Partition("events", 1)
 PATIENCE_SECONDS = 30
@@ -199,6 +199,94 @@ async def test_denials_are_reported_with_how_long_they_last_and_do_not_turn_the_
         await collected(take, long_enough)
         assert time.monotonic() - began >= 0.4
         assert turns < 60
+
+
+class OneOfTwo(FakeClient):
+    """A node whose answers leave out one partition."""
+
+    async def send(self, node: int, request: Any) -> Any:
+        answer = await super().send(node, request)
+        [(topic, partitions)] = answer.topics
+        answer.topics = [(topic, [each for each in partitions if each[0] != B.partition])]
+        return answer
+
+
+async def test_a_partition_that_answers_leave_out_waits_as_after_an_error_and_is_reported():
+    client = OneOfTwo({A: log_of(of([b"x"])), B: log_of(of([b"y"]))})
+    async with taking(client, {A: 0, B: 0}) as (take, _):
+        began = time.monotonic()
+        assert await collected(take, lambda taken: B in taken.failed) == [(0, 0)]
+        asked = client.asked.count((B, 0))
+        assert asked <= 1 + (time.monotonic() - began) / 0.05  # half of the first wait is the least
+
+
+class Throttling(FakeClient):
+    """A node whose first answers have no partition, as of a broker that limits a client's rate."""
+
+    async def send(self, node: int, request: Any) -> Any:
+        answer = await super().send(node, request)
+        if len(self.sizes) <= 4:
+            answer.topics = []
+        return answer
+
+
+async def test_answers_without_a_partition_delay_requests_to_their_node_and_are_no_failure() -> None:
+    client = Throttling({A: log_of(of([b"x"]))})
+    async with taking(client, {A: 0}) as (take, fetching):
+        began = time.monotonic()
+
+        def read(taken: TurnRecords) -> bool:
+            assert not taken.failed
+            return fetching.slots[A].position == 1
+
+        assert await collected(take, read) == [(0, 0)]
+        assert time.monotonic() - began >= 4 * 0.05
+
+
+class ShortAnswers(FakeClient):
+    """A node whose answers end within their second batch."""
+
+    async def send(self, node: int, request: Any) -> Any:
+        answer = await super().send(node, request)
+        [(topic, [(*head, data)])] = answer.topics
+        ends = 12 + int.from_bytes(data[8:12], "big") + 40
+        answer.topics = [(topic, [(*head, data[:ends])])]
+        return answer
+
+
+async def test_a_broken_header_at_the_end_of_an_answer_costs_its_own_batch_only():
+    batches = [of([b"x"] * 10, 10 * k).bytes() for k in range(20)]
+    batches[3] = bytes((*batches[3][:26], 9 + 128, *batches[3][27:]))  # says that it ends at offset 167
+    client = ShortAnswers({A: [(10 * k, 10 * k + 9, batch) for k, batch in enumerate(batches)]})
+    async with taking(client, {A: 0}) as (take, fetching):
+        damages: list[tuple[int, int]] = []
+
+        def skipped(taken: TurnRecords) -> bool:
+            for partition, damage in taken.damages.items():
+                damages.append((damage.first, damage.next_offset))
+                fetching.seek(partition, damage.next_offset, damage.asked)
+            return fetching.slots[A].position == 200
+
+        seen = await collected(take, skipped)
+    assert damages == [(30, 40)]
+    assert [offset for _, offset in seen] == [*range(30), *range(40, 200)]
+
+
+@pytest.mark.parametrize("magic", [0, 1])
+async def test_damage_before_compressed_messages_of_an_old_format_costs_none_of_them(magic: int):
+    inner = b"".join(message(i if magic else 7 + i, b"x", magic=magic) for i in range(5))
+    whole = message(11, compressed(GZIP, inner), magic=magic, attributes=GZIP)
+    broken = bytearray(message(5, b"y", magic=magic))
+    broken[-1] ^= 1
+    client = FakeClient({A: [(5, 5, bytes(broken)), (7, 11, whole)]})
+    async with taking(client, {A: 5}) as (take, fetching):
+        taken = await take.take(None, PATIENCE_SECONDS)
+        while not taken.damages:
+            taken = await take.take(None, 0.05)
+        damage = taken.damages[A]
+        fetching.seek(A, damage.next_offset, damage.asked)
+        seen = await collected(take, lambda _: fetching.slots[A].position == 12)
+    assert [offset for _, offset in seen] == [7, 8, 9, 10, 11]
 
 
 async def test_a_broken_answer_is_fetched_once_more_before_it_is_believed():

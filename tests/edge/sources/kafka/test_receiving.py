@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import asyncio
+import resource
 import struct
 from collections import deque
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
@@ -85,6 +87,22 @@ def feed(protocol: Receiving, sent: bytes, most: int) -> None:
 
 def framed(correlation_id: int, body: bytes) -> bytes:
     return struct.pack(">ii", 4 + len(body), correlation_id) + body
+
+
+@pytest.mark.skipif(not Path("/proc/self/statm").exists(), reason="needs Linux")
+def test_a_length_that_is_announced_takes_no_memory_before_its_bytes_arrive() -> None:
+    loop = asyncio.new_event_loop()
+    protocol = receiving(Asked(1, loop))
+    before = resident_bytes()
+    feed(protocol, b"HTTP/1.1 502 Bad Gateway\r\n\r\n", 1_000)
+    assert len(protocol.get_buffer(-1)) > 1 << 30
+    assert resident_bytes() - before < 1 << 27
+    loop.close()
+
+
+def resident_bytes() -> int:
+    """Memory of this process."""
+    return int(Path("/proc/self/statm").read_text().split()[1]) * resource.getpagesize()
 
 
 CONTENTS = st.lists(

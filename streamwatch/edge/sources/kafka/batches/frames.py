@@ -66,6 +66,11 @@ class Batch(NamedTuple):
         """Number of its compression codec; 0 for none."""
         return self.attributes & CODEC
 
+    @property
+    def first_offset(self) -> int | None:
+        """Offset before which it has no record; None for compressed v0 and v1, which name their last only."""
+        return self.base_offset if self.magic == 2 or not self.codec else None
+
 
 class Broken(NamedTuple):
     """Bytes that are no intact batch."""
@@ -120,7 +125,7 @@ def next_batch(data: memoryview, at: int, least: int, most: int) -> Batch | Brok
     seem to follow one.
     """
     batch = batch_at(data, at, least, most)
-    if isinstance(batch, Batch) and batch.base_offset > least and batch.magic == 2:
+    if isinstance(batch, Batch) and batch.first_offset is not None and batch.first_offset > least:
         after = following(data, at, most)
         if after is not None and after < batch.next_offset:
             return Broken(f"offset {batch.base_offset} is not where it stands", -1)
@@ -131,15 +136,14 @@ def offset_after(broken: Broken, data: memoryview, at: int, position: int, most:
     """Return the offset at which reading can continue after bytes that are no batch; -1 if unknown.
 
     It is the offset of the intact batch that follows, unless the broken header names one between `position`
-    and it.
+    and it. Where none follows, the header is believed only if it names the end of the log: any other offset
+    might lie beyond intact batches.
     """
     claimed = broken.next_offset if position < broken.next_offset else -1
-    if claimed > most >= 0:
-        claimed = -1
     after = following(data, at, most)
-    if after is not None and after > position and not position < claimed <= after:
-        claimed = after
-    return claimed
+    if after is None or after <= position:
+        return claimed if claimed == most else -1
+    return claimed if position < claimed <= after else after
 
 
 def _batch(data: memoryview, at: int, end: int) -> Batch | Broken:
@@ -161,9 +165,10 @@ def _message(data: memoryview, at: int, end: int) -> Batch | Broken:
 
 
 def following(data: memoryview, at: int, most: int) -> int | None:
-    """Return the offset of the intact batch that follows the one at `at` by its length; None without one.
+    """Return the first offset of the intact batch that follows the one at `at` by its length.
 
-    Checksums do not cover offsets, so an offset beyond `most`, the high watermark, is not trusted.
+    None without one, and where its header does not name it. Checksums do not cover offsets, so an offset
+    beyond `most`, the high watermark, is not trusted.
     """
     if len(data) - at < LOG_OVERHEAD:
         return None
@@ -171,7 +176,7 @@ def following(data: memoryview, at: int, most: int) -> int | None:
     if length < 0:
         return None
     found = batch_at(data, at + LOG_OVERHEAD + length, -1, most)
-    return found.base_offset if isinstance(found, Batch) else None
+    return found.first_offset if isinstance(found, Batch) else None
 
 
 # Aborted transactions, whose batches are skipped.
@@ -283,7 +288,8 @@ async def next_readable(
         else:
             found = _from(seen, middle, damaged)
             least = min(middle, *found)
-    return found
+    again = await look(damaged)  # a broker's failure may have been temporary
+    return found if again == "unreadable" else _from(again, damaged, damaged)
 
 
 def _from(seen: Look, asked: int, damaged: int) -> ResumePositions:

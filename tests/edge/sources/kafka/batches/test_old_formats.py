@@ -25,6 +25,7 @@ from tests.edge.sources.kafka.batches.raw_batches import (
     ZSTD,
     compressed,
     message,
+    of,
 )
 from tests.tiers import examples
 
@@ -69,3 +70,12 @@ def test_a_message_of_an_old_format_larger_than_allowed_costs_itself_only():
     data = bytes(builder.build())
     found = drained(PartitionReader(HERE, data, 0, -1, (), SLOW, MOST, 100))
     assert [(each.offset, each.fault) for each in found] == [(0, None), (1, "record_too_large"), (2, None)]
+
+
+def test_a_message_of_an_old_format_whose_offset_lies_behind_the_next_batch_is_damage():
+    shifted = message(796, b"a", magic=0)  # the offset was 780
+    data = shifted + of([b"b"] * 20, 781).bytes()
+    reading = PartitionReader(HERE, data, 780, 801, (), SLOW, MOST)
+    assert drained(reading) == []
+    assert reading.damage is not None
+    assert (reading.damage.first, reading.damage.next_offset) == (780, 781)

@@ -249,6 +249,14 @@ def test_where_to_go_on_is_not_taken_from_a_batch_beyond_the_end_of_the_log():
     assert damage_of(sound, 0, high_watermark=1_000)[1].next_offset == 7
 
 
+def test_a_broken_header_that_no_batch_follows_is_believed_only_about_the_end_of_the_log():
+    broken = bytearray(of([b"a"] * 10, 30).bytes())
+    broken[-1] ^= 1
+    for high_watermark, expected in ((40, 40), (41, -1), (200, -1)):
+        _, damage = damage_of(bytes(broken), 30, high_watermark=high_watermark)
+        assert damage.next_offset == expected
+
+
 def test_an_answer_that_ends_within_a_batch_ends_before_it():
     first, second = of([b"a"], 0).bytes(), of([b"b"], 1).bytes()
     for cut in range(1, len(second)):

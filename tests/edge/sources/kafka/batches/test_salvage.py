@@ -63,7 +63,8 @@ async def test_a_log_whose_end_cannot_be_read_either_is_waited_for():
 
 async def test_damage_that_is_gone_when_it_is_looked_at_again_costs_nothing():
     log = Log(set(), 5, indexed_by_last=False)
-    assert await next_readable(log.look, 20, log.end) == ResumePositions(20, 21)
+    assert await next_readable(log.look, 20, log.end) == ResumePositions(20, 20)
+    assert await next_readable(log.look, 29, log.end) == ResumePositions(29, 29)  # the last of its batch
 
 
 def test_waits_double_up_to_their_maximum_until_there_is_a_success():
