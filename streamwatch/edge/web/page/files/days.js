@@ -33,7 +33,7 @@ export class Days {
       sync: `days-${this.path}`,
       dated: true,
       range: (_, low, high) => [Math.max(0, Math.floor(low * 10 - 0.1) / 10), Math.min(1, Math.ceil(high * 10) / 10)],
-      lines: [{ name: "accuracy", colour: "line-1", width: 2 }, { name: "Persistent", colour: "persistent", dash: [6, 4] }],
+      lines: [{ name: "accuracy", colour: "line-1", width: 2 }, { name: "previous label again", colour: "persistent", dash: [6, 4] }],
     });
   }
 
