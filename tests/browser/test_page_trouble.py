@@ -152,3 +152,26 @@ async def test_the_description_fits_a_phone(server: HttpServer, opened: Opened) 
     page = await opened(f"{server.url}/docs", viewport={"width": 360, "height": 800})
     await expect(page.locator("#schemas section").first).to_be_visible()
     assert await page.evaluate("document.documentElement.scrollWidth") <= 360
+
+
+async def test_a_model_without_detectors_or_hits_has_no_empty_chart(
+    server: HttpServer, opened: Opened
+) -> None:
+    report = report_of({"m": Model(accuracy=0.0, persistent=0.0, majority=0.0), "other": Model()})
+    of_others = ("detector_statistic", "detector_threshold", "alarms_total")
+    families = [
+        replace(each, samples=[s for s in each.samples if s[0][each.labels.index("model")] != "m"])
+        if each.name in of_others
+        else each
+        for each in report.families
+    ]
+    server.publish(replace(report, families=families))
+    page = await opened(f"{server.url}/#/model/m", unfolded=True)
+    await expect(page.get_by_role("heading", name="Recall of each class")).to_be_visible()
+    await expect(page.get_by_role("heading", name="Detector adwin")).to_have_count(0)
+    recall = page.locator("figure", has=page.get_by_role("heading", name="Recall of each class"))
+    axis = "node => node.getContext('2d').getImageData(0, 0, node.width / 10, node.height).data.some(v => v)"
+    await expect(recall.locator("canvas")).to_be_visible()
+    assert await recall.locator("canvas").evaluate(axis), "it has an axis of shares"
+    await page.goto(f"{server.url}/#/model/other")
+    await expect(page.get_by_role("heading", name="Detector adwin")).to_be_visible()

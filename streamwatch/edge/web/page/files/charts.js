@@ -7,6 +7,9 @@ import { both, bothClocks, sameDay, time } from "./format.js";
 
 const HEIGHT = 210;
 export const COLOURS = ["line-3", "line-2", "line-4", "line-5", "line-6"];
+// Range of an axis of shares: whole tenths, and never empty.
+export const shares = (_, low, high) => [Math.max(0, Math.floor(low * 10 - 0.1) / 10), Math.min(1, Math.max(0.1, Math.ceil(high * 10) / 10))];
+
 const daily = new Intl.DateTimeFormat("en-GB", { day: "numeric", month: "short" });
 const hourly = new Intl.DateTimeFormat("en-GB", { hour: "2-digit", minute: "2-digit" });
 

@@ -4,8 +4,8 @@ import { alarmItem, meaning } from "./alarms.js";
 import { Answer } from "./answer.js";
 import { get, segment } from "./api.js";
 import { catalogue, classColumns, estimates } from "./estimates.js";
-import { Chart, COLOURS } from "./charts.js";
-import { classCharts, classesOf } from "./classes.js";
+import { Chart, COLOURS, shares } from "./charts.js";
+import { classCharts } from "./classes.js";
 import { Days } from "./days.js";
 import { byId, element, say } from "./dom.js";
 import { early } from "./early.js";
@@ -23,7 +23,6 @@ function without404(error) {
   if (error.status !== 404) throw error;
 }
 
-const SHARES = (_, low, high) => [Math.max(0, Math.floor(low * 10 - 0.1) / 10), Math.min(1, Math.ceil(high * 10) / 10)];
 const UNWEIGHTED = ", of the labels that came, each counted once"; // where labels are sampled
 const ALARMS = 20; // at most, as in the overview
 const nothing = (found, of) => (found ? `${count(found)} ${of}` : `no ${of}`);
@@ -115,7 +114,7 @@ export class Model {
     this.tellFold();
     if (waits) return;
     this.noChange = row.verdict_opponent === undefined ? "persistent" : "persistent_at_prediction";
-    const shape = JSON.stringify([this.noChange, this.sampled, this.past.forgetting, [...this.past.columns.keys()], classesOf(this.past), this.days.is_empty]);
+    const shape = JSON.stringify([this.noChange, this.sampled, this.past.forgetting, [...this.past.columns.keys()], this.past.defined("class_truth_ratio"), this.detectors(), this.days.is_empty]);
     if (shape !== this.shape) {
       this.shape = shape;
       this.buildCharts();
@@ -128,11 +127,15 @@ export class Model {
     if (this.daysChart) this.days.draw(this.daysChart, this.alarms.map((alarm) => alarm.timestamp_seconds));
   }
 
+  detectors() {
+    return [...new Set([...this.past.defined("detector_statistic"), ...this.past.defined("alarms_total")])];
+  }
+
   buildCharts() {
     this.destroyCharts();
     const { past } = this;
     const main = past.forgetting;
-    const detectors = [...new Set([...past.names("detector_statistic"), ...past.names("alarms_total")])];
+    const detectors = this.detectors();
     const sync = `model-${this.name}`;
     const accuracies = past.names("accuracy_ratio");
     this.charts = [
@@ -145,7 +148,7 @@ export class Model {
           hint: this.sampled
             ? "Of the labels that came, each counted once: not the accuracy of all predictions. The band has the bounds of the true share; triangles mark alarms."
             : "How often the model is right, beside its baselines. The band has the bounds of the true accuracy; triangles mark alarms.",
-          range: SHARES,
+          range: shares,
           lines: [
             { name: "upper bound", hidden: true, colour: "soft" },
             { name: "lower bound", hidden: true, colour: "soft" },
@@ -168,7 +171,7 @@ export class Model {
           format: percent,
           axisFormat: wholePercent,
           sync,
-          range: SHARES,
+          range: shares,
           lines: accuracies.map((name, at) => ({ name, colour: name === main ? "line-1" : COLOURS[at % COLOURS.length], width: name === main ? 2.4 : 1.3 })),
         }),
         columns: accuracies.map((name) => ["accuracy_ratio", name]),
@@ -177,7 +180,7 @@ export class Model {
       {
         chart: new Chart({
           title: "Kappa",
-          hint: `Gain over chance (κ), over the most frequent class (κ majority), over the previous label (κ persistent), and κ⁺, under ${main}. 0 means no gain.`,
+          hint: `Gain over chance (κ), over the most frequent class (κ majority), over the previous label (κ persistent), and κ⁺, under ${main}. 0 means no gain; the chart ends at −1.`,
           format: ratio,
           axisFormat: short,
           sync,
