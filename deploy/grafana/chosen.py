@@ -3,6 +3,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from deploy.grafana.panels import Variable
 
 TARGET = 'job=~"$job", instance=~"$instance"'
@@ -28,6 +30,28 @@ def most(expr: str, by: str = "") -> str:
 def on(opponent: str) -> str:
     """Selector of verdicts on an opponent."""
     return f'opponent="{opponent}"'
+
+
+def verdict(of_metric: Callable[..., str], opponent: str, by_cohorts: str) -> str:
+    """Verdict on an opponent as recording rules and the page have it, of the series that `of_metric` selects.
+
+    It is by cohorts of predictions, on the opponent `by_cohorts`, where the headline of the model is;
+    otherwise in the order of labels, on `opponent`.
+    """
+    headline = of_metric("cohort_headline")
+    judged = f"max without (opponent) ({of_metric('cohort_verdict', on(by_cohorts))}) and {headline}"
+    labelled = f"max without (opponent) ({of_metric('verdict', on(opponent))}) unless {headline}"
+    return f"({judged}) or ({labelled})"
+
+
+def than_no_change(of_metric: Callable[..., str]) -> str:
+    """Verdict on no change: the last label known at the prediction by cohorts, else the previous label."""
+    return verdict(of_metric, "persistent", "persistent_at_prediction")
+
+
+def than_majority(of_metric: Callable[..., str]) -> str:
+    """Verdict on always predicting the most frequent class."""
+    return verdict(of_metric, "majority", "majority")
 
 
 VERDICTS = {

@@ -15,7 +15,8 @@ from deploy.grafana.chosen import (
     VERDICTS,
     mine,
     most,
-    on,
+    than_majority,
+    than_no_change,
 )
 from deploy.grafana.drift_and_labels import DRIFT, LABELS
 from deploy.grafana.early_and_late import EARLY_AND_LATE
@@ -43,10 +44,12 @@ _GUESSING = Row(
             height=4,
         ),
         Panel(
-            "Than the previous label",
-            "Currently, by the utility that monitors.utility sets. Look as often as you like; where "
-            "losses depend on earlier ones, it is false more often. Open: neither is shown.",
-            (Query(most(mine("verdict", on("persistent")))),),
+            "Than no change",
+            "Currently, by the utility that monitors.utility sets: than the last label known at the "
+            "prediction, or, until there is a verdict by prediction time, than the previous label. Look as "
+            "often as you like; where losses depend on earlier ones, it is false more often. Open: neither "
+            "is shown.",
+            (Query(most(than_no_change(mine))),),
             "none",
             kind="stat",
             width=4,
@@ -56,7 +59,7 @@ _GUESSING = Row(
         Panel(
             "Than the majority class",
             "As beside, against always predicting the most frequent class.",
-            (Query(most(mine("verdict", on("majority")))),),
+            (Query(most(than_majority(mine))),),
             "none",
             kind="stat",
             width=4,

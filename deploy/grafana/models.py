@@ -3,7 +3,17 @@
 
 from __future__ import annotations
 
-from deploy.grafana.chosen import BARS, FORGETTING, INSTANCE, JOB, UNDER, VERDICTS, of, on
+from deploy.grafana.chosen import (
+    BARS,
+    FORGETTING,
+    INSTANCE,
+    JOB,
+    UNDER,
+    VERDICTS,
+    of,
+    than_majority,
+    than_no_change,
+)
 from deploy.grafana.panels import Column, Dashboard, Panel, Query, Row
 
 
@@ -16,8 +26,8 @@ _LOWER = _by_model(of("accuracy_bound_ratio", 'bound="hoeffding"', UNDER))
 _UPPER = _by_model(of("accuracy_bound_ratio", 'bound="hoeffding_upper"', UNDER))
 _PERSISTENT = _by_model(of("baseline_accuracy_ratio", 'baseline="persistent"', UNDER))
 _MAJORITY = _by_model(of("baseline_accuracy_ratio", 'baseline="majority"', UNDER))
-_ON_PERSISTENT = _by_model(of("verdict", on("persistent")))
-_ON_MAJORITY = _by_model(of("verdict", on("majority")))
+_ON_NO_CHANGE = _by_model(than_no_change(of))
+_ON_MAJORITY = _by_model(than_majority(of))
 
 _COLOURED = {**VERDICTS, "custom.cellOptions": {"type": "color-text"}}
 
@@ -51,9 +61,10 @@ MODELS = Dashboard(
                     height=4,
                 ),
                 Panel(
-                    "Worse than the previous label",
-                    "Models that are currently of less use than repeating the previous label.",
-                    (Query(f"count({_ON_PERSISTENT} == -1) or vector(0)"),),
+                    "Worse than no change",
+                    "Models that are currently of less use than the last label known at the prediction, or, "
+                    "until there is a verdict by prediction time, than the previous label.",
+                    (Query(f"count({_ON_NO_CHANGE} == -1) or vector(0)"),),
                     "short",
                     kind="stat",
                     width=5,
@@ -101,7 +112,7 @@ MODELS = Dashboard(
                         Query(_LOWER, column="at least"),
                         Query(_UPPER, column="at most"),
                         Query(_PERSISTENT, column="previous label"),
-                        Query(_ON_PERSISTENT, column="than previous label"),
+                        Query(_ON_NO_CHANGE, column="than no change"),
                         Query(_MAJORITY, column="majority class"),
                         Query(_ON_MAJORITY, column="than majority"),
                         Query(_by_model(of("kappa_plus", UNDER)), column="κ⁺"),
@@ -115,7 +126,7 @@ MODELS = Dashboard(
                     width=24,
                     height=10,
                     columns={
-                        "than previous label": Column("none", _COLOURED),
+                        "than no change": Column("none", _COLOURED),
                         "than majority": Column("none", _COLOURED),
                         "κ⁺": Column("none", {"decimals": 3}),
                         "n_eff": Column("short"),

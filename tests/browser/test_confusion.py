@@ -33,3 +33,14 @@ async def test_a_models_page_has_its_matrix_and_one_without_has_none(
     await expect(page.locator("#model h1")).to_have_text("without")
     await expect(page.locator("#model td")).not_to_have_count(0)
     await expect(page.get_by_role("heading", name="Confusion")).to_have_count(0)
+
+
+async def test_a_matrix_of_one_class_says_what_its_row_and_its_column_are(
+    server: HttpServer, opened: Opened
+) -> None:
+    matrix = {"forgetting": "fading:0.999", "classes": ["legit"], "counts": [[816.0]]}
+    server.publish(replace(report_of({"m": Model()}), details={"m": {"confusion": matrix}}))
+    page = await opened(f"{server.url}/#/model/m", unfolded=True)
+    panel = page.locator("#model section", has=page.get_by_role("heading", name="Confusion"))
+    await expect(panel.locator("tbody tr")).to_have_count(1)
+    assert await panel.locator("thead th").all_inner_texts() == ["true ↓ predicted →", "legit"]

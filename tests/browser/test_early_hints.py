@@ -22,12 +22,12 @@ pytestmark = [pytest.mark.real("chromium"), pytest.mark.asyncio(loop_scope="sess
 START = 1_760_000_000_000
 
 
-def changed() -> EarlyHints:
+def changed(predictions: int = 12_000) -> EarlyHints:
     """Predictions of which a class whose name is markup becomes frequent, with labels of the first half."""
     rng = np.random.default_rng(4)
     watch = EarlyHints(EarlyHintsSpec(bucket_ms=1_000_000))
     events: list[Prediction] = []
-    for i in range(12_000):
+    for i in range(predictions):
         named = "<b>fraud</b>" if rng.random() < (0.1 if i < 10_000 else 0.6) else "legit"
         score = float(rng.uniform(0.5, 1))
         events.append(
@@ -72,3 +72,18 @@ async def test_a_hint_is_reported_to_be_one_and_stands_beside_what_labels_show(
     expected = panels.filter(has=page.get_by_role("heading", name="Expected accuracy"))
     await expect(expected.locator("tbody tr")).to_have_count(min(12, len(view.stretches)))
     await expect(expected).to_contain_text("Compared with labels, it was off by 0.0")
+
+
+async def test_a_reference_that_is_not_as_old_yet_is_not_said_to_be(
+    server: HttpServer, opened: Opened
+) -> None:
+    watch = changed(4_000)
+    estimators = EstimatorSet(replace(TINY, max_models=1))
+    estimators.fold([Outcome("m", "legit", "legit", START, 0)])
+    families = [*estimators.families(), *watch.families()]
+    server.publish(Report(families, START + 20_000_000, watch.details()))
+    page = await opened(f"{server.url}/#/model/m", unfolded=True)
+    hint = page.locator("#model .tables section").filter(
+        has=page.get_by_role("heading", name="Predictions before their labels")
+    )
+    await expect(hint.locator("thead th")).to_have_text(["", "the first", "now"])

@@ -58,6 +58,15 @@ async def test_worse_models_are_listed_with_since_when_and_what_is_promised(
     await expect(page.locator("#model h1")).to_have_text(HOSTILE)
 
 
+async def test_a_model_named_as_a_step_in_a_path_is_reached_from_the_list(
+    server: HttpServer, opened: Opened
+) -> None:
+    server.publish(fleet({"..": judged("worse", 1e9)}))
+    page = await opened(server.url)
+    await page.locator("#fleet-worse a").click()
+    await expect(page.locator("#model h1")).to_have_text("..")
+
+
 async def test_a_fleet_without_worse_models_says_of_how_many_pairs_none_is_listed(
     server: HttpServer, opened: Opened
 ) -> None:

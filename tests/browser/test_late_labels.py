@@ -47,6 +47,10 @@ SETTLED = {
     "delays_moved": {"hits": {"before_seconds": 10_800.0, "after_seconds": 14_400.0}},
     "change": CHANGE,
 }
+FLAWLESS = {
+    **SETTLED,
+    "share_labelled": {"age_seconds": [3_600.0 * (hour + 1) for hour in range(23)], "hits": [1.0] * 23},
+}
 WINDOW = {**YOUNG, "settled": ACCURACY, "delay_corrected_undefined": "hits_too_late"}
 QUICK = {
     "first_horizon_ends_timestamp_seconds": BEGAN + 86_400.0,
@@ -94,3 +98,22 @@ async def test_late_labels_are_a_panel_and_quick_ones_a_caveat(server: HttpServe
     )
     await expect(panel).to_contain_text("Undefined until 30 predictions are settled")
     await expect(delays).to_have_count(0)
+
+
+async def test_every_number_of_late_labels_is_seen_beside_another_panel(
+    server: HttpServer, opened: Opened
+) -> None:
+    server.publish(replace(report_of({"m": Model()}), details={"m": {"late_labels": SETTLED}}))
+    page = await opened(f"{server.url}/#/model/m", unfolded=True, viewport={"width": 1_200, "height": 900})
+    table = page.get_by_role("region", name="Late labels", exact=True)
+    await expect(table).to_contain_text("bias of the visible accuracy")
+    assert await table.evaluate("node => node.scrollWidth <= node.clientWidth")
+
+
+async def test_how_late_errors_are_is_undefined_of_a_model_without_errors(
+    server: HttpServer, opened: Opened
+) -> None:
+    server.publish(replace(report_of({"m": Model()}), details={"m": {"late_labels": FLAWLESS}}))
+    page = await opened(f"{server.url}/#/model/m", unfolded=True)
+    delays = page.get_by_role("region", name="Share of labels that have arrived")
+    await expect(delays.locator("tbody tr").first.locator("td")).to_have_text(["–", "100.0\u202f%"])

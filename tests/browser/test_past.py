@@ -25,8 +25,8 @@ async def test_a_page_opened_after_a_restart_shows_the_days_before(
     await expect(chart.get_by_role("img")).to_have_attribute(
         "aria-label",
         re.compile(
-            r"^Last 30 days from 12:30:00 UTC to 11:58:30 UTC\. "
-            r"Latest: accuracy \d+\.\d.%, Persistent 0\.0.%\.$"
+            r"^Last 30 days from \d+ \w+, 12:30:00 UTC to \d+ \w+, 11:58:30 UTC\. "
+            r"Latest: accuracy \d+\.\d.%, previous label again 0\.0.%\.$"
         ),
     )
     drawn = "node => node.getContext('2d').getImageData(0, 0, node.width, node.height).data.some(v => v)"

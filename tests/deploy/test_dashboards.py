@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator
+import subprocess
+from collections.abc import Callable, Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -198,6 +200,57 @@ def shown(panel: Panel) -> Iterator[str]:
             yield from (baseline.name for baseline in BASELINES)
         else:
             yield query.legend.replace("{{detector}}", "adwin")
+
+
+@pytest.mark.real("promtool")
+@pytest.mark.parametrize(
+    ("title", "opponent", "by_cohorts"),
+    [
+        ("Worse than no change", "persistent", "persistent_at_prediction"),
+        ("Worse than the majority class", "majority", "majority"),
+    ],
+)
+def test_models_are_counted_as_worse_by_the_verdict_that_the_page_shows(
+    title: str, opponent: str, by_cohorts: str, tmp_path: Path, real_component: Callable[[str], str]
+) -> None:
+    (expr,) = (
+        target["expr"]
+        for panel in panels(FOLDER / "models.json")
+        if panel["title"] == title
+        for target in panel["targets"]
+    )
+    target = 'job="j", instance="i"'
+    by_labels = f'streamwatch_verdict{{{target}, opponent="{opponent}", model="%s"}}'
+    by_prediction = f'streamwatch_cohort_verdict{{{target}, opponent="{by_cohorts}", model="%s"}}'
+    headline = f'streamwatch_cohort_headline{{{target}, model="%s"}}'
+    series = {
+        by_labels % "labels_only": -1,
+        by_labels % "worse_by_labels": -1,
+        by_prediction % "worse_by_labels": 1,
+        headline % "worse_by_labels": 1,
+        by_labels % "worse_by_cohorts": 1,
+        by_prediction % "worse_by_cohorts": -1,
+        headline % "worse_by_cohorts": -1,
+        by_prediction % "by_cohorts_only": -1,
+        headline % "by_cohorts_only": -1,
+        by_labels % "undecided": 1,
+        by_prediction % "undecided": -1,  # not yet the headline
+    }
+    test = {
+        "input_series": [{"series": each, "values": str(value)} for each, value in series.items()],
+        "promql_expr_test": [
+            {
+                "expr": expr.replace("$job", "j").replace("$instance", "i"),
+                "eval_time": "0m",
+                "exp_samples": [{"labels": "{}", "value": 3}],
+            }
+        ],
+    }
+    file = tmp_path / "counted.test.yml"
+    file.write_text(yaml.safe_dump({"tests": [test]}), encoding="utf-8")
+    promtool = real_component("promtool")
+    found = subprocess.run([promtool, "test", "rules", file], capture_output=True, check=False, text=True)
+    assert found.returncode == 0, found.stdout + found.stderr
 
 
 def test_grafana_is_configured_with_prometheus_and_the_dashboards() -> None:

@@ -274,10 +274,13 @@ class ByPredictionTime(TypedDict):
     errors: list[Count]
 
 
-class SharesLabelled(TypedDict):
-    """Shares of the labels of errors, and of hits, that arrive by an age of the prediction."""
+class SharesLabelled(TypedDict, total=False):
+    """Shares of the labels of errors, and of hits, that arrive by an age of the prediction.
 
-    age_seconds: list[float]
+    Absent of a kind without outcomes.
+    """
+
+    age_seconds: Required[list[float]]
     errors: list[Share]
     hits: list[Share]
 

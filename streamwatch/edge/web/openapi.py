@@ -16,6 +16,7 @@ import msgspec
 
 from streamwatch import __version__
 from streamwatch.core.metrics.series import Family, Report
+from streamwatch.edge.web.access import HEALTH
 from streamwatch.edge.web.documents import SENT, Index
 from streamwatch.edge.web.documents import Route as RouteDocument
 from streamwatch.edge.web.json_text import encode
@@ -74,6 +75,7 @@ _ERRORS: Final[Mapping[str, tuple[str, str]]] = {
     "BadRequest": ("400", "A query parameter has a value that is not allowed"),
     "Unauthorized": ("401", "A bearer token is needed"),
     "NotFound": ("404", "Nothing has this name"),
+    "Misdirected": ("421", "The request names a host that is not admitted (http.allowed_hosts)"),
     "TooMany": ("503", "Too many are served already; Retry-After says when to come back"),
 }
 """Name of an error that several routes share → (status, description)."""
@@ -107,7 +109,8 @@ def operation_of(route: Route) -> Schema:
         "BadRequest": bool(route.query),
         "Unauthorized": not route.public,
         "NotFound": bool(variables),
-        "TooMany": not route.public,
+        "Misdirected": route.path not in HEALTH,
+        "TooMany": route.path not in HEALTH,
     }
     content = {media_type.partition(";")[0]: {"schema": schema} for media_type in route.media_types}
     return {

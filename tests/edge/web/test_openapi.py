@@ -327,6 +327,14 @@ async def test_refusals_are_as_described(path: str, query: str, status: int) -> 
         validate(await answer.json(), error)
 
 
+async def test_a_request_to_another_host_is_refused_as_described() -> None:
+    async with serving() as server, aiohttp.ClientSession(server.url) as session:
+        for path in ("/", "/metrics", "/api/v1/models", "/healthz"):
+            responses = DESCRIBED["paths"][path]["get"]["responses"]
+            async with session.get(path, headers={"Host": "elsewhere.example"}) as answer:
+                assert (answer.status == 421) == ("421" in responses) == ("503" in responses), path
+
+
 def test_the_document_is_openapi_3_1_and_every_reference_leads_somewhere() -> None:
     assert DESCRIBED["openapi"].startswith("3.1.")
     for reference in re.findall(r'"\$ref": "#/([^"]+)"', json.dumps(DESCRIBED)):

@@ -152,7 +152,8 @@ def wilson(share: Floats, n_eff: Floats) -> tuple[Floats, Floats]:
     middle = share + _Z * _Z / (2.0 * n)
     half = _Z * np.sqrt(share * (1.0 - share) / n + _Z * _Z / (4.0 * n * n))
     below = 1.0 + _Z * _Z / n
-    return (middle - half) / below, (middle + half) / below
+    # Rounding may leave [0, 1].
+    return np.maximum((middle - half) / below, 0.0), np.minimum((middle + half) / below, 1.0)
 
 
 def _ratio(above: Floats | Integers, below: Floats | Integers) -> Floats:

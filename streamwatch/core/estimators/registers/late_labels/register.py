@@ -96,8 +96,11 @@ def document_of(estimate: Estimate, geometry: Geometry, *, assumed: bool) -> dic
         if is_settled:
             document["share_labelled"] = {
                 "age_seconds": (geometry.edges_ms[1:] / 1000).tolist(),
-                "errors": estimate.shares[ERROR, 1:].tolist(),
-                "hits": estimate.shares[HIT, 1:].tolist(),
+                **{
+                    name: estimate.shares[z, 1:].tolist()
+                    for name, z in (("errors", ERROR), ("hits", HIT))
+                    if estimate.outcomes[:, z].any()
+                },
             }
         if moved := _moved(estimate):
             document["delays_moved"] = moved

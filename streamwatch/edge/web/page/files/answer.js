@@ -44,7 +44,7 @@ function reasonOf(row, details) {
   return [
     `No label has matched any prediction of this model yet; ${count(row.pending)} predictions are waiting.`,
     details.nothing_joins
-      ? "They have waited for join.early_horizon or longer. Their ids may be written differently from those of the labels, there may be no labels for them, or labels may take longer."
+      ? "Some have waited for join.early_horizon or longer. Their ids may be written differently from those of the labels, there may be no labels for them, or labels may take longer."
       : "Numbers appear here as soon as one of them is matched with its label.",
     ends === undefined ? "" : `The daemon waits for labels at least until ${moment(ends)}, which is join.horizon after the first prediction.`,
     labels === undefined ? "" : labels === 0 ? "No label of any model has been read so far: do the label topics hold records?" : `Of ${count(labels)} labels read so far, ${count(joined)} have matched a prediction of some model.`,

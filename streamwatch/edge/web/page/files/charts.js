@@ -3,10 +3,13 @@
 
 /* global uPlot */
 import { element, say } from "./dom.js";
-import { both, bothClocks, time } from "./format.js";
+import { both, bothClocks, sameDay, time } from "./format.js";
 
 const HEIGHT = 210;
 export const COLOURS = ["line-3", "line-2", "line-4", "line-5", "line-6"];
+// Range of an axis of shares: whole tenths, and never empty.
+export const shares = (_, low, high) => [Math.max(0, Math.floor(low * 10 - 0.1) / 10), Math.min(1, Math.max(0.1, Math.ceil(high * 10) / 10))];
+
 const daily = new Intl.DateTimeFormat("en-GB", { day: "numeric", month: "short" });
 const hourly = new Intl.DateTimeFormat("en-GB", { hour: "2-digit", minute: "2-digit" });
 
@@ -88,7 +91,8 @@ export class Chart {
       const last = lastDefined(columns[index]);
       return last === null ? [] : [`${line.name} ${this.format(last)}`];
     });
-    const span = times.length > 1 ? ` from ${bothClocks(times[0])} to ${bothClocks(times[times.length - 1])}` : "";
+    const clock = sameDay(times[0], times.at(-1)) ? bothClocks : both;
+    const span = times.length > 1 ? ` from ${clock(times[0])} to ${clock(times.at(-1))}` : "";
     const alarms = marks.length === 1 ? "; 1 alarm" : marks.length ? `; ${marks.length} alarms` : "";
     this.canvas.setAttribute("aria-label", `${this.title}${span}. Latest: ${latest.join(", ") || "nothing yet"}${alarms}.`);
   }

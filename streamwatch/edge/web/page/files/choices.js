@@ -71,6 +71,13 @@ export class Choices {
     return `api/v1/list?${new URLSearchParams(asked)}`;
   }
 
+  // Why the list is empty, of a daemon that watches models.
+  nothingFound() {
+    const named = this.filter && `name contains “${this.filter}”`;
+    if (this.prefix) return `No model of the group “${this.prefix}”${named && ` whose ${named}`} is watched now.`;
+    return `No model's ${named}.`;
+  }
+
   set(choice) {
     Object.assign(this, { page: 0 }, choice);
     this.show();

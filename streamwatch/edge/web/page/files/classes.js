@@ -1,6 +1,6 @@
 // Charts of the shares and the recalls of true classes over time, which show which of them changed.
 
-import { Chart, COLOURS } from "./charts.js";
+import { Chart, COLOURS, shares } from "./charts.js";
 import { percent, wholePercent } from "./format.js";
 
 const KINDS = [
@@ -8,16 +8,13 @@ const KINDS = [
   ["recall_ratio", "Recall of each class", "Share of the class that the model recognised, faded. If the recalls move while the shares stay, the model no longer fits."],
 ];
 
-// Classes of which this model has a value; the server returns those of all models.
-export const classesOf = (past, metric = KINDS[0][0]) => past.names(metric).filter((name) => past.column(metric, name).some((value) => value !== null));
-
 export function classCharts(past, sync, alarms) {
   return KINDS.flatMap(([metric, title, hint]) => {
-    const classes = classesOf(past, metric);
+    const classes = past.defined(metric);
     if (classes.length === 0) return [];
     const lines = classes.map((name, at) => ({ name, colour: at === 0 ? "line-1" : COLOURS[(at - 1) % COLOURS.length], dash: at > COLOURS.length ? [5, 3] : undefined }));
     return [{
-      chart: new Chart({ title, hint, lines, sync, format: percent, axisFormat: wholePercent, range: (_, low, high) => [Math.max(0, Math.floor(low * 10 - 0.1) / 10), Math.min(1, Math.ceil(high * 10) / 10)] }),
+      chart: new Chart({ title, hint, lines, sync, format: percent, axisFormat: wholePercent, range: shares }),
       columns: classes.map((name) => [metric, name]),
       alarms,
     }];

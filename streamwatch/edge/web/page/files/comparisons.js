@@ -140,7 +140,7 @@ class Group {
   build(charted, forgetting, all) {
     this.chart = new Chart({
       title: "Q over time",
-      hint: `ln(S_A/S_B) under ${forgetting}: above 0 the champion errs more than the challenger.${all > charted.length ? ` The first ${charted.length} of ${all} challengers by name.` : ""}`,
+      hint: `ln(errors of the champion / errors of the challenger) under ${forgetting}: above 0 the champion errs more than the challenger.${all > charted.length ? ` The first ${charted.length} of ${all} challengers by name.` : ""}`,
       format: ratio,
       axisFormat: short,
       sync: `champion-${this.champion}`,

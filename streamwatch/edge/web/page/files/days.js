@@ -1,7 +1,7 @@
 // A model's past as the state keeps it: accuracy by stretches of time, over days and restarts.
 
 import { get, segment } from "./api.js";
-import { Chart } from "./charts.js";
+import { Chart, shares } from "./charts.js";
 import { percent, wholePercent } from "./format.js";
 
 const STALE_MS = 60_000; // the finest stretch is a minute
@@ -32,8 +32,8 @@ export class Days {
       axisFormat: wholePercent,
       sync: `days-${this.path}`,
       dated: true,
-      range: (_, low, high) => [Math.max(0, Math.floor(low * 10 - 0.1) / 10), Math.min(1, Math.ceil(high * 10) / 10)],
-      lines: [{ name: "accuracy", colour: "line-1", width: 2 }, { name: "Persistent", colour: "persistent", dash: [6, 4] }],
+      range: shares,
+      lines: [{ name: "accuracy", colour: "line-1", width: 2 }, { name: "previous label again", colour: "persistent", dash: [6, 4] }],
     });
   }
 

@@ -32,7 +32,7 @@ export function early(found) {
   const { shares_before: before, shares_now: now, score_before: scoreBefore, score_now: scoreNow } = found;
   const rows = Object.keys({ ...before, ...now }).map((name) => [`share of ${name}`, percent(before[name] ?? null), percent(now[name] ?? null)]);
   if (scoreNow !== null) rows.push(["mean score of the predicted class", percent(scoreBefore), percent(scoreNow)]);
-  const panel = table("Predictions before their labels", ["", `${count(found.reach)} earlier`, "now"], rows);
+  const panel = table("Predictions before their labels", ["", found.predictions > found.reach ? `${count(found.reach)} earlier` : "the first", "now"], rows);
   panel.append(element("p", {}, sentenceOf(found)));
   return [panel, ...expected(found)];
 }

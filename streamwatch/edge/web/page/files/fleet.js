@@ -1,6 +1,6 @@
 // List of the worse models of the fleet, of which few are expected to be false.
 
-import { get, segment } from "./api.js";
+import { get } from "./api.js";
 import { byId, element } from "./dom.js";
 import { both, count, percent } from "./format.js";
 import { between } from "./verdict.js";
@@ -18,7 +18,7 @@ function since({ verdict, since_timestamp_seconds: began, earliest_timestamp_sec
 }
 
 const item = (pair) => element("li", {},
-  element("a", { href: `#/model/${segment(pair.model)}` }, pair.model),
+  element("a", { href: `#/model/${encodeURIComponent(pair.model)}` }, pair.model),
   element("span", {}, `worse than ${OPPONENTS[pair.opponent] ?? pair.opponent}`),
   element("span", { class: "minor" }, since(pair)));
 

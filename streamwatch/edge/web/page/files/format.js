@@ -67,10 +67,12 @@ export const zone = () => new Intl.DateTimeFormat("en-GB", { timeZoneName: "shor
 // Note on the time zones of a page.
 export const zones = () => (new Date().getTimezoneOffset() === 0 ? "UTC" : `${zone()}, UTC beside them`);
 
+// Tells whether two times are of one day in this browser's time zone.
+export const sameDay = (one, other) => new Date(one * 1000).toDateString() === new Date(other * 1000).toDateString();
+
 export function when(seconds) {
   if (!dated(seconds)) return DASH;
-  const today = new Date().toDateString() === new Date(seconds * 1000).toDateString();
-  return today ? time(seconds) : `${day.format(seconds * 1000)}, ${time(seconds)}`;
+  return sameDay(seconds, Date.now() / 1000) ? time(seconds) : `${day.format(seconds * 1000)}, ${time(seconds)}`;
 }
 
 export function ago(seconds) {

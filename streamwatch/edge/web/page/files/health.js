@@ -75,9 +75,11 @@ function joinByTopic(stream) {
   ]));
 }
 
+// Version of the daemon that answered; undefined before an answer.
+export const version = () => Object.keys(state.health?.stream.build_info ?? {})[0];
+
 function facts(health) {
   const { ready, reasons, stream } = health;
-  const [version] = Object.keys(stream.build_info ?? { "–": 1 });
   const once = (text) => (opened(health) ? text : "–");
   return [
     ["Ready", state.lost ? "no answer" : ready ? "yes" : "no"],
@@ -99,7 +101,7 @@ function facts(health) {
     ["Memory", bytes(stream.process_resident_memory_bytes)],
     ["Started", stream.process_start_time_seconds ? ago(stream.process_start_time_seconds) : "–", stream.process_start_time_seconds],
     ["Last report", state.published ? ago(state.published) : "none yet", state.published],
-    ["Version", version],
+    ["Version", version() ?? "–"],
   ].filter(([, value]) => value !== null);
 }
 
@@ -134,5 +136,5 @@ export function renderHealth() {
   });
   arrange(byId("health"), nodes);
   mark(byId("health"), "title", state.published ? `as of ${moment(state.published)}` : null);
-  say(byId("version"), `streamwatch ${Object.keys(state.health.stream.build_info ?? {})[0] ?? ""}`);
+  say(byId("version"), `streamwatch ${version() ?? ""}`);
 }

@@ -31,7 +31,7 @@ function accuracies({ horizon_seconds: horizon, settled, delay_corrected: correc
 function delays(labelled) {
   if (labelled === undefined) return [];
   const { age_seconds: ages, errors, hits } = labelled;
-  const rows = ages.map((age, at) => [duration(age), percent(errors[at]), percent(hits[at])]).filter((_, at) => at % 4 === 2);
+  const rows = ages.map((age, at) => [duration(age), percent(errors?.[at]), percent(hits?.[at])]).filter((_, at) => at % 4 === 2);
   return [table("Share of labels that have arrived", ["age of the prediction", "of errors", "of hits"], rows)];
 }
 

@@ -7,7 +7,7 @@ import { switchDetails } from "./details.js";
 import { byId, mark, say } from "./dom.js";
 import { Folds } from "./folds.js";
 import { both, moment, time, zones } from "./format.js";
-import { renderHealth } from "./health.js";
+import { renderHealth, version } from "./health.js";
 import { askToken, welcome } from "./login.js";
 import { Model } from "./model.js";
 import { Overview } from "./overview.js";
@@ -28,6 +28,8 @@ let model = null;
 let pace = overview.pace; // of what is shown
 let due = false;
 let lostTimer;
+let began; // version of the daemon that this page is from
+let told; // what the banner says
 
 function draw() {
   const wanted = title(); // not within a frame: a tab in the background has none
@@ -37,6 +39,7 @@ function draw() {
   requestAnimationFrame(() => {
     due = false;
     renderHealth();
+    renderBanner();
     if (model === null) {
       overview.render();
       alarms.render();
@@ -64,8 +67,8 @@ function connection(text, how) {
 function connected() {
   clearTimeout(lostTimer);
   lostTimer = undefined;
-  state.lost = false;
-  byId("banner").hidden = true;
+  if (state.lost) pace.hurry();
+  state.lost = null;
   connection(state.published ? `live · ${time(state.published)}` : "live", "live");
   mark(byId("connection"), "title", state.published ? moment(state.published) : null);
 }
@@ -73,12 +76,32 @@ function connected() {
 function lost(why) {
   connection("reconnecting…", "lost");
   lostTimer ??= setTimeout(() => {
-    const shows = state.published ? `The page shows the numbers of ${both(state.published)}.` : "";
-    byId("banner").replaceChildren(`${why} ${shows} Trying again… `, remedy(runbook("Down")));
-    byId("banner").hidden = false;
-    state.lost = true;
+    state.lost = why;
     draw();
   }, QUIET_MS);
+}
+
+// What is wrong with the page itself, and the page of the documentation with the remedy, if any; null if all is well.
+function trouble() {
+  if (state.lost) {
+    const shows = state.published ? `The page shows the numbers of ${both(state.published)}. ` : "";
+    return [`${state.lost} ${shows}Trying again… `, runbook("Down")];
+  }
+  if (pace.failing !== null) {
+    return [`Since ${both(pace.failing)} the daemon does not answer with numbers; older ones are shown. Trying again… `, runbook("Down")];
+  }
+  began ??= version();
+  if (version() === began) return null;
+  return [`This page is of streamwatch ${began}, and the daemon is now ${version()}: reload the page.`, null];
+}
+
+function renderBanner() {
+  const found = trouble();
+  const text = JSON.stringify(found);
+  if (text === told) return;
+  told = text;
+  byId("banner").hidden = found === null;
+  if (found) byId("banner").replaceChildren(found[0], ...(found[1] ? [remedy(found[1])] : []));
 }
 
 const pause = (ms) => new Promise((resolve) => setTimeout(resolve, ms));
@@ -126,12 +149,21 @@ async function watchHealth() {
   }
 }
 
+// A name as the address has it; one that somebody typed may be no escaped text, and is taken as it stands.
+function unescaped(name) {
+  try {
+    return decodeURIComponent(name);
+  } catch {
+    return name;
+  }
+}
+
 function route() {
   const named = /^#\/model\/(.+)$/.exec(location.hash);
   const left = model?.name;
   model?.destroy();
   if (pace !== overview.pace) pace.end();
-  if (named) model = new Model(decodeURIComponent(named[1]), overview.choices.address());
+  if (named) model = new Model(unescaped(named[1]), overview.choices.address());
   else if (location.hash === "#/comparisons") model = new Comparisons();
   else model = location.hash === "#/folds" ? new Folds() : null;
   if (model === null) overview.choices.read(/^#\/\?(.*)$/.exec(location.hash)?.[1] ?? "");

@@ -4,12 +4,12 @@ import { alarmItem, meaning } from "./alarms.js";
 import { Answer } from "./answer.js";
 import { get, segment } from "./api.js";
 import { catalogue, classColumns, estimates } from "./estimates.js";
-import { Chart, COLOURS } from "./charts.js";
-import { classCharts, classesOf } from "./classes.js";
+import { Chart, COLOURS, shares } from "./charts.js";
+import { classCharts } from "./classes.js";
 import { Days } from "./days.js";
 import { byId, element, say } from "./dom.js";
 import { early } from "./early.js";
-import { count, duration, moment, percent, ratio, short, wholePercent } from "./format.js";
+import { both, count, duration, moment, percent, ratio, short, wholePercent } from "./format.js";
 import { labelled, late } from "./late.js";
 import { Past } from "./past.js";
 import { probabilities } from "./probabilities.js";
@@ -17,14 +17,14 @@ import { recovery } from "./recovery.js";
 import { revisions } from "./revisions.js";
 import { sampled } from "./sampled.js";
 import { Section } from "./sections.js";
-import { state } from "./state.js";
 import { confusion, segments, table, weighted } from "./tables.js";
 
 function without404(error) {
   if (error.status !== 404) throw error;
 }
 
-const SHARES = (_, low, high) => [Math.max(0, Math.floor(low * 10 - 0.1) / 10), Math.min(1, Math.ceil(high * 10) / 10)];
+const UNWEIGHTED = ", of the labels that came, each counted once"; // where labels are sampled
+const ALARMS = 20; // at most, as in the overview
 const nothing = (found, of) => (found ? `${count(found)} ${of}` : `no ${of}`);
 
 export class Model {
@@ -35,6 +35,7 @@ export class Model {
     this.leave = new AbortController();
     this.charts = [];
     this.daysChart = null;
+    this.alarms = []; // of this model, newest first
     this.node = byId("model");
     this.answer = new Answer();
     this.message = element("p", { class: "empty" }, "Loading…");
@@ -77,24 +78,34 @@ export class Model {
   // Refreshes after a report; `Pace` allows one refresh at a time.
   async refresh() {
     try {
-      const [{ rows }, document, measures] = await Promise.all([
+      const [{ rows }, document, measures, { alarms }] = await Promise.all([
         get(`api/v1/list?${new URLSearchParams({ model: this.name, details: "1" })}`, this.leave.signal),
         get(`api/v1/models/${segment(this.name)}`, this.leave.signal),
         catalogue(),
+        get(`api/v1/alarms?${new URLSearchParams({ model: this.name, limit: ALARMS })}`, this.leave.signal),
         this.past.refresh(this.leave.signal).catch(without404), // nothing of it has been kept yet
         this.days.refresh(this.leave.signal),
       ]);
+      this.alarms = alarms;
       if (!this.leave.signal.aborted) requestAnimationFrame(() => this.render(document, new Map(Object.entries(rows)).get(this.name) ?? { verdict: "open" }, measures));
     } catch (error) {
       if (this.leave.signal.aborted) return;
       if (error.status !== 404) throw error;
       this.message.hidden = false;
-      say(this.message, `No model named “${this.name}” has been evaluated, and none of its predictions is waiting. It appears here with its first prediction.`);
+      say(this.message, this.absence());
     }
+  }
+
+  // Why there is no model of this name, or no longer.
+  absence() {
+    if (this.published === undefined) return `No model named “${this.name}” has been evaluated, and none of its predictions is waiting. It appears here with its first prediction.`;
+    return `“${this.name}” is not watched any more, as it has not predicted for twice join.horizon or the state was begun anew. What follows was so at ${both(this.published)}.`;
   }
 
   render({ metrics, details, published_timestamp_seconds: published }, row, measures) {
     if (this.leave.signal.aborted) return;
+    this.published = published;
+    this.sampled = row.labels_sampled_ratio !== undefined;
     const waits = metrics.outcomes_total === undefined;
     this.message.hidden = true;
     this.foldBar.hidden = false;
@@ -103,7 +114,7 @@ export class Model {
     this.tellFold();
     if (waits) return;
     this.noChange = row.verdict_opponent === undefined ? "persistent" : "persistent_at_prediction";
-    const shape = JSON.stringify([this.noChange, this.past.forgetting, [...this.past.columns.keys()], classesOf(this.past), this.days.is_empty]);
+    const shape = JSON.stringify([this.noChange, this.sampled, this.past.forgetting, [...this.past.columns.keys()], this.past.defined("class_truth_ratio"), this.detectors(), this.days.is_empty]);
     if (shape !== this.shape) {
       this.shape = shape;
       this.buildCharts();
@@ -113,18 +124,18 @@ export class Model {
     for (const { chart, columns, alarms } of this.charts) {
       chart.update(past.moments(), columns.map((path) => past.column(...path)), alarms.flatMap((name) => past.rises("alarms_total", name)));
     }
-    if (this.daysChart) this.days.draw(this.daysChart, this.alarms().map((alarm) => alarm.timestamp_seconds));
+    if (this.daysChart) this.days.draw(this.daysChart, this.alarms.map((alarm) => alarm.timestamp_seconds));
   }
 
-  alarms() {
-    return state.alarms.filter((alarm) => alarm.model === this.name);
+  detectors() {
+    return [...new Set([...this.past.defined("detector_statistic"), ...this.past.defined("alarms_total")])];
   }
 
   buildCharts() {
     this.destroyCharts();
     const { past } = this;
     const main = past.forgetting;
-    const detectors = [...new Set([...past.names("detector_statistic"), ...past.names("alarms_total")])];
+    const detectors = this.detectors();
     const sync = `model-${this.name}`;
     const accuracies = past.names("accuracy_ratio");
     this.charts = [
@@ -134,8 +145,10 @@ export class Model {
           format: percent,
           axisFormat: wholePercent,
           sync,
-          hint: "How often the model is right, beside its baselines. The band has the bounds of the true accuracy; triangles mark alarms.",
-          range: SHARES,
+          hint: this.sampled
+            ? "Of the labels that came, each counted once: not the accuracy of all predictions. The band has the bounds of the true share; triangles mark alarms."
+            : "How often the model is right, beside its baselines. The band has the bounds of the true accuracy; triangles mark alarms.",
+          range: shares,
           lines: [
             { name: "upper bound", hidden: true, colour: "soft" },
             { name: "lower bound", hidden: true, colour: "soft" },
@@ -158,7 +171,7 @@ export class Model {
           format: percent,
           axisFormat: wholePercent,
           sync,
-          range: SHARES,
+          range: shares,
           lines: accuracies.map((name, at) => ({ name, colour: name === main ? "line-1" : COLOURS[at % COLOURS.length], width: name === main ? 2.4 : 1.3 })),
         }),
         columns: accuracies.map((name) => ["accuracy_ratio", name]),
@@ -167,7 +180,7 @@ export class Model {
       {
         chart: new Chart({
           title: "Kappa",
-          hint: `Gain over chance (κ), over the most frequent class (κ majority), over the previous label (κ persistent), and κ⁺, under ${main}. 0 means no gain.`,
+          hint: `Gain over chance (κ), over the most frequent class (κ majority), over the previous label (κ persistent), and κ⁺, under ${main}. 0 means no gain; the chart ends at −1.`,
           format: ratio,
           axisFormat: short,
           sync,
@@ -202,13 +215,14 @@ export class Model {
     this.daysChart = this.days.is_empty ? null : this.days.chart();
     const [accuracy, ...rest] = this.charts.map(({ chart }) => chart.node);
     this.first.replaceChildren(accuracy);
-    this.sections.charts.fill(rest, "kappa, classes and detectors over time");
-    this.sections.days.fill(this.daysChart ? [this.daysChart.node] : [], "accuracy as the state keeps it, over restarts");
+    const each = this.sampled ? UNWEIGHTED : "";
+    this.sections.charts.fill(rest, `kappa, classes and detectors over time${each}`);
+    this.sections.days.fill(this.daysChart ? [this.daysChart.node] : [], `accuracy as the state keeps it, over restarts${each}`);
   }
 
   renderTables(metrics, details, measures, row) {
-    const alarms = this.alarms();
-    const rendered = JSON.stringify([metrics, alarms.length]);
+    const { alarms } = this;
+    const rendered = JSON.stringify([metrics, alarms]);
     if (rendered === this.rendered || document.activeElement?.closest?.("#model .tables")) return; // somebody reads or selects there
     this.rendered = rendered;
     const { sections } = this;
@@ -227,7 +241,7 @@ export class Model {
       row.delay_median_seconds === undefined ? "" : `half of them within ${duration(row.delay_median_seconds)}`);
     sections.early.fill(early(details.early_hints));
     sections.probabilities.fill(probabilities(details.probabilities, metrics));
-    sections.estimates.fill([estimates(measures, metrics), drift(metrics, details)], "measures, bounds and baselines under every forgetting");
+    sections.estimates.fill([estimates(measures, metrics), drift(metrics, details)], `measures, bounds and baselines under every forgetting${this.sampled ? UNWEIGHTED : ""}`);
   }
 
   // Redraws in another theme, as a canvas keeps its colours.
@@ -252,7 +266,7 @@ export class Model {
 }
 
 function drift(metrics, details) {
-  return table("Drift", ["what", "value"], [
+  return table("Drift", [], [
     ...weighted(metrics.drift_weighted_accuracy_ratio).map(([name, value]) => [`drift-weighted accuracy (outcomes after a drift weigh more)${name}`, percent(value)]),
     ...weighted(metrics.drift_weighted_effective_sample_size).map(([name, value]) => [`effective outcomes${name}`, count(value)]),
     ...Object.entries(metrics.adwin_window_outcomes ?? {}).map(([of, value]) => [`window of ${of}`, `${count(value)} outcomes`]),
@@ -263,7 +277,7 @@ function drift(metrics, details) {
 
 function labels(metrics, details, row) {
   const delay = metrics.label_delay_seconds;
-  return table("Labels", ["what", "value"], [
+  return table("Labels", [], [
     ["predictions evaluated", count(metrics.outcomes_total)],
     ["wrong predictions", count(metrics.errors_total)],
     ["waiting for their label", count(metrics.pending_predictions)],

@@ -130,7 +130,7 @@ export class Overview {
     const nothing = !this.found || this.found.counts.models === 0;
     const empty = byId("no-models");
     empty.hidden = !nothing && this.found.found > 0;
-    say(empty, nothing ? waitingFor() : `No model's name contains “${this.choices.filter}”.`);
+    say(empty, nothing ? waitingFor() : this.choices.nothingFound());
   }
 
   // Focuses the model from whose page the user returned.

@@ -57,6 +57,11 @@ export class Past {
     return [...this.columns.keys()].map((key) => key.split("\n")).filter(([name]) => name === metric).map(([, label]) => label);
   }
 
+  // Those of them of which this model has a value; the server returns those of all models.
+  defined(metric) {
+    return this.names(metric).filter((name) => this.column(metric, name).some((value) => value !== null));
+  }
+
   // Times at which a counter rose, which are those of published alarms.
   rises(...path) {
     const column = this.column(...path);

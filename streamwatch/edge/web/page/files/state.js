@@ -7,7 +7,7 @@ export const state = {
   counts: null, // of models, by verdict
   alarms: [],
   health: null,
-  lost: false, // for so long that it is shown
+  lost: null, // why there is no connection, for so long that it is shown
 };
 
 // Applies an event of the stream of news.

@@ -6,6 +6,7 @@ import { count, percent } from "./format.js";
 // Numbers are aligned to the right, sentences (`words`) to the left.
 const kindOf = (value) => (value?.className === "words" ? "words" : "number");
 
+// Without headings, the rows are names with their values.
 export function table(title, headings, rows, kind = "", nothing = "Nothing yet.") {
   const body = rows.map(([name, ...values]) =>
     element("tr", {}, element("th", { scope: "row" }, name), ...values.map((value) => element("td", { class: kindOf(value) }, value))));
@@ -16,7 +17,7 @@ export function table(title, headings, rows, kind = "", nothing = "Nothing yet."
     element("h2", {}, title),
     rows.length
       ? element("div", { class: "scroll", tabindex: "0", role: "region", "aria-label": title },
-        element("table", { class: headings.length > 2 ? "plain" : "plain pairs" }, headings.length > 2 ? element("thead", {}, head) : null, element("tbody", {}, ...body)))
+        element("table", { class: headings.length ? "plain" : "plain pairs" }, headings.length ? element("thead", {}, head) : null, element("tbody", {}, ...body)))
       : element("p", { class: "empty" }, nothing),
   );
 }

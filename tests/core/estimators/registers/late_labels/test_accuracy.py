@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from streamwatch.core.estimators.registers.late_labels.accuracy import estimates_of
+from streamwatch.core.estimators.registers.late_labels.accuracy import estimates_of, wilson
 from streamwatch.core.estimators.registers.late_labels.observe import HIT, geometry_of
 from streamwatch.core.estimators.registers.late_labels.ring import LabelRing, counted
 from tests.core.estimators.registers.late_labels.plain_late import Known, edges_of, plain_late, width_of
@@ -51,6 +51,14 @@ def test_buckets_and_bins_are_those_of_the_rules() -> None:
         assert geometry.width_ms == width_of(horizon_ms)
         assert geometry.edges_ms.tolist() == edges_of(horizon_ms)
         assert geometry.edges_ms[-1] == horizon_ms
+
+
+@pytest.mark.parametrize("share", [0.0, 1.0])
+def test_limits_of_a_share_do_not_leave_what_a_share_can_be(share) -> None:
+    labels = np.arange(1.0, 2_000.0)
+    lower, upper = wilson(np.full(len(labels), share), labels)
+    assert lower.min() >= 0.0
+    assert upper.max() <= 1.0
 
 
 @pytest.mark.slow

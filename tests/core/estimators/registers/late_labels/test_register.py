@@ -62,6 +62,15 @@ def test_series_and_details_are_those_of_the_rules_and_absent_before() -> None:
     assert "delay_corrected_undefined" not in late
 
 
+@pytest.mark.parametrize(("true", "absent"), [("a", "errors"), ("b", "hits")])
+def test_how_late_labels_of_a_kind_are_is_undefined_without_any(true: str, absent: str) -> None:
+    estimators = monitors()
+    estimators.fold([Outcome("m", true, "a", o.known_ms, o.delay_ms) for o in KNOWN])
+    late = estimators.details()["m"]["late_labels"]
+    assert isinstance(late, dict)
+    assert {"age_seconds", "errors", "hits"} - late["share_labelled"].keys() == {absent}
+
+
 def test_where_missing_labels_count_as_a_class_only_settled_predictions_have_an_accuracy() -> None:
     estimators = monitors(assumed=True)
     estimators.fold(OUTCOMES)
