@@ -55,3 +55,13 @@ def test_a_report_without_a_folder_is_refused_before_anything_is_read(
     done = CliRunner().invoke(app, [command[0], "nothing.csv", command[1], str(target)])
     assert done.exit_code == 2
     assert f"{target} cannot be written: there is no folder {target.parent}" in done.stderr
+
+
+@pytest.mark.slow
+def test_a_replay_without_any_label_says_where_labels_were_looked_for(tmp_path: Path) -> None:
+    path = tmp_path / "outcomes.csv"
+    path.write_text("id,model,prediction,label\n1,m,a,a\n")
+    done = CliRunner().invoke(app, ["replay", str(path), "--columns", "label=y"])
+    assert done.exit_code == 0
+    assert "no prediction has met a label\n" in done.stderr
+    assert "looked for in labels: id at value.id, label at value.y" in done.stderr

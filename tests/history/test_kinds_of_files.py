@@ -108,6 +108,14 @@ def test_blank_lines_before_a_csv_header_are_skipped(tmp_path):
     assert len(outcomes(path)) == 2
 
 
+def test_a_csv_row_that_cannot_be_read_is_explained(tmp_path):
+    path = tmp_path / "outcomes.csv"
+    path.write_bytes(CSV + b'3,m,"' + b"x" * 200_000 + b'",a\n')
+    *_, bad = read(path)
+    assert (bad.number, bad.reason) == (4, "invalid_csv")
+    assert bad.why == "field larger than field limit (131072)"
+
+
 def test_a_file_given_twice_is_refused(tmp_path):
     path = tmp_path / "outcomes.csv"
     path.write_bytes(CSV)
