@@ -91,6 +91,7 @@ def csv_columns(topics: Mapping[str, RecordedTopic]) -> CsvColumns:
         classes=_names(*(paths_of(each.mapping, each.side) for each in mappings)),
         others=_names(*(each.mapping.model for each in mappings)),
         scores=_names(*(paths_of(each.mapping, "scores") for each in mappings)),
+        times=_names(*(each.mapping.timestamp for each in mappings)),
     )
 
 

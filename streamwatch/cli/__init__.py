@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import io
+import os
+import sys
 from typing import Annotated
 
 import typer
@@ -25,6 +28,7 @@ from streamwatch.cli import (
 )
 from streamwatch.cli.build import description
 from streamwatch.cli.compile import compile_estimators
+from streamwatch.cli.options import EXIT_CONFIG
 from streamwatch.core.jit.shipped import choose_processor
 
 app = typer.Typer(
@@ -78,4 +82,28 @@ def _options(
 def main() -> None:
     """Entry point of the `streamwatch` command."""
     choose_processor()
-    app()
+    for stream in (sys.stdout, sys.stderr):
+        # A name of a model or file may have characters that the encoding of the terminal lacks.
+        if isinstance(stream, io.TextIOWrapper) and stream.errors == "strict":
+            stream.reconfigure(errors="backslashreplace")
+    try:
+        app()
+    except OSError as error:
+        if not _stdout_is_unwritable():
+            raise
+        typer.echo(f"standard output cannot be written: {error.strerror or error}", err=True)
+        sys.exit(EXIT_CONFIG)
+
+
+def _stdout_is_unwritable() -> bool:
+    """Tell whether standard output takes nothing more; what it still holds is dropped then.
+
+    Writes a line end, as bytes that failed to be written may be gone already.
+    """
+    try:
+        sys.stdout.flush()
+        os.write(sys.stdout.fileno(), b"\n")
+    except OSError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # the exit flushes again
+        return True
+    return False

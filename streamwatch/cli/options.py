@@ -79,7 +79,8 @@ def address_of(
     try:
         token = token_file.read_text(encoding="utf-8").strip() if token_file else token
     except (OSError, UnicodeDecodeError) as error:
-        refuse(f"--token-file: {token_file} cannot be read: {error}")
+        why = error.strerror if isinstance(error, OSError) else None
+        refuse(f"--token-file: {token_file} cannot be read: {why or error}")
     if url is None and settings is not None:
         host = "127.0.0.1" if settings.http.host in {"0.0.0.0", "::", ""} else settings.http.host  # noqa: S104
         shown = f"[{host}]" if ":" in host else host

@@ -130,5 +130,8 @@ def replay(  # noqa: PLR0913  # one parameter per option
         print_result(result, Console() if sys.stdout.isatty() else Console(width=160))
     if report and why is None:
         write(of_result(result, curves, versions(), settings_text(settings)), report, "--report")
+    if why is None and not result.outcomes:
+        text = f"no prediction has met a label\n{paths_text(spec.topics)}"
+        typer.secho(text, err=True, fg=typer.colors.YELLOW)
     if why is not None:
         refuse(f"{why}\n{paths_text(spec.topics)}", EXIT_UNUSABLE)

@@ -125,13 +125,18 @@ def write(found: Source, paths: list[Path], option: str) -> None:
 
 
 def require_formats(paths: list[Path], option: str) -> None:
-    """End the command if a file is neither .html nor .md, or matplotlib is missing, before reading."""
+    """End the command before reading if a file is neither .html nor .md or has no folder.
+
+    Also ends it if matplotlib is missing.
+    """
     from streamwatch.history.reporting.sources import ReportError
     from streamwatch.history.reporting.writing import figure_class
 
     for path in paths:
         if path.suffix not in {".html", ".md"}:
             refuse(f"{option}: expected a file .html or .md, got {path}")
+        if not path.parent.is_dir():
+            refuse(f"{option}: {path} cannot be written: there is no folder {path.parent}")
     try:
         figure_class()
     except ReportError as error:

@@ -8,6 +8,7 @@ from datetime import UTC, datetime
 from typing import Any, Final
 
 from streamwatch.core.metrics.series import detail_at
+from streamwatch.edge.web.routes.overview import warnings_of
 
 UNKNOWN: Final = "–"
 """Text of an undefined value."""
@@ -93,7 +94,8 @@ def answers(models: Mapping[str, Mapping[str, Any]]) -> Iterator[str]:
         `metrics` and `details` of each model, as in `/api/v1/models`.
     """
     for name in worst_first(models):
-        yield f"{name} {_sentence(headline_of(models[name]), models[name])}"
+        wrong = "; ".join(warning for warning, _ in warnings_of(models[name]["details"]))
+        yield f"{name} {_sentence(headline_of(models[name]), models[name], wrong)}"
 
 
 NO_CHANGE: Final = ("persistent", "persistent_at_prediction")
@@ -108,7 +110,7 @@ def no_change_of(document: Mapping[str, Any]) -> str:
     return NO_CHANGE[detail_at(document["details"], "headline", "basis") == "cohorts"]
 
 
-def _sentence(headline: str, document: Mapping[str, Any]) -> str:
+def _sentence(headline: str, document: Mapping[str, Any], wrong: str) -> str:
     word, _, rest = headline.partition(" ")
     metrics = document["metrics"]
     right = detail_at(metrics, "accuracy_ratio")
@@ -117,6 +119,10 @@ def _sentence(headline: str, document: Mapping[str, Any]) -> str:
     opponent = detail_at(metrics, "baseline_accuracy_ratio", baseline)
     whom = "the majority" if majority else "no change"
     known = f" ({_shares(right, opponent, whom)})" if right and opponent else ""
+    if word == UNKNOWN and wrong:
+        return f"has no verdict, because {wrong}{known}"
+    if wrong:
+        known += f"; but {wrong}"
     if word not in ("better", "worse"):
         return f"is neither better nor worse than no change so far: {_NEEDED}{known}"
     return f"is {word} {rest if rest.startswith('than') else f'than no change {rest}'}{known}"

@@ -9,6 +9,7 @@ from threading import Timer
 from typing import Any
 
 from rich.console import Console
+from rich.markup import escape
 from rich.progress import (
     BarColumn,
     Progress,
@@ -60,7 +61,7 @@ def meter(
         return
     bar = (TextColumn("{task.description}"), BarColumn(), *columns)
     with Progress(*bar, console=console, transient=transient) as progress:
-        yield partial(progress.update, progress.add_task(title, total=total, **fields))
+        yield partial(progress.update, progress.add_task(escape(title), total=total, **fields))
 
 
 def _nothing(**_: object) -> None:

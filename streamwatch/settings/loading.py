@@ -223,7 +223,9 @@ def _override(text: str) -> Layer:
 
 def _read(file: Path) -> dict[str, Any]:
     try:
-        if not file.is_file():
+        if file.is_dir():
+            raise SettingsError(f"{file}: expected a file, got a directory")
+        if not file.exists():
             raise SettingsError(
                 f"{file}: no such file; `streamwatch config example > {file}` writes one to start from"
             )

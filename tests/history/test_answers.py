@@ -124,3 +124,27 @@ def test_the_interval_of_since_is_stated_where_there_are_times(
 def test_a_time_that_no_calendar_has_is_unknown(seconds: float) -> None:
     assert moment(seconds) == UNKNOWN
     assert moment(253_402_300_799.0) == "9999-12-31 23:59:59 UTC"
+
+
+DISJOINT = {"classes_disjoint": {"predicted_class": ["0", "1"], "true": ["no", "yes"]}}
+IN_COMMON = "predicted classes (0, 1) and true classes (no, yes) have nothing in common"
+
+
+def test_a_model_without_a_verdict_is_answered_with_the_mistake_in_its_records():
+    document = model()
+    document["metrics"].pop("verdict")
+    assert list(answers({"m": {**document, "details": DISJOINT}})) == [
+        f"m has no verdict, because {IN_COMMON} {KNOWN}"
+    ]
+    unmatched = {"metrics": {}, "details": {"nothing_joins": {"predictions": 1_200}}}
+    assert list(answers({"m": unmatched})) == [
+        "m has no verdict, because no label has matched any of 1,200 predictions"
+    ]
+
+
+def test_a_mistake_beside_a_verdict_is_part_of_the_answer():
+    scores = {"scores_as_classes": {"predicted_class": ["0.25"]}}
+    [answer] = answers({"m": {**model(-1.0, 40), "details": scores}})
+    assert answer.startswith(
+        f"m is worse than no change since outcome 40 {KNOWN}; but predicted classes are scores"
+    )

@@ -316,7 +316,6 @@ def test_lines_that_are_no_records_are_not_among_those_asked_about_a_jump(tmp_pa
         ("id,model,prediction,label,timestamp,scores", TopicMapping()),
         ("id,model,prediction,label,fold", TopicMapping()),
         ("id,model,prediction,label,scores.a", TopicMapping()),
-        ("id,model,prediction,label,id", TopicMapping()),
         ("id,model,prediction,label,country", TopicMapping(segments={"country": "value.country"})),
         ("id,model,prediction,label,pi", TopicMapping(label_probability="value.pi")),
         ("id,model,prediction,label,kind", TopicMapping(when={"value.kind": ("x",)})),

@@ -4,6 +4,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable
 from pathlib import Path
 
@@ -213,3 +214,19 @@ def test_broken_yaml_is_reported_with_its_line(tmp_path: Path) -> None:
     file.write_text("kafka:\n  bootstrap_servers: [a\n")
     with pytest.raises(SettingsError, match=r"not valid YAML: .* \(line 3, column 1\)"):
         load(file, (), {})
+
+
+def test_a_folder_is_no_settings_file(tmp_path: Path) -> None:
+    with pytest.raises(SettingsError, match=r"expected a file, got a directory$"):
+        load(tmp_path)
+
+
+def test_settings_may_come_from_a_pipe() -> None:
+    """As of `-c <(envsubst < template.yaml)`."""
+    reading, writing = os.pipe()
+    os.write(writing, b"kafka: {bootstrap_servers: a:1}\ntopics: {predictions: [p], labels: [l]}\n")
+    os.close(writing)
+    try:
+        assert load(Path(f"/dev/fd/{reading}")).kafka.bootstrap_servers == ("a:1",)
+    finally:
+        os.close(reading)

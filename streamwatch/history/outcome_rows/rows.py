@@ -47,6 +47,8 @@ class Part:
     """Outcomes of the rows where `is_outcome`."""
     events: Sequence[Event]
     """Events of the other rows, in order."""
+    stamps_ms: NDArray[np.int64]
+    """Timestamps of the rows that could be decoded."""
 
     def released(self, partition: Partition) -> Released:
         """Convert to a stretch of the sequence with offsets and times only, to count its progress."""
@@ -298,7 +300,8 @@ class OutcomeRows:
         outcomes["resolved_ms"] = times_ms[is_outcome]
         outcomes["waited_ms"] = np.maximum(0, outcomes["resolved_ms"] - outcomes["event_ms"])
         batch = OutcomeBatch(outcomes, self._names.models, self._names.classes)
-        return Part(rows["line"][indices], times_ms, is_outcome, batch, events), taken
+        decoded = stamps_ms[timed[indices]]
+        return Part(rows["line"][indices], times_ms, is_outcome, batch, events, decoded), taken
 
     def _record(self, row: np.void) -> LineRecord:
         """Convert the line of a row to a record again."""

@@ -1,4 +1,4 @@
-"""A file of records, read as bytes once from start to end; `.gz` files are decompressed while reading."""
+"""A file of records, read as bytes once from start to end; gzipped bytes are decompressed while reading."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ import os
 import stat
 import sys
 import zlib
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, BinaryIO, Final, cast
 
@@ -25,6 +26,27 @@ class RecordingError(ValueError):
     """File that cannot be read as a recording; the message says what was expected."""
 
 
+_GZIP: Final = b"\x1f\x8b"
+_PARQUET: Final = b"PAR1"
+_OTHERS: Final = (
+    (b"\x28\xb5\x2f\xfd", "is compressed by zstd", "zstd -d"),
+    (b"\xfd7zXZ\x00", "is compressed by xz", "xz -d"),
+    (b"BZh", "is compressed by bzip2", "bzip2 -d"),
+    (b"PK\x03\x04", "is a zip archive, or a spreadsheet", "unzip, or export as CSV"),
+    (b"\xff\xfe", "is UTF-16 text", "iconv -f UTF-16 -t UTF-8"),
+    (b"\xfe\xff", "is UTF-16 text", "iconv -f UTF-16 -t UTF-8"),
+)
+"""First bytes of files that cannot be read, what they are, and what converts them."""
+
+
+def printable(text: str) -> str:
+    """Escape what a terminal would execute or cannot show: control characters, bytes that are not UTF-8."""
+    decoded = text.encode("utf-8", "surrogateescape").decode("utf-8", "backslashreplace")
+    return "".join(
+        each if each.isprintable() else each.encode("unicode_escape").decode("ascii") for each in decoded
+    )
+
+
 def place_of(path: str | Path) -> object:
     """Return what two paths of one file have in common, such as a link; None for a device or a pipe.
 
@@ -35,6 +57,24 @@ def place_of(path: str | Path) -> object:
     except (OSError, ValueError):
         return None if str(path) == "-" else Path(path).absolute()
     return (found.st_dev, found.st_ino) if stat.S_ISREG(found.st_mode) else None
+
+
+def require_distinct(sources: Sequence[str | Path]) -> None:
+    """Check that no file is given twice.
+
+    Raises
+    ------
+    RecordingError
+        Two paths are of one file, or standard input is given twice: outcomes would count twice.
+    """
+    seen: set[object] = set()
+    for source in sources:
+        place = "-" if str(source) == "-" else place_of(source)
+        if place is None:
+            continue
+        if place in seen:
+            raise RecordingError(f"{printable(str(source))}: expected each file once, got this one twice")
+        seen.add(place)
 
 
 class RecordedFile:
@@ -48,30 +88,53 @@ class RecordedFile:
     Raises
     ------
     RecordingError
-        The file cannot be opened.
+        The file cannot be opened, or is of a kind that cannot be read (`_OTHERS`).
     """
 
     def __init__(self, source: str | Path) -> None:
-        self.name = str(source)
+        self.path = str(source)
+        self.name = printable(self.path)
+        """Path for messages."""
         self._returned = b""
         self._error: Exception | None = None
         """Error behind the bytes that `read` returned last; raised by the next `read`."""
         try:
-            self._raw = sys.stdin.buffer if self.name == "-" else Path(self.name).open("rb")  # noqa: SIM115
+            self._raw = sys.stdin.buffer if self.path == "-" else Path(self.path).open("rb")  # noqa: SIM115
         except OSError as error:
             raise self._unreadable(error) from error
-        unpacked = gzip.GzipFile(fileobj=self._raw) if self.name.endswith(".gz") else self._raw
-        self._stream = io.BufferedReader(_BoundedLines(unpacked, self.name), _READ_BYTES)
+        packed = gzip.GzipFile(fileobj=self._raw) if self.path.endswith(".gz") else self._raw
+        self._stream = self._lines_of(packed)
+        self.is_parquet = False
+        if packed is self._raw:
+            try:
+                self._recognise()
+            except BaseException:
+                self.close()
+                raise
+
+    def _recognise(self) -> None:
+        """Decompress gzipped bytes under another name, and refuse kinds of files that cannot be read."""
+        head = self._head()
+        self.is_parquet = head.startswith(_PARQUET)
+        if head.startswith(_GZIP):
+            self._stream = self._lines_of(gzip.GzipFile(fileobj=self._stream))
+        for first, kind, command in _OTHERS:
+            if head.startswith(first):
+                expected = "expected UTF-8 text, gzipped or not, or Parquet"
+                raise RecordingError(f"{self.name} {kind}: {expected}; convert it first ({command})")
+
+    def _lines_of(self, stream: Any) -> io.BufferedReader:
+        return io.BufferedReader(_BoundedLines(stream, self.name), _READ_BYTES)
 
     @property
     def total_bytes(self) -> int | None:
         """Size of the file; None for standard input."""
-        return None if self.name == "-" else Path(self.name).stat().st_size
+        return None if self.path == "-" else Path(self.path).stat().st_size
 
     @property
     def read_bytes(self) -> int:
         """Number of bytes read so far from the file on disk, before decompression."""
-        return 0 if self.name == "-" else self._raw.tell()
+        return 0 if self.path == "-" else self._raw.tell()
 
     def first_character(self) -> bytes:
         """Peek at the first byte that is not blank, after a byte order mark.
@@ -81,11 +144,13 @@ class RecordedFile:
         RecordingError
             The file cannot be read.
         """
+        return self._head().removeprefix(BYTE_ORDER_MARK).lstrip()[:1]
+
+    def _head(self) -> bytes:
         try:
-            head = self._stream.peek(64)
+            return self._stream.peek(64)
         except BROKEN as error:
             raise self._unreadable(error) from error
-        return head.removeprefix(BYTE_ORDER_MARK).lstrip()[:1]
 
     def first_line(self) -> bytes:
         """Read the first line.
@@ -143,7 +208,7 @@ class RecordedFile:
 
     def close(self) -> None:
         """Close the file; standard input stays open."""
-        if self.name != "-":
+        if self.path != "-":
             self._raw.close()
 
     def _unreadable(self, error: Exception) -> RecordingError:

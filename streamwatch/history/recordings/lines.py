@@ -22,15 +22,23 @@ from streamwatch.core.records.events import (
 )
 from streamwatch.edge.decoders.field_locations import fixed_text
 from streamwatch.edge.decoders.formats import DecoderSpec, FormatOptions, json
-from streamwatch.edge.decoders.mapping import KeyOf, SidedMapping, paths_of
+from streamwatch.edge.decoders.mapping import KeyOf, SidedMapping, TimestampUnit, paths_of
 from streamwatch.edge.decoders.trees import sided
-from streamwatch.history.recordings.file import RecordingError
+from streamwatch.history.recordings.file import RecordingError, printable
 
 SAMPLE_CHARACTERS: Final = 80
+_HEADER_CHARACTERS: Final = 200
 NEITHER: Final = "neither_prediction_nor_label"
 """Reason of a line with neither a prediction nor a label."""
 _EXPLAINED: Final = 2
 """Most mappings whose explanations an error has."""
+_TIMES: Final[Mapping[TimestampUnit, str]] = {
+    "s": "seconds since 1970 (timestamp_unit: s)",
+    "ms": "milliseconds since 1970 (timestamp_unit: ms)",
+    "us": "microseconds since 1970 (timestamp_unit: us)",
+    "ns": "nanoseconds since 1970 (timestamp_unit: ns)",
+    "iso8601": "a time such as 2026-03-01T12:00:00Z (timestamp_unit: iso8601)",
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -164,14 +172,15 @@ def _content(raw: msgspec.Raw) -> bytes | None:
 class CsvColumns:
     """Columns that a CSV header is expected to have.
 
-    The header must have one of `ids` and one of `classes`, unless these are empty. Cells of `scores` are JSON
-    objects.
+    The header must have one of `ids` and one of `classes`, unless these are empty, and no column of any of
+    these purposes twice. Cells of `scores` are JSON objects.
     """
 
     ids: Sequence[str] = ("id",)
     classes: Sequence[str] = ("prediction", "label")
     others: Sequence[str] = ("model",)
     scores: Sequence[str] = ("scores",)
+    times: Sequence[str] = ("timestamp",)
 
     def check(self, header: Sequence[str], name: str) -> None:
         """Check a header.
@@ -179,14 +188,27 @@ class CsvColumns:
         Raises
         ------
         RecordingError
-            It has no column of ids, or none of classes.
+            It has no column of ids, none of classes, a column twice, or is not UTF-8.
         """
+        shown = _shown_header(header)
         for wanted in (self.ids, self.classes):
             if not _names_one(header, wanted):
                 expected = ", ".join(dict.fromkeys((*self.ids, *self.others, *self.classes)))
                 # A line without a comma is no header; it may be a secret, such as the first line of a key.
-                found = ", ".join(header) if len(header) > 1 else "a line without a comma"
+                found = shown if len(header) > 1 else self._separated(header[0])
                 raise RecordingError(f"{name}: expected a CSV header with {expected}; got {found}")
+        for column in (*self.ids, *self.others, *self.classes, *self.scores, *self.times):
+            if header.count(column) > 1:
+                raise RecordingError(f"{name}: expected one column {column} in the CSV header; got {shown}")
+        if any("\udc80" <= each <= "\udcff" for each in "".join(header)):
+            raise RecordingError(f"{name}: expected a CSV header in UTF-8; got {shown}")
+
+    def _separated(self, line: str) -> str:
+        """Describe a line without a comma: by what its columns are separated instead, if by anything."""
+        for separator, word in ((";", "semicolons"), ("\t", "tabs"), ("|", "vertical bars")):
+            if self.fit([cell.strip(' "') for cell in line.split(separator)]):
+                return f"columns separated by {word}"
+        return "a line without a comma"
 
     def fit(self, header: Sequence[str]) -> bool:
         """Tell whether `check` accepts a header."""
@@ -234,6 +256,12 @@ class CsvRows:
                 here = below if isinstance(below, dict) else {}
             here[name] = _object(row[i]) if i in self._objects else row[i]
         return value
+
+
+def _shown_header(header: Sequence[str]) -> str:
+    """Show the beginning of a header."""
+    shown = printable(", ".join(header))
+    return shown if len(shown) <= _HEADER_CHARACTERS else f"{shown[:_HEADER_CHARACTERS]}..."
 
 
 def _names_one(header: Sequence[str], wanted: Sequence[str]) -> bool:
@@ -345,7 +373,12 @@ class Fitting:
             if isinstance(each.decoder, Explains)
             for one in reasons
         ]
-        return "; ".join(list(dict.fromkeys(filter(None, explanations)))[:_EXPLAINED])
+        shown = list(dict.fromkeys(filter(None, explanations)))[:_EXPLAINED]
+        if reason == "invalid_timestamp":
+            mappings = [each.mapping for topic in topics for each in topic.mappings]
+            times = (_TIMES[each.timestamp_unit] for each in mappings if each.timestamp is not None)
+            shown.append(f"expected {' or '.join(dict.fromkeys(times))}")
+        return "; ".join(shown)
 
     def _chosen(
         self,

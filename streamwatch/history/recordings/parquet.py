@@ -24,8 +24,8 @@ _ROWS: Final = 5_000
 _BEYOND_64_BITS: Final = 2**63
 
 
-def parquet_values(name: str) -> Iterator[bytes]:
-    """Yield the JSON value of each row of a file, in order.
+def parquet_values(path: str, name: str) -> Iterator[bytes]:
+    """Yield the JSON value of each row of a file, in order; messages call the file `name`.
 
     Raises
     ------
@@ -38,13 +38,13 @@ def parquet_values(name: str) -> Iterator[bytes]:
         import pyarrow.parquet as pq
     except ImportError as error:
         raise RecordingError(f"{name}: reading Parquet needs pyarrow: {command_for('parquet')}") from error
-    if name == "-":
+    if path == "-":
         raise RecordingError(
             "-: expected the name of a Parquet file, whose end is read first; got standard input"
         )
     row = 0
     try:
-        with pq.ParquetFile(name) as file:
+        with pq.ParquetFile(path) as file:
             for batch in file.iter_batches(_ROWS):
                 for found in batch.to_pylist():
                     row += 1

@@ -83,7 +83,7 @@ class Recording:
 
     def _rows(self) -> Iterator[LineRecord | BadLine]:
         if self._layout == "parquet":
-            for value in parquet_values(self.name):
+            for value in parquet_values(self.file.path, self.name):
                 self._number += 1
                 yield LineRecord(self._number, value, offset=self._number)
             return
@@ -166,9 +166,11 @@ class Recording:
             header = self._header
             if header is None:
                 try:
-                    header = [name.strip() for name in next(reader, [])]
+                    header = [name.strip() for name in next(filter(None, reader), [])]
                 except csv.Error as error:
                     raise RecordingError(f"{self.name}: expected a CSV header, got a {error}") from None
+                if not header:
+                    return
                 self._columns.check(header, self.name)
             rows = CsvRows(header, self._columns, self.name)
             while True:
@@ -176,9 +178,9 @@ class Recording:
                     row = next(reader)
                 except StopIteration:
                     return
-                except csv.Error:
+                except csv.Error as error:
                     self._number = before + reader.line_num
-                    yield self._bad("invalid_csv")
+                    yield BadLine(self._number, "invalid_csv", "", self.name, str(error))
                     continue
                 self._number = before + reader.line_num
                 if row:
@@ -198,9 +200,9 @@ def _without_mark(line: bytes) -> bytes:
 
 
 def _layout_of(file: RecordedFile) -> Layout:
-    """Detect the layout from the file's name, or else from its first character."""
-    suffix = Path(file.name.removesuffix(".gz")).suffix.lower()
-    if suffix == ".parquet":
+    """Detect the layout from the file's name, or else from its first characters."""
+    suffix = Path(file.path.removesuffix(".gz")).suffix.lower()
+    if suffix == ".parquet" or file.is_parquet:
         return "parquet"
     first = file.first_character()
     if suffix == ".csv":

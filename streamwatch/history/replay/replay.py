@@ -15,12 +15,18 @@ from typing import Any, Final, cast
 import msgspec
 import numpy as np
 from msgspec.structs import replace
+from numpy.typing import NDArray
 from rich.console import Console
 from rich.progress import DownloadColumn, TimeRemainingColumn
 
 from streamwatch.core.estimators.set import EstimatorSet
 from streamwatch.core.estimators.warming import warm_up
-from streamwatch.core.join.caveats import details_with, details_with_caveats
+from streamwatch.core.join.caveats import (
+    alarms_without_verdicts,
+    details_with,
+    details_with_caveats,
+    families_without_verdicts,
+)
 from streamwatch.core.join.counters import JoinCounters
 from streamwatch.core.join.warming import warm_up_join
 from streamwatch.core.merge import Arrivals, Merge, MergeProgress, MergeSpec, Released
@@ -30,7 +36,17 @@ from streamwatch.core.metrics.series import Family, Histogram
 from streamwatch.core.pipeline.pipeline import Pipeline
 from streamwatch.core.predictions.registers import details_with_predictions, warm_up_predictions
 from streamwatch.core.records.batch import batch_of
-from streamwatch.core.records.events import Alarm, Decoded, Event, Label, Outcome, Partition, Prediction, Side
+from streamwatch.core.records.events import (
+    VERDICT,
+    Alarm,
+    Decoded,
+    Event,
+    Label,
+    Outcome,
+    Partition,
+    Prediction,
+    Side,
+)
 from streamwatch.core.specs import JoinSpec, MonitorsSpec
 from streamwatch.edge.decoders.formats import DecoderSpec, FormatOptions, json
 from streamwatch.edge.decoders.mapping import TopicMapping
@@ -39,6 +55,7 @@ from streamwatch.history.outcome_arrays import OutcomeCounts
 from streamwatch.history.outcome_rows.rows import OutcomeRows, Part, outcome_rows
 from streamwatch.history.outcome_rows.warming import warm_up_rows
 from streamwatch.history.progress import meter, waiting
+from streamwatch.history.recordings.file import printable, require_distinct
 from streamwatch.history.recordings.lines import BadLine, CsvColumns, RecordedTopic, UnusableLines
 from streamwatch.history.recordings.partitions import (
     Chunk,
@@ -128,6 +145,10 @@ class ReplayResult:
     outcomes: int = 0
     pending: int = 0
     """Predictions still waiting for a label when the recording ended."""
+    back_in_time: int = 0
+    """Lines whose time is before that of an earlier line of their file."""
+    clock_ms: int = -1
+    """Time of the last line that was evaluated."""
     bad: Counter[str] = field(default_factory=Counter[str])
     """Lines that could not be used, by reason."""
     first_bad: list[BadLine] = field(default_factory=list[BadLine])
@@ -238,6 +259,7 @@ class Player:
         self._pairs = RecordedPairs(spec.join)
         self._counts = OutcomeCounts()
         self._progress = MergeProgress()
+        self._newest_ms: dict[Partition, int] = {}
         self._spec = spec
         self._seen, self._look = spec.seen, spec.look
         self._batch = _BATCH if spec.look is None else _LOOKED_AT
@@ -246,6 +268,7 @@ class Player:
     def take(self, part: Part, partition: Partition) -> None:
         """Evaluate rows of the only recording, which need no merge."""
         outcomes = events = start = 0
+        self._note_times(partition, part.stamps_ms)
         changes = np.flatnonzero(np.diff(part.is_outcome)) + 1
         for stop in [*changes.tolist(), len(part.offsets)]:
             if start == stop:
@@ -287,20 +310,33 @@ class Player:
                 del unread[partition]
                 merge.found({partition: _ENDED})
             else:
+                self._note_times(partition, chunk.stamps_ms[chunk.decodable])
                 merge.add({partition: _arrivals(chunk)}, 0)
             self._join(merge.release(0, self._host_ms()))
             show()
         self._join(merge.drain(self._host_ms()))
         self._finish()
 
+    def _note_times(self, partition: Partition, stamps_ms: NDArray[np.int64]) -> None:
+        """Count the lines, of the next ones of a partition, whose time is before that of an earlier line."""
+        if not len(stamps_ms):
+            return
+        newest_ms = np.maximum.accumulate(stamps_ms)
+        np.maximum(newest_ms, self._newest_ms.get(partition, -1), out=newest_ms)
+        self._result.back_in_time += int((stamps_ms < newest_ms).sum())
+        self._newest_ms[partition] = int(newest_ms[-1])
+
     def _finish(self) -> None:
         """Evaluate outcomes that the join holds, and set the estimates of the result."""
         step = self._pipeline.release_held()
         self._evaluated(step.outcomes, step.alarms)
+        self._result.clock_ms = self._progress.clock_ms
         self._pipeline.join.add_pairs(self._pairs.counters)
-        self._result.families = self._pipeline.families() + progress_families(self._progress)
+        found = self._pipeline.mismatches()
         unrepresentative = self._pipeline.predictions.unrepresentative()
-        details = details_with(self._monitors.details(), self._pipeline.mismatches(), unrepresentative)
+        families = self._pipeline.families() + progress_families(self._progress)
+        self._result.families = families_without_verdicts(families, found, unrepresentative)
+        details = details_with(self._monitors.details(), found, unrepresentative)
         details = details_with_caveats(details, self._pipeline.caveats(), self._result.families)
         self._result.details = details_with_predictions(details, self._pipeline.predictions.details())
         self._result.pending = sum(
@@ -350,6 +386,9 @@ class Player:
         self._result.outcomes += len(outcomes)
         if self._seen is not None:
             self._seen(outcomes)
+        if any(alarm.detector == VERDICT for alarm in alarms):
+            unrepresentative = self._pipeline.predictions.unrepresentative()
+            alarms = alarms_without_verdicts(alarms, self._pipeline.mismatches(), unrepresentative)
         self._result.alarms += alarms
         if self._look is not None:
             self._look(self._result.outcomes, self._monitors.families)
@@ -396,10 +435,11 @@ def replay(spec: ReplaySpec, console: Console | None = None) -> ReplayResult:
     Raises
     ------
     RecordingError
-        A file cannot be read or is not a recording, or the trace cannot be written. Unusable lines are
-        counted.
+        A file cannot be read, is not a recording or is given twice, or the trace cannot be written. Unusable
+        lines are counted.
     """
-    result = ReplayResult(", ".join(map(str, spec.sources)))
+    result = ReplayResult(", ".join(printable(str(source)) for source in spec.sources))
+    require_distinct(spec.sources)
     with ExitStack() as stack:
         recordings = [
             stack.enter_context(Recording(source, spec.layout, spec.columns)) for source in spec.sources

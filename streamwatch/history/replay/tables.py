@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, datetime
 from itertools import chain
 
 import msgspec
 from rich.console import Console
+from rich.markup import escape
+from rich.measure import Measurement
 from rich.table import Table
 
 from streamwatch.core.estimators.registers.fleet import VERDICT_WORDS
@@ -27,6 +29,9 @@ _LARGE = 1e9  # of evidence, a product, only the order of magnitude matters
 _WORTH_REPORTING_SECONDS = 2.0
 _YEAR_2000_MS = 946_684_800_000
 _YEAR_10000_MS = 253_402_300_800_000
+_NO_OBJECT = frozenset({"not_an_object", "invalid_json"})
+_OVER_LINES = {"[": "jq -c '.[]'", "{": "jq -c ."}
+"""Beginnings of JSON documents that are not written line by line, and what converts them."""
 _COLUMNS = (
     ("accuracy", "accuracy_ratio", ()),
     ("no\nchange", "baseline_accuracy_ratio", ("persistent",)),
@@ -38,6 +43,19 @@ _COLUMNS = (
     ("MCC", "mcc", ()),
     ("effective\noutcomes", "effective_sample_size", ()),
 )
+_DISPENSABLE = ("effective\noutcomes", "MCC", "κ_m", "κ", "κ⁺", "always the\nmajority")
+"""Headings of the columns that are left out on a narrow terminal, the first ones first."""
+_ALARM_COLUMNS = (
+    "model",
+    "detector",
+    "outcome",
+    "time (UTC)",
+    "error before",
+    "after",
+    "statistic",
+    "threshold",
+)
+_WIDEST = 10_000
 
 
 def print_result(result: ReplayResult, console: Console) -> None:
@@ -49,19 +67,38 @@ def print_result(result: ReplayResult, console: Console) -> None:
         if not isinstance(value, Histogram)
     }
     order = {family.name: family.labels for family in result.families}
-    console.print(_estimates(result, values, order))
+    _print_fitting(lambda left_out: _estimates(result, values, order, left_out), _DISPENSABLE, console)
     if sampled := _sampled(result):
         console.print(sampled)
     if compared := comparisons_of(result.families):
         console.print(_comparisons(compared, shown_forgetting(result.families) or ""))
     if result.alarms:
-        console.print(_alarms(result))
+        _print_fitting(lambda left_out: _alarms(result, left_out), _ALARM_COLUMNS[-2:], console)
     else:
         console.print("No drift alarms, no verdict changes.")
     for line in leftovers(result):
-        console.print(line, soft_wrap=True, highlight=False)
+        console.print(line, soft_wrap=True, highlight=False, markup=False)
     for line in _answers(result):
-        console.print(line, style="bold", soft_wrap=True, highlight=False)
+        console.print(line, style="bold", soft_wrap=True, highlight=False, markup=False)
+
+
+def _print_fitting(
+    build: Callable[[Sequence[str]], Table], dispensable: Sequence[str], console: Console
+) -> None:
+    """Print a table, without as many of the `dispensable` columns as a narrow terminal has no room for.
+
+    `build` makes the table without the columns of these headings.
+    """
+    options = console.options.update(max_width=_WIDEST)
+    for count in range(len(dispensable) + 1):
+        table = build(dispensable[:count])
+        if count == len(dispensable) or Measurement.get(console, options, table).maximum <= console.width:
+            console.print(table)
+            if count:
+                names = ", ".join(heading.replace("\n", " ") for heading in dispensable[:count])
+                text = f"(left out, as the terminal is narrow: {names})"
+                console.print(text, soft_wrap=True, highlight=False)
+            return
 
 
 def _answers(result: ReplayResult) -> list[str]:
@@ -90,6 +127,14 @@ def leftovers(result: ReplayResult) -> list[str]:
         parts.append(f"{result.pending:,} predictions still waited for their label at the end.")
     if result.trace_rows:
         parts.append(f"{result.trace_rows:,} rows of trace written.")
+    if result.back_in_time:
+        parts.append(
+            f"{result.back_in_time:,} lines have an earlier time than a line before them: a file is "
+            "evaluated in the order of its lines."
+        )
+    if result.lines < result.clock_ms < _YEAR_2000_MS:
+        last = datetime.fromtimestamp(result.clock_ms / 1000.0, tz=UTC).strftime("%Y-%m-%d %H:%M:%S UTC")
+        parts.append(f"The last time is {last}: is --timestamp-unit right (s, ms, us, ns)?")
     if result.bad:
         reasons = ", ".join(f"{reason} {count:,}" for reason, count in result.bad.most_common())
         parts.append(f"{result.bad.total():,} lines could not be used: {reasons}.")
@@ -118,7 +163,11 @@ def unusable(result: ReplayResult) -> str | None:
     if example is None:
         return text
     text_and_example = f"{text}\n{_where(example, result)}: {example.sample}"
-    return f"{text_and_example}\n{example.why}" if example.why else text_and_example
+    if example.reason in _NO_OBJECT and example.sample[:1] in _OVER_LINES:
+        command = _OVER_LINES[example.sample[:1]]
+        text_and_example += f"\nexpected a JSON object in each line, as {command} writes them"
+    explained = example.why or example.reason in REASONS
+    return f"{text_and_example}\n{_reason(example)}" if explained else text_and_example
 
 
 def to_json(result: ReplayResult) -> bytes:
@@ -158,15 +207,19 @@ def _where(bad: BadLine, result: ReplayResult) -> str:
 
 
 def _estimates(
-    result: ReplayResult, values: Mapping[tuple[str, ...], float], order: Mapping[str, tuple[str, ...]]
+    result: ReplayResult,
+    values: Mapping[tuple[str, ...], float],
+    order: Mapping[str, tuple[str, ...]],
+    left_out: Sequence[str] = (),
 ) -> Table:
-    table = Table(
-        title=f"{result.source}: estimates at the end", title_justify="left", box=None, pad_edge=False
-    )
+    title = escape(f"{result.source}: estimates at the end")
+    table = Table(title=title, title_justify="left", box=None, pad_edge=False)
     for heading in ("model", "outcomes", "forgetting"):
-        table.add_column(heading, justify="right" if heading == "outcomes" else "left", no_wrap=True)
-    for heading, _, _ in _COLUMNS:
-        table.add_column(heading, justify="right")
+        justify = "right" if heading == "outcomes" else "left"
+        table.add_column(heading, justify=justify, overflow="fold")
+    columns = [each for each in _COLUMNS if each[0] not in left_out]
+    for heading, _, _ in columns:
+        table.add_column(heading, justify="right", overflow="fold")
     position = order["accuracy_ratio"].index("model")
     pairs = [key[1:] for key in values if key[0] == "accuracy_ratio"]
     pairs.sort(key=lambda labels: labels[position])  # stable: mechanisms stay in their order
@@ -179,9 +232,11 @@ def _estimates(
         outcomes = values.get(("outcomes_total", model), math.nan)
         cells = [
             _number(_value(values, order, name, {"model": model, "forgetting": forgetting}, more))
-            for _, name, more in _COLUMNS
+            for _, name, more in columns
         ]
-        table.add_row("" if repeated else model, "" if repeated else f"{outcomes:,.0f}", forgetting, *cells)
+        table.add_row(
+            "" if repeated else escape(model), "" if repeated else f"{outcomes:,.0f}", forgetting, *cells
+        )
     return table
 
 
@@ -204,7 +259,7 @@ def _sampled(result: ReplayResult) -> Table | None:
             *(detail_at(found, "leads", name) for name in ("persistent_at_prediction", "majority")),
         ]
         table.add_row(
-            model,
+            escape(model),
             _number(_float(found, "share_expected")),
             _number(_float(found, "arrived_ratio")),
             *map(_interval, estimates),
@@ -252,8 +307,8 @@ def _comparisons(compared: Sequence[Mapping[str, object]], forgetting: str) -> T
         numbers += [found.get(name) for name in ("champion_error_ratio", "challenger_error_ratio", "q")]
         numbers.append(found.get("mcnemar_calibrated"))
         table.add_row(
-            str(each["champion"]),
-            str(each["challenger"]),
+            escape(str(each["champion"])),
+            escape(str(each["challenger"])),
             str(each["verdict"]),
             f"{each['pairs']:,.0f}",
             *(_number(n if isinstance(n, int | float) else math.nan) for n in numbers),
@@ -269,7 +324,7 @@ def _number(value: float) -> str:
     return f"{value:,.0f}" if value >= 10.0 else f"{value:.4f}"
 
 
-def _alarms(result: ReplayResult) -> Table:
+def _alarms(result: ReplayResult, left_out: Sequence[str] = ()) -> Table:
     shown = result.alarms[-_SHOWN_ALARMS:]
     verdicts = sum(alarm.judgement is not None for alarm in result.alarms)
     drifts = len(result.alarms) - verdicts
@@ -277,26 +332,20 @@ def _alarms(result: ReplayResult) -> Table:
     if len(shown) < len(result.alarms):
         title += f"; the last {len(shown)}, and {len(result.alarms) - len(shown):,} more before them"
     table = Table(title=title, title_justify="left", box=None, pad_edge=False)
-    for heading in (
-        "model",
-        "detector",
-        "outcome",
-        "time",
-        "error before",
-        "after",
-        "statistic",
-        "threshold",
-    ):
-        table.add_column(heading, justify="left" if heading in {"model", "detector", "time"} else "right")
+    columns = [heading for heading in _ALARM_COLUMNS if heading not in left_out]
+    for heading in columns:
+        justify = "left" if heading in {"model", "detector", "time (UTC)"} else "right"
+        table.add_column(heading, justify=justify, overflow="fold")
     for alarm in shown:
-        table.add_row(
-            alarm.model,
+        cells = (
+            escape(alarm.model),
             alarm.detector,
             f"{alarm.outcome:,}",
             _moment(alarm.event_ms),
             *_change(alarm),
             *map(_number, (alarm.statistic, alarm.threshold)),
         )
+        table.add_row(*cells[: len(columns)])
     return table
 
 
@@ -316,4 +365,4 @@ def _moment(event_ms: int) -> str:
     """Format date and time; empty before 2000, as of recordings without timestamps, or after 9999."""
     if not _YEAR_2000_MS <= event_ms < _YEAR_10000_MS:
         return ""
-    return datetime.fromtimestamp(event_ms / 1000.0, tz=UTC).isoformat(sep=" ", timespec="seconds")
+    return datetime.fromtimestamp(event_ms / 1000.0, tz=UTC).strftime("%Y-%m-%d %H:%M:%S")

@@ -61,8 +61,10 @@ def _tuned(model: str, history: History, wanted: Wanted) -> TunedModel:
     n = len(history.losses)
     error = float(history.losses.mean()) if n else float("nan")
     traffic = wanted.outcomes_per_day or history.outcomes_per_day
-    if traffic is None:
+    if not n or traffic is None:
         why = "the recording has no times to count the traffic by; give it with --traffic"
+        if not n:
+            why = "no outcome lies between --since and --until"
         return TunedModel(model, n, error, None, (), (why,))
     promise = traffic * wanted.every_ms / DAY_MS
     advices: list[Advice] = []

@@ -113,6 +113,10 @@ def test_traffic_is_that_of_the_recording_and_only_then() -> None:
     assert History(losses, np.zeros(10, np.int64)).outcomes_per_day is None
     (refused,) = tuned_models({"m": History(losses, times * 0)}, Wanted(["ewma"], DAY_MS, None, 1))
     assert refused.refusals == ("the recording has no times to count the traffic by; give it with --traffic",)
+    later = {"m": History(losses, times).between(100 * DAY_MS, None)}
+    for traffic in (None, 100.0):
+        (refused,) = tuned_models(later, Wanted(["ewma"], DAY_MS, traffic, 1))
+        assert refused.refusals == ("no outcome lies between --since and --until",)
     (short,) = tuned_models({"m": History(losses, times)}, Wanted(["ewma", "cusum"], DAY_MS, None, 1))
     assert short.refusals == ("the history has 10 outcomes; at least 1,000 are needed",)
 
