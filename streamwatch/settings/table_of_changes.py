@@ -265,7 +265,7 @@ RULES: Final[Mapping[str, tuple[Case, ...]]] = MappingProxyType(
         "join.order": (
             Case(
                 Change.CONVERTED,
-                "outcomes that are held back are evaluated at the start",
+                "outcomes that are held back are evaluated with the next record",
                 "to resolution",
                 lambda _, after: after == "resolution",
             ),

@@ -367,21 +367,23 @@ def test_the_verdict_on_a_model_is_withheld_while_its_classes_have_nothing_in_co
     assert life.value("verdict", "m", "persistent") == 0
 
 
+def of_folds(start: int, stop: int, waiting: int = 3) -> list[Row]:
+    """Predictions of three folds of m each; the last ids have no label."""
+    rows: list[Row] = []
+    for row in stream(start, stop, waiting=waiting):
+        if row.topic == "labels":
+            rows.append(row)
+            continue
+        for fold in range(3):
+            made = json.dumps({**json.loads(row.value), "fold": fold}).encode()
+            rows.append(Row("predictions", 0, 3 * row.offset + fold, row.timestamp, made))
+    return rows
+
+
 def test_another_number_of_folds_is_refused_while_folds_wait_and_begins_them_anew_otherwise(
     tmp_path: Path,
 ) -> None:
     document = {**DOCUMENT, "folds": {"scheme": "cross-validation", "k": 3}}
-
-    def of_folds(start: int, stop: int) -> list[Row]:
-        rows: list[Row] = []
-        for row in stream(start, stop):
-            if row.topic == "labels":
-                rows.append(row)
-                continue
-            for fold in range(3):
-                made = json.dumps({**json.loads(row.value), "fold": fold}).encode()
-                rows.append(Row("predictions", 0, 3 * row.offset + fold, row.timestamp, made))
-        return rows
 
     life = Life(document, tmp_path / "state")
     life.feed(of_folds(0, 20))
@@ -396,6 +398,23 @@ def test_another_number_of_folds_is_refused_while_folds_wait_and_begins_them_ane
     assert life.value("outcomes_total", "m") is None
     life.close()
     life = Life({**other, "folds": {"scheme": "cross-validation", "k": 5}}, tmp_path / "state")
+    life.close()
+
+
+def test_another_number_of_folds_is_refused_while_outcomes_of_folds_are_held_back(tmp_path: Path) -> None:
+    order = {"order": "prediction_time", "reorder_window": "1h"}
+    document = {**DOCUMENT, "join": order, "folds": {"scheme": "cross-validation", "k": 3}}
+    life = Life(document, tmp_path / "state")
+    life.feed(of_folds(0, 20, waiting=0))
+    life.commit()
+    assert (life.value("pending_predictions", "m"), life.value("outcomes_total", "m")) == (0, None)
+    life.close()
+    with pytest.raises(StateRefused, match=r"folds.k: 3 → 4: refused.*state reset --section join"):
+        Life({**document, "folds": {"scheme": "cross-validation", "k": 4}}, tmp_path / "state")
+    aliases = with_value(document, "topics.predictions.mapping.classes", {"x": "a"})
+    life = Life(aliases, tmp_path / "state")
+    (result,) = check_changes(Life(aliases, shutil.copytree(tmp_path / "state", tmp_path / "seen")).settings)
+    assert "60 predictions of theirs wait as they were read under the old mapping" in result.details
     life.close()
 
 
