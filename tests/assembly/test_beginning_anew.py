@@ -441,3 +441,22 @@ def test_topics_in_another_order_are_gone_on_with(tmp_path: Path) -> None:
     life.feed(stream(20, 40))
     assert life.value("outcomes_total", "m") == 34
     life.close()
+
+
+def test_with_fewer_models_allowed_the_rest_begins_anew_sampled_labels_among_it(tmp_path: Path) -> None:
+    mapping = {"label_probability": "value.pi", "min_label_probability": 0.1}
+    document = with_value(DOCUMENT, "topics.predictions", [{"name": "predictions", "mapping": mapping}])
+    rows = [
+        Row(r.topic, 0, r.offset, r.timestamp, r.value.replace(b'"country"', b'"pi": 0.5, "country"'))
+        for r in by_models(0, 40)
+    ]
+    life = Life(document, tmp_path / "state")
+    life.feed(rows)
+    life.commit()
+    life.close()
+    life = Life(with_value(document, "monitors.max_models", 1), tmp_path / "state")
+    assert list(life.state.resumed.refused) == ["n"]
+    assert life.value("outcomes_total", "m") == 19
+    shown = {family.name: dict(family.samples) for family in life.report().families}
+    assert list(shown["sampled_labels_total"]) == [("m",)]
+    life.close()
