@@ -460,3 +460,29 @@ def test_with_fewer_models_allowed_the_rest_begins_anew_sampled_labels_among_it(
     shown = {family.name: dict(family.samples) for family in life.report().families}
     assert list(shown["sampled_labels_total"]) == [("m",)]
     life.close()
+
+
+@pytest.mark.parametrize(
+    ("key", "value", "watched", "said"),
+    [
+        ("monitors.early_hints.delta", 0.1, "mn", "from now on"),
+        ("monitors.early_hints.predictions", 200_000, "mn", "from now on"),
+        ("monitors.early_hints.max_models", 200, "mn", "there is more room"),
+        ("monitors.early_hints.max_models", 1, "m", "are not watched any more"),
+        ("monitors.early_hints.reach", 4_097, "", "begins anew, early hints"),
+        ("join.horizon", "7d", "", "early hints"),
+    ],
+)
+def test_early_hints_begin_anew_only_where_it_is_said(
+    key: str, value: object, watched: str, said: str, tmp_path: Path
+) -> None:
+    document = with_value(DOCUMENT, "monitors.early_hints", {"reach": 4_096})
+    life = Life(document, tmp_path / "state")
+    life.feed(by_models(0, 40))
+    life.commit()
+    life.close()
+    changed = Life(with_value(document, key, value), tmp_path / "state")
+    (event,) = changed.events("setting_changed")
+    assert said in event["effect"]
+    assert changed.state.checkpoint.pipeline.predictions.details().keys() == set(watched)
+    changed.close()
