@@ -322,7 +322,14 @@ RULES: Final[Mapping[str, tuple[Case, ...]]] = MappingProxyType(
         "monitors.segments.alpha": (Case(Change.BEGINS_ANEW, "estimates by segment, alone"),),
         "monitors.segments.max_values": (Case(Change.BEGINS_ANEW, "estimates by segment, alone"),),
         "monitors.segments.measures": (_PASSING,),
-        "monitors.segments.max_total": _LIMIT,
+        "monitors.segments.max_total": (
+            Case(Change.GOES_ON, "there is more room", "raised", _larger),
+            Case(
+                Change.BEGINS_ANEW,
+                "values that do not fit any more, which are left out and counted",
+                "lowered",
+            ),
+        ),
         "monitors.probabilities": (Case(Change.BEGINS_ANEW, "measures of scores, alone"),),
         "monitors.probabilities.auc_outcomes": (Case(Change.BEGINS_ANEW, "measures of scores, alone"),),
         "monitors.probabilities.max_auc_classes": (Case(Change.BEGINS_ANEW, "measures of scores, alone"),),
