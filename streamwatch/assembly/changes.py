@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from streamwatch.admin.kafka_check import CheckResult
 from streamwatch.assembly import specs
@@ -26,6 +26,9 @@ from streamwatch.settings.differences import (
 from streamwatch.settings.table_of_changes import RULES, Change
 from streamwatch.telemetry import InternalEvent, SettingChanged, SettingsUnknown
 
+if TYPE_CHECKING:
+    from streamwatch.core.join.durable.totals import JoinTotals
+
 _SHOWN = 5
 
 
@@ -44,7 +47,9 @@ class StartPlan:
     added_topics: frozenset[str] = frozenset()
     """Topics that the state does not know; they are read from the state's clock on."""
     waiting: int = 0
-    """Waiting predictions of models whose mapping of ids or classes has changed."""
+    """Waiting predictions of models whose mapping of ids or classes has changed.
+
+    With `join.order: prediction_time`, outcomes that are held back are among them."""
     unreadable: str = ""
     """Reason why the settings cannot be compared; empty if they can."""
 
@@ -115,11 +120,12 @@ def plan_of(settings: Settings, sections: Mapping[str, bytes], models: Sequence[
         before = settings_of(document)
     except Unreadable as error:
         return StartPlan(unreadable=" ".join(str(error).split()))
-    pending = _pending(sections[PIPELINE])
-    found = changes(before, settings, _held(sections[PIPELINE], pending))
+    join = _join_of(sections[PIPELINE])
+    activity = {model.name: model for model in join.join_models.models()}
+    found = changes(before, settings, _held(join))
     epochs: dict[str, tuple[str, ...]] = {}
     estimators: set[str] = set()
-    known = {model_of(name) for name in (*models, *pending)}
+    known = {model_of(name) for name in (*models, *activity)}
     for change in found:
         chosen = concerned(change, before, settings, known)
         estimators |= chosen if change.scope == "estimators" else set()
@@ -131,23 +137,21 @@ def plan_of(settings: Settings, sections: Mapping[str, bytes], models: Sequence[
         restarted,
         dropped,
         frozenset(topic_properties.sides(settings.topics)) - topic_properties.sides(before.topics).keys(),
-        sum(count for name, count in pending.items() if model_of(name) in estimators),
+        sum(each.pending + each.held for name, each in activity.items() if model_of(name) in estimators),
     )
 
 
-def _pending(pipeline: bytes) -> dict[str, int]:
-    """Return the number of waiting predictions by name of a model or a fold."""
+def _join_of(pipeline: bytes) -> JoinTotals:
     from streamwatch.core.pipeline.pipeline import decoded  # noqa: PLC0415 - loads Numba
 
-    return {model.name: model.pending for model in decoded(pipeline).join.join_models.models()}
+    return decoded(pipeline).join
 
 
-def _held(pipeline: bytes, pending: Mapping[str, int]) -> Held:
-    from streamwatch.core.pipeline.pipeline import decoded  # noqa: PLC0415 - loads Numba
-
-    state = decoded(pipeline).join
-    folds = sum(count for name, count in pending.items() if SEPARATOR in name)
-    return Held(sum(pending.values()) + state.early + state.unmatched + state.retained, folds)
+def _held(join: JoinTotals) -> Held:
+    models = join.join_models.models()
+    pending = sum(model.pending for model in models)
+    folds = sum(model.pending + model.held for model in models if SEPARATOR in model.name)
+    return Held(pending + join.early + join.unmatched + join.retained, folds)
 
 
 def _estimators(settings: Settings, written: bytes) -> tuple[list[str], list[str]]:

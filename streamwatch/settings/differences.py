@@ -34,7 +34,7 @@ class Held:
     waiting: int = 0
     """Number of predictions and labels that wait in the join."""
     folds_waiting: int = 0
-    """Number of waiting predictions of folds."""
+    """Number of waiting predictions of folds, and of their outcomes that are held back for their order."""
 
 
 @dataclass(frozen=True, slots=True)

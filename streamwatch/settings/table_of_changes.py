@@ -13,6 +13,7 @@ from enum import StrEnum
 from types import MappingProxyType
 from typing import Any, Final, Literal, TypeAlias
 
+from streamwatch.core.predictions.early_hints.spec import EarlyHintsSpec
 from streamwatch.edge.sources.kafka.spec import At, parse_start
 from streamwatch.settings.keys_of_settings import SIDES
 
@@ -78,6 +79,14 @@ def _earlier(before: Any, after: Any) -> bool:
     return isinstance(one, At) and isinstance(other, At) and other.timestamp_ms < one.timestamp_ms
 
 
+def _stride(reach: int) -> int:
+    """Return the number of predictions of which early hints compare one."""
+    return EarlyHintsSpec(predictions=reach, reach=reach).stride
+
+
+_OTHER_THRESHOLD: Final = Case(
+    Change.FROM_NOW, "evidence found so far stays, and is compared with the new threshold"
+)
 _OWN_PARTS: Final = Case(Change.BEGINS_ANEW, "what it is about, alone, with no outcomes")
 _PASSING: Final = Case(Change.GOES_ON, "it decides nothing that is kept")
 _READ_NEXT: Final = Case(Change.FROM_NOW, "it decides how records are read that come")
@@ -252,8 +261,9 @@ RULES: Final[Mapping[str, tuple[Case, ...]]] = MappingProxyType(
         "join.horizon": (
             Case(
                 Change.FROM_NOW,
-                "also for what waits already; what has expired stays so; label delays and late labels, which "
-                "are counted by horizon, begin anew",
+                "also for what waits already; what has expired stays so; what is counted by horizon begins "
+                "anew: late labels, label delays, verdicts by cohorts, revised predictions, early hints and "
+                "sampled labels",
             ),
         ),
         "join.early_horizon": _WAIT,
@@ -265,7 +275,7 @@ RULES: Final[Mapping[str, tuple[Case, ...]]] = MappingProxyType(
         "join.order": (
             Case(
                 Change.CONVERTED,
-                "outcomes that are held back are evaluated at the start",
+                "outcomes that are held back are evaluated with the next record",
                 "to resolution",
                 lambda _, after: after == "resolution",
             ),
@@ -312,15 +322,33 @@ RULES: Final[Mapping[str, tuple[Case, ...]]] = MappingProxyType(
         "monitors.segments.alpha": (Case(Change.BEGINS_ANEW, "estimates by segment, alone"),),
         "monitors.segments.max_values": (Case(Change.BEGINS_ANEW, "estimates by segment, alone"),),
         "monitors.segments.measures": (_PASSING,),
-        "monitors.segments.max_total": _LIMIT,
+        "monitors.segments.max_total": (
+            Case(Change.GOES_ON, "there is more room", "raised", _larger),
+            Case(
+                Change.BEGINS_ANEW,
+                "values that do not fit any more, which are left out and counted",
+                "lowered",
+            ),
+        ),
         "monitors.probabilities": (Case(Change.BEGINS_ANEW, "measures of scores, alone"),),
         "monitors.probabilities.auc_outcomes": (Case(Change.BEGINS_ANEW, "measures of scores, alone"),),
         "monitors.probabilities.max_auc_classes": (Case(Change.BEGINS_ANEW, "measures of scores, alone"),),
         "monitors.early_hints": (Case(Change.BEGINS_ANEW, "early hints, alone"),),
-        "monitors.early_hints.predictions": (Case(Change.BEGINS_ANEW, "early hints, alone"),),
-        "monitors.early_hints.delta": (Case(Change.BEGINS_ANEW, "early hints, alone"),),
-        "monitors.early_hints.reach": (Case(Change.BEGINS_ANEW, "early hints, alone"),),
-        "monitors.early_hints.max_models": (Case(Change.BEGINS_ANEW, "early hints, alone"),),
+        "monitors.early_hints.predictions": (_OTHER_THRESHOLD,),
+        "monitors.early_hints.delta": (_OTHER_THRESHOLD,),
+        "monitors.early_hints.reach": (
+            Case(
+                Change.BEGINS_ANEW,
+                "early hints, alone",
+                "to another multiple of 4,096, rounded up",
+                lambda before, after: _stride(before) != _stride(after),
+            ),
+            Case(Change.FROM_NOW, "for how many predictions a hint is active", "otherwise"),
+        ),
+        "monitors.early_hints.max_models": (
+            Case(Change.GOES_ON, "there is more room", "raised", _larger),
+            Case(Change.FROM_NOW, "models beyond it are not watched any more", "lowered"),
+        ),
         "monitors.early_hints.notify": (_PASSING,),
         "monitors.revisions.alpha": (Case(Change.BEGINS_ANEW, "comparison of revised predictions, alone"),),
         "monitors.cohort_verdicts": (

@@ -9,7 +9,7 @@ from __future__ import annotations
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, Final, Protocol
+from typing import Any, Final, Literal, Protocol, TypeAlias, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -33,6 +33,9 @@ from streamwatch.edge.sources.kafka.spec import At, KafkaSpec
 # numbers of buckets, and the offsets at which reading began.
 
 
+Replacement: TypeAlias = Literal["recreated", "truncation"]
+"""Cause of a data loss: a topic was deleted and created again, or a log lost its end."""
+_Value = TypeVar("_Value")
 ENOUGH: Final = 0.7
 """Share of the most records of a batch from which on the search for its end stops."""
 
@@ -58,7 +61,11 @@ class Cut:
     waiting: Mapping[str, int] = field(default_factory=dict[str, int])
     """Records beyond the batch when the cut was made, by topic."""
     begins: Mapping[Partition, int] = field(default_factory=dict[Partition, int])
-    """First offset of each partition that is new in the batch, which may be above 0."""
+    """Offset at which reading begins of each partition that is new in the batch or in `replaced`."""
+    topic_ids: Mapping[str, Sequence[str]] = field(default_factory=dict[str, Sequence[str]])
+    """Ids that brokers gave each topic, the present one last; no topic if they give none."""
+    replaced: Mapping[Partition, Replacement] = field(default_factory=dict[Partition, "Replacement"])
+    """Partitions whose logs are found not to be those read before, and how."""
 
     def document(self) -> dict[str, Any]:
         """Convert to JSON values, as which Spark stores it."""
@@ -73,6 +80,8 @@ class Cut:
             "positions": _by_topic(self.positions),
             "waiting": dict(self.waiting),
             "begins": _by_topic(self.begins),
+            "topic_ids": {topic: list(ids) for topic, ids in self.topic_ids.items()},
+            "replaced": _by_topic(self.replaced),
         }
 
 
@@ -86,25 +95,31 @@ def cut_of(document: Mapping[str, Any]) -> Cut:
         int(document["batch"]),
         int(document["end_ms"]),
         int(document["host_ms"]),
-        _by_partition(document["positions"]),
+        _offsets(document["positions"]),
         {str(topic): int(records) for topic, records in document.get("waiting", {}).items()},
-        _by_partition(document.get("begins", {})),
+        _offsets(document.get("begins", {})),
+        {str(topic): tuple(map(str, ids)) for topic, ids in document.get("topic_ids", {}).items()},
+        _by_partition(document.get("replaced", {})),
     )
 
 
-def _by_topic(offsets: Mapping[Partition, int]) -> dict[str, dict[str, int]]:
-    topics: dict[str, dict[str, int]] = {}
-    for partition, offset in sorted(offsets.items()):
-        topics.setdefault(partition.topic, {})[str(partition.partition)] = offset
+def _by_topic(values: Mapping[Partition, _Value]) -> dict[str, dict[str, _Value]]:
+    topics: dict[str, dict[str, _Value]] = {}
+    for partition, value in sorted(values.items()):
+        topics.setdefault(partition.topic, {})[str(partition.partition)] = value
     return topics
 
 
-def _by_partition(document: Mapping[str, Mapping[str, int]]) -> dict[Partition, int]:
+def _by_partition(document: Mapping[str, Mapping[str, _Value]]) -> dict[Partition, _Value]:
     return {
-        Partition(topic, int(number)): int(offset)
+        Partition(topic, int(number)): value
         for topic, partitions in document.items()
-        for number, offset in partitions.items()
+        for number, value in partitions.items()
     }
+
+
+def _offsets(document: Mapping[str, Mapping[str, int]]) -> dict[Partition, int]:
+    return {partition: int(offset) for partition, offset in _by_partition(document).items()}
 
 
 class SettingsChangedError(Exception):
@@ -143,6 +158,10 @@ class Log(Protocol):
         """Return each partition's first offset with a timestamp of `moment_ms` or later; else its end."""
         ...
 
+    async def topic_ids(self) -> Mapping[str, str | None]:
+        """Return the id of each topic; None of brokers that give none."""
+        ...
+
 
 @dataclass(frozen=True, slots=True)
 class CutSpec:
@@ -157,8 +176,10 @@ class CutSpec:
 async def next_cut(log: Log, last: Cut, most: int | None, now_ms: int, spec: CutSpec) -> Cut:
     """Choose the end of the batch after `last`; returns `last` itself if there is nothing to read.
 
-    Partitions that are not in `last` begin at their first record. A batch has more than `most` records only
-    if more of them have the same time.
+    Partitions that are not in `last` begin at their first record, and so do those of a topic with another id
+    than in `last`. A log that ends before the position of `last` was truncated, or of a recreated topic where
+    brokers give no ids: it is read from the first record that is later than `last`. A batch has more than
+    `most` records only if more of them have the same time.
 
     Parameters
     ----------
@@ -174,7 +195,11 @@ async def next_cut(log: Log, last: Cut, most: int | None, now_ms: int, spec: Cut
         Limits of a batch.
     """
     ends = await log.ends()
-    begins = {partition: last.positions.get(partition, first) for partition, (first, _) in ends.items()}
+    listed = await log.topic_ids()
+    if any(listed.get(topic) in ids[:-1] for topic, ids in last.topic_ids.items()):
+        return last  # a broker behind the others still lists the former topic
+    replaced = _replaced(last, ends, listed)
+    begins = await _begins(log, last, ends, replaced)
     newest_ms = now_ms - spec.settle_ms
     if newest_ms <= last.end_ms or all(end <= begins[p] for p, (_, end) in ends.items()):
         return last
@@ -218,8 +243,62 @@ async def next_cut(log: Log, last: Cut, most: int | None, now_ms: int, spec: Cut
         host_ms=now_ms,
         positions=positions,
         waiting=waiting,
-        begins={partition: begins[partition] for partition in ends if partition not in last.positions},
+        begins={p: begins[p] for p in ends if p not in last.positions or p in replaced},
+        topic_ids=with_listed(last.topic_ids, listed),
+        replaced=replaced,
     )
+
+
+def with_listed(
+    known: Mapping[str, Sequence[str]], listed: Mapping[str, str | None]
+) -> Mapping[str, Sequence[str]]:
+    """Add the listed ids of topics to those known (`Cut.topic_ids`)."""
+    found = dict(known)
+    for topic, now in listed.items():
+        before = found.get(topic, ())
+        if now is not None and now not in before:
+            found[topic] = (*before, now)
+    return found
+
+
+def _replaced(
+    last: Cut, ends: Mapping[Partition, tuple[int, int]], listed: Mapping[str, str | None]
+) -> dict[Partition, Replacement]:
+    """Find the logs that are not those read up to `last`."""
+    found: dict[Partition, Replacement] = {}
+    for partition, position in last.positions.items():
+        known, now = last.topic_ids.get(partition.topic), listed.get(partition.topic)
+        if partition not in ends:
+            continue
+        if known and now is not None and known[-1] != now:
+            found[partition] = "recreated"
+        elif ends[partition][1] < position:
+            found[partition] = "truncation"
+    return found
+
+
+async def _begins(
+    log: Log,
+    last: Cut,
+    ends: Mapping[Partition, tuple[int, int]],
+    replaced: Mapping[Partition, Replacement],
+) -> dict[Partition, int]:
+    """Find the offset at which the batch after `last` begins in each partition."""
+    begins = {partition: last.positions.get(partition, first) for partition, (first, _) in ends.items()}
+    begins |= {partition: ends[partition][0] for partition in replaced}
+    if "truncation" in replaced.values():
+        later = await log.offsets_at(last.end_ms + 1)
+        cut_short = [partition for partition, how in replaced.items() if how == "truncation"]
+        begins |= {p: min(max(later.get(p, 0), ends[p][0]), ends[p][1]) for p in cut_short}
+    return begins
+
+
+def require_no_loss(last: Cut, cut: Cut, on_data_loss: Literal["continue", "fail"]) -> None:
+    """Raise LogLost for logs that a cut found replaced if `on_data_loss` is `fail`."""
+    losses = DataLossTracker(on_data_loss, lambda _event: None)
+    for partition, how in sorted(cut.replaced.items()):
+        lost = losses.recreated if how == "recreated" else losses.truncated
+        lost(partition, last.positions[partition], cut.begins[partition])
 
 
 def _end_of(begin: int, end: int, found: int | None, future: int | None) -> int:
@@ -250,7 +329,7 @@ def ranges(begin: Cut, end: Cut, topics: Sequence[str]) -> Sequence[Range]:
     """Return the ranges of the batch between two cuts, in the order of `topics`, without empty ones."""
     rank = {topic: number for number, topic in enumerate(topics)}
     chosen = sorted(end.positions, key=lambda p: (rank.get(p.topic, len(rank)), p))
-    begins = {**end.begins, **begin.positions}
+    begins = {**begin.positions, **end.begins}
     found = (Range(p, begins.get(p, 0), end.positions[p]) for p in chosen)
     return tuple(each for each in found if each.end > each.begin)
 
@@ -291,6 +370,12 @@ class TopicLog:
     async def offsets_at(self, moment_ms: int) -> Mapping[Partition, int]:
         """See `Log`."""
         return await self.connection.resolve(await self.partitions(), At(moment_ms), moment_ms)
+
+    async def topic_ids(self) -> Mapping[str, str | None]:
+        """See `Log`."""
+        listing = await self.connection.listing()
+        require_topics(self.topics, listing, self.spec.bootstrap_servers)
+        return {topic: listing[topic].topic_id for topic in self.topics}
 
 
 def add_rows(found: list[Piece], rows: NDArray[np.int64], data: NDArray[np.uint8]) -> None:

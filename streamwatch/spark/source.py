@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import secrets
 import time
+from collections import Counter
 from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Final, TypeVar
@@ -43,7 +44,9 @@ from streamwatch.spark.reading import (
     next_cut,
     ranges,
     read_range,
+    require_no_loss,
     require_same_settings,
+    with_listed,
 )
 
 NAME: Final = "streamwatch_topics"
@@ -133,8 +136,11 @@ class TopicsReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
             if last.batch == 0:
                 begin = spec.kafka.start_from
                 positions = await connection.resolve(await log.partitions(), begin, now_ms)
-                return replace(last, batch=1, host_ms=now_ms, positions=positions)
-            return await next_cut(log, last, most, now_ms, spec.cuts)
+                topic_ids = with_listed({}, await log.topic_ids())
+                return replace(last, batch=1, host_ms=now_ms, positions=positions, topic_ids=topic_ids)
+            cut = await next_cut(log, last, most, now_ms, spec.cuts)
+            require_no_loss(last, cut, spec.kafka.on_data_loss)
+            return cut
 
         return self._asked(ask).document()
 
@@ -178,6 +184,9 @@ class TopicsReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         if partition.wanted is None:
             mark = BatchMark(cut.life, end_ms, cut.document()["positions"], dict(cut.waiting))
             yield Row(spec.keys[0], batch, end_ms, origin, 0, MARK, "", encode_mark(mark))
+            if cut.replaced:
+                body = encode_data_loss(DataLoss(Counter(cut.replaced.values())))
+                yield Row(spec.keys[0], batch, end_ms, origin, 1, LOSS, f"replaced/{batch}", body)
             return
         wanted = partition.wanted
         found = self._asked(lambda connection: read_range(connection, spec.kafka, wanted))

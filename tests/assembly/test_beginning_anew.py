@@ -367,21 +367,23 @@ def test_the_verdict_on_a_model_is_withheld_while_its_classes_have_nothing_in_co
     assert life.value("verdict", "m", "persistent") == 0
 
 
+def of_folds(start: int, stop: int, waiting: int = 3) -> list[Row]:
+    """Predictions of three folds of m each; the last ids have no label."""
+    rows: list[Row] = []
+    for row in stream(start, stop, waiting=waiting):
+        if row.topic == "labels":
+            rows.append(row)
+            continue
+        for fold in range(3):
+            made = json.dumps({**json.loads(row.value), "fold": fold}).encode()
+            rows.append(Row("predictions", 0, 3 * row.offset + fold, row.timestamp, made))
+    return rows
+
+
 def test_another_number_of_folds_is_refused_while_folds_wait_and_begins_them_anew_otherwise(
     tmp_path: Path,
 ) -> None:
     document = {**DOCUMENT, "folds": {"scheme": "cross-validation", "k": 3}}
-
-    def of_folds(start: int, stop: int) -> list[Row]:
-        rows: list[Row] = []
-        for row in stream(start, stop):
-            if row.topic == "labels":
-                rows.append(row)
-                continue
-            for fold in range(3):
-                made = json.dumps({**json.loads(row.value), "fold": fold}).encode()
-                rows.append(Row("predictions", 0, 3 * row.offset + fold, row.timestamp, made))
-        return rows
 
     life = Life(document, tmp_path / "state")
     life.feed(of_folds(0, 20))
@@ -396,6 +398,23 @@ def test_another_number_of_folds_is_refused_while_folds_wait_and_begins_them_ane
     assert life.value("outcomes_total", "m") is None
     life.close()
     life = Life({**other, "folds": {"scheme": "cross-validation", "k": 5}}, tmp_path / "state")
+    life.close()
+
+
+def test_another_number_of_folds_is_refused_while_outcomes_of_folds_are_held_back(tmp_path: Path) -> None:
+    order = {"order": "prediction_time", "reorder_window": "1h"}
+    document = {**DOCUMENT, "join": order, "folds": {"scheme": "cross-validation", "k": 3}}
+    life = Life(document, tmp_path / "state")
+    life.feed(of_folds(0, 20, waiting=0))
+    life.commit()
+    assert (life.value("pending_predictions", "m"), life.value("outcomes_total", "m")) == (0, None)
+    life.close()
+    with pytest.raises(StateRefused, match=r"folds.k: 3 → 4: refused.*state reset --section join"):
+        Life({**document, "folds": {"scheme": "cross-validation", "k": 4}}, tmp_path / "state")
+    aliases = with_value(document, "topics.predictions.mapping.classes", {"x": "a"})
+    life = Life(aliases, tmp_path / "state")
+    (result,) = check_changes(Life(aliases, shutil.copytree(tmp_path / "state", tmp_path / "seen")).settings)
+    assert "60 predictions of theirs wait as they were read under the old mapping" in result.details
     life.close()
 
 
@@ -422,3 +441,48 @@ def test_topics_in_another_order_are_gone_on_with(tmp_path: Path) -> None:
     life.feed(stream(20, 40))
     assert life.value("outcomes_total", "m") == 34
     life.close()
+
+
+def test_with_fewer_models_allowed_the_rest_begins_anew_sampled_labels_among_it(tmp_path: Path) -> None:
+    mapping = {"label_probability": "value.pi", "min_label_probability": 0.1}
+    document = with_value(DOCUMENT, "topics.predictions", [{"name": "predictions", "mapping": mapping}])
+    rows = [
+        Row(r.topic, 0, r.offset, r.timestamp, r.value.replace(b'"country"', b'"pi": 0.5, "country"'))
+        for r in by_models(0, 40)
+    ]
+    life = Life(document, tmp_path / "state")
+    life.feed(rows)
+    life.commit()
+    life.close()
+    life = Life(with_value(document, "monitors.max_models", 1), tmp_path / "state")
+    assert list(life.state.resumed.refused) == ["n"]
+    assert life.value("outcomes_total", "m") == 19
+    shown = {family.name: dict(family.samples) for family in life.report().families}
+    assert list(shown["sampled_labels_total"]) == [("m",)]
+    life.close()
+
+
+@pytest.mark.parametrize(
+    ("key", "value", "watched", "said"),
+    [
+        ("monitors.early_hints.delta", 0.1, "mn", "from now on"),
+        ("monitors.early_hints.predictions", 200_000, "mn", "from now on"),
+        ("monitors.early_hints.max_models", 200, "mn", "there is more room"),
+        ("monitors.early_hints.max_models", 1, "m", "are not watched any more"),
+        ("monitors.early_hints.reach", 4_097, "", "begins anew, early hints"),
+        ("join.horizon", "7d", "", "early hints"),
+    ],
+)
+def test_early_hints_begin_anew_only_where_it_is_said(
+    key: str, value: object, watched: str, said: str, tmp_path: Path
+) -> None:
+    document = with_value(DOCUMENT, "monitors.early_hints", {"reach": 4_096})
+    life = Life(document, tmp_path / "state")
+    life.feed(by_models(0, 40))
+    life.commit()
+    life.close()
+    changed = Life(with_value(document, key, value), tmp_path / "state")
+    (event,) = changed.events("setting_changed")
+    assert said in event["effect"]
+    assert changed.state.checkpoint.pipeline.predictions.details().keys() == set(watched)
+    changed.close()

@@ -9,7 +9,10 @@ from random import Random
 
 import pytest
 
+from streamwatch.core.buckets.results import LOSS, MARK, data_loss_of
 from streamwatch.core.records.events import Partition
+from streamwatch.edge.sources.kafka.data_loss import LogLost
+from streamwatch.edge.sources.kafka.spec import KafkaSpec
 from streamwatch.spark.reading import (
     Cut,
     CutSpec,
@@ -17,6 +20,7 @@ from streamwatch.spark.reading import (
     cut_of,
     next_cut,
     ranges,
+    require_no_loss,
     require_same_settings,
 )
 
@@ -29,6 +33,10 @@ class MemoryLog:
     """Timestamps of each partition's records."""
 
     stamps: dict[Partition, list[int]] = field(default_factory=dict)
+    ids: dict[str, str | None] = field(default_factory=dict)
+
+    async def topic_ids(self):
+        return self.ids
 
     async def ends(self):
         return {partition: (0, len(stamps)) for partition, stamps in self.stamps.items()}
@@ -184,3 +192,66 @@ def test_ranges_follow_the_order_of_the_settings_and_leave_out_what_is_empty():
     begin = Cut("life", 4, 3, "", 1, -1, 0, {Partition("b", 0): 2, Partition("a", 0): 3})
     found = [(each.partition, each.begin, each.end) for each in ranges(begin, end, ["c", "b", "a"])]
     assert found == [(Partition("c", 0), 0, 1), (Partition("b", 1), 0, 4), (Partition("a", 0), 3, 9)]
+
+
+ONE = Partition("t", 0)
+
+
+async def cut_after(log, last, now_ms):
+    """The next cut, as a restart reads it, and the ranges that its batch reads."""
+    cut = await next_cut(log, last, None, now_ms, CutSpec(1_000, 10_000))
+    read_again = cut_of(json.loads(json.dumps(cut.document())))
+    assert read_again == cut
+    return cut, [(r.partition, r.begin, r.end) for r in ranges(last, cut, ["t"])]
+
+
+async def test_a_topic_made_anew_is_read_from_its_beginning_though_its_end_lies_before_the_position():
+    log = MemoryLog({ONE: [1, 2, 3]}, {"t": "first"})
+    last = (await all_cuts(log, None))[-1]
+    log.stamps[ONE], log.ids = [2, NOW_MS], {"t": "second"}
+    cut, read = await cut_after(log, last, 2 * NOW_MS)
+    assert (read, cut.replaced, cut.waiting) == ([(ONE, 0, 2)], {ONE: "recreated"}, {"t": 0})
+    require_no_loss(last, cut, "continue")
+    with pytest.raises(LogLost, match=r"t/0 was read up to offset 3.*recreated.*at offset 0"):
+        require_no_loss(last, cut, "fail")
+    log.ids = {"t": "first"}  # of a broker that lags behind
+    assert await next_cut(log, cut, None, 3 * NOW_MS, CutSpec(1_000, 10_000)) == cut
+    log.stamps[ONE].append(2 * NOW_MS)
+    log.ids = {"t": "second"}
+    following, read = await cut_after(log, cut, 4 * NOW_MS)
+    assert (read, following.replaced) == ([(ONE, 2, 3)], {})
+
+
+async def test_a_topic_made_anew_is_found_by_its_id_also_once_it_outgrew_the_position():
+    log = MemoryLog({ONE: [1, 2, 3]}, {"t": "first"})
+    last = (await all_cuts(log, None))[-1]
+    log.stamps[ONE], log.ids = [NOW_MS] * 5, {"t": "second"}
+    cut, read = await cut_after(log, last, 2 * NOW_MS)
+    assert (read, cut.replaced) == ([(ONE, 0, 5)], {ONE: "recreated"})
+
+
+@pytest.mark.parametrize("topic_id", ["first", None])
+async def test_a_log_that_ends_before_the_position_goes_on_at_what_is_later_than_the_last_batch(topic_id):
+    log = MemoryLog({ONE: [1, 2, 3, 4]}, {"t": topic_id})
+    last = (await all_cuts(log, None))[-1]
+    log.stamps[ONE] = [1, 2]
+    assert await next_cut(log, last, None, 2 * NOW_MS, CutSpec(1_000, 10_000)) == last
+    log.stamps[ONE].append(NOW_MS + 1)
+    cut, read = await cut_after(log, last, 2 * NOW_MS)
+    assert (read, cut.replaced, cut.waiting) == ([(ONE, 2, 3)], {ONE: "truncation"}, {"t": 0})
+    with pytest.raises(LogLost, match=r"t/0 was read up to offset 4.*now ends at 2 \(truncation\)"):
+        require_no_loss(last, cut, "fail")
+
+
+@pytest.mark.usefixtures("spark_installed")
+def test_a_batch_reports_each_log_that_was_found_replaced_once():
+    from streamwatch.spark.source import RangePartition, SourceSpec, TopicsReader  # noqa: PLC0415 - an extra
+
+    spec = SourceSpec(KafkaSpec("none:0"), ["t"], lambda: lambda *_: [], [7], 3, "", 10)
+    cut = replace(FIRST, batch=4, replaced={ONE: "recreated", Partition("t", 1): "recreated"})
+    mark, lost = TopicsReader(spec).read(RangePartition(cut, 0, None))
+    assert (mark[5], lost[5]) == (MARK, LOSS)
+    assert mark[3:5] < lost[3:5]  # rows are put into this order
+    assert lost[6] == "replaced/4"  # a name of its own: what has the same name takes its place
+    assert data_loss_of(lost[7]).times == {"recreated": 2}
+    (mark,) = TopicsReader(spec).read(RangePartition(replace(cut, replaced={}), 0, None))

@@ -181,9 +181,14 @@ class Partitions:
         return dict(zip(self.names, column.tolist(), strict=True))
 
     def replace(self, partitions: Collection[Partition]) -> NDArray[np.int64]:
-        """Replace the partitions, and return the new index of each old one, -1 if it was removed."""
+        """Replace the partitions, and return the new index of each old one, -1 if it was removed.
+
+        A removed partition that comes back is another log, and begins without a time.
+        """
         before, names = self.names, sorted(partitions, key=self._rank)
         order = {name: index for index, name in enumerate(names)}
+        for removed in set(before) - order.keys():
+            self._restored_ms.pop(removed, None)
         restored = np.array([self._restored_ms.get(name, -1) for name in names], np.int64)
         indices = np.array([order.get(name, -1) for name in before], np.int64)
         kept = indices >= 0

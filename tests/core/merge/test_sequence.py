@@ -185,3 +185,22 @@ def test_records_are_of_their_topic_also_after_partitions_were_exchanged() -> No
         released = merge.drain(0)
         numbers = released.records.rows["topic"]
         assert [released.records.topics[n] for n in numbers.tolist()] == [topic for topic, _ in partitions]
+
+
+def test_a_partition_that_was_removed_and_comes_back_begins_as_after_a_restart() -> None:
+    stays, comes_back = Partition("a", 0), Partition("a", 1)
+    running_ms = {stays: 9_000, comes_back: 5_000}
+    through = Merge(SPEC, {"a": "prediction"}, MergeProgress(running_ms=running_ms, clock_ms=9_000))
+    through.set_partitions([stays, comes_back])
+    assert through.set_partitions([stays]) == [comes_back]
+    through.set_partitions([stays, comes_back])
+    restarted = Merge(SPEC, {"a": "prediction"}, MergeProgress(running_ms={stays: 9_000}, clock_ms=9_000))
+    restarted.set_partitions([stays, comes_back])
+    nothing = no_records()
+    stamps_ms, decodable = np.full(1, 1_000), np.ones(1, np.bool_)
+    one = RecordBatch(np.zeros(1, nothing.rows.dtype), None, (), nothing.vocabulary)
+    times: list[list[int]] = []
+    for merge in (through, restarted):
+        merge.add({comes_back: Arrivals(np.zeros(1, np.int64), stamps_ms, decodable, one)}, 0)
+        times.append(merge.drain(0).times_ms.tolist())
+    assert times == [[1_000], [1_000]]

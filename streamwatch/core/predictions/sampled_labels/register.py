@@ -175,12 +175,12 @@ class SampledLabels:
         return _ENCODER.encode(kept) if kept else b""
 
     def restore(self, state: bytes) -> None:
-        """Set an empty register to a snapshot.
+        """Set an empty register to a snapshot; models beyond `max_models` are left out.
 
         Raises
         ------
         ValueError
-            If the bytes are not a snapshot, or have more than `max_models` models.
+            If the bytes are not a snapshot.
         """
         for kept in _DECODER.decode(state):
             if len(kept.filled) != _MASK_BYTES or len(kept.classes) > CLASSES:
@@ -194,8 +194,8 @@ class SampledLabels:
                     f"expected {int(filled.sum())} words of sampled labels, got {len(kept.words)} bytes"
                 )
             row = self._row_of(kept.name, begins=True)
-            if row < 0:
-                raise ValueError(f"expected sampled labels of {self._spec.max_models} models, got more")
+            if row < 0:  # there was room for more models under other settings
+                continue
             self._watched[kept.name].classes.update({name: k for k, name in enumerate(kept.classes)})
             self._models[row : row + 1].view(np.uint64)[filled] = np.frombuffer(kept.words, np.uint64)
 
