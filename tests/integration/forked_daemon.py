@@ -11,7 +11,8 @@ import runpy
 import signal
 import subprocess
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 
 from tests.faults.forked import forked
@@ -21,6 +22,7 @@ class ForkedProcess:
     """A fork, with as much of `subprocess.Popen` as tests of daemons use."""
 
     def __init__(self, folder: Path, log: Path, module: Sequence[str], arguments: Sequence[str]) -> None:
+        log.write_bytes(b"")  # nobody is to read what the one before wrote
         environment = dict(os.environ)
         self._process, said = forked(_run, str(folder), str(log), environment, [*module], [*arguments])
         said.close()
@@ -48,6 +50,19 @@ class ForkedProcess:
 
     def kill(self) -> None:
         self.send_signal(signal.SIGKILL)
+
+
+@contextmanager
+def forked_daemon(
+    folder: Path, log: Path, arguments: Sequence[str], module: Sequence[str] = ("streamwatch",)
+) -> Iterator[ForkedProcess]:
+    """A fork that runs the module in a folder, and writes what it says to a file; killed at the end."""
+    process = ForkedProcess(folder, log, module, arguments)
+    try:
+        yield process
+    finally:
+        process.kill()
+        process.wait()
 
 
 def _run(

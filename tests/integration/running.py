@@ -29,7 +29,7 @@ from streamwatch.daemon import Topic
 from streamwatch.settings import Settings
 from streamwatch.telemetry import Telemetry
 from tests.cpu_budget import OwnTime
-from tests.integration.forked_daemon import ForkedProcess
+from tests.integration.forked_daemon import ForkedProcess, forked_daemon
 
 DEADLINE_SECONDS = 600.0
 """To notification what never happens; how long things take is no matter of this."""
@@ -188,17 +188,12 @@ def child(
     environment of its own.
     """
     log = folder / "daemon.log"
-    log.write_bytes(b"")  # nobody is to read what the one before wrote
     arguments = ["run", "--set", "http.listen=127.0.0.1:0"]
     for override in overrides:
         arguments += ["--set", override]
     if not (anew or environment):
-        process = ForkedProcess(folder, log, module, arguments)
-        try:
-            yield Child(process, log)
-        finally:
-            process.kill()
-            process.wait()
+        with forked_daemon(folder, log, arguments, module) as forked:
+            yield Child(forked, log)
         return
     command = [sys.executable, "-m", *module, *arguments]
     surroundings = {**os.environ, **environment}
