@@ -22,6 +22,8 @@ from tests.faults.committed import COLD
 _PR_SET_PTRACER = 0x59616D61
 _ANY = ctypes.c_ulong(-1 & (2 ** (8 * ctypes.sizeof(ctypes.c_ulong)) - 1))
 PATIENCE_SECONDS = 120
+PRELOADED = [__name__, "tests.faults.warmed", "tests.integration.warmed_daemon"]
+"""Imported by the server, whoever asks first."""
 
 
 def forked(
@@ -32,7 +34,7 @@ def forked(
     One that `stops` stands still before the first line of the program, for whoever will trace it.
     """
     server = get_context("forkserver")
-    server.set_forkserver_preload([__name__, "tests.faults.warmed"])
+    server.set_forkserver_preload(PRELOADED)
     reading, writing = server.Pipe(duplex=False)
     cold = os.environ.get(COLD, "0")
     process = server.Process(target=_run, args=(program, arguments, writing, cold, stops), daemon=True)

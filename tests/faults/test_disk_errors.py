@@ -94,7 +94,8 @@ def test_after_an_error_the_state_opens_again_with_every_durable_commit(tmp_path
 
 async def test_while_nothing_can_be_made_durable_nothing_new_is_shown(tmp_path: Path, pairs: Pairs) -> None:
     state = tmp_path / "state"
-    async with watching(tmp_path, state, [*pairs.settings, "state.commit_interval=100ms"]) as daemon:
+    settings = [*pairs.settings, "state.commit_interval=100ms"]
+    async with watching(tmp_path, state, settings, anew=True) as daemon:
         async with pairs.flowing():
             await daemon.until(lambda: daemon.shown("outcomes_total") > 0)
             with injected(daemon.process.pid, "fsync,fdatasync:error=EIO", tmp_path / "strace.log"):

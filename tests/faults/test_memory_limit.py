@@ -51,7 +51,7 @@ async def ended(process: subprocess.Popen[bytes], pairs: Pairs | None = None) ->
 async def test_memory_that_is_refused_ends_the_process_and_a_restart_counts_everything_once(
     tmp_path: Path, pairs: Pairs
 ) -> None:
-    async with watching(tmp_path, tmp_path / "state", pairs.settings) as limited:
+    async with watching(tmp_path, tmp_path / "state", pairs.settings, anew=True) as limited:
         pairs.write(BURST)
         await limited.until(lambda: limited.shown("outcomes_total") > 0)
         limit_addresses(limited.process.pid)

@@ -24,7 +24,6 @@ from tests.integration.topics import create_topic, fresh
 from tests.integration.watched import ESTIMATORS
 from tests.integration.webhook_receiver import Receiver, webhook
 
-ROOT = Path(__file__).parents[2]
 PARTITIONS = 2
 MODELS = ("good", "poor")
 DRIFT_SECONDS = 6.0
@@ -108,11 +107,8 @@ class Replica:
 
     def start(self) -> None:
         self._stack = ExitStack()
-        environment = {"PYTHONPATH": str(ROOT)}
         clocked = ("tests.integration.jumping_clock",)
-        self._child = self._stack.enter_context(
-            child(self.folder, *self.settings, environment=environment, module=clocked)
-        )
+        self._child = self._stack.enter_context(child(self.folder, *self.settings, module=clocked))
 
     def set_clock(self, seconds_ahead: float) -> None:
         """Set its host's clock."""

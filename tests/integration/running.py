@@ -29,6 +29,7 @@ from streamwatch.daemon import Topic
 from streamwatch.settings import Settings
 from streamwatch.telemetry import Telemetry
 from tests.cpu_budget import OwnTime
+from tests.integration.forked_daemon import ForkedProcess, forked_daemon
 
 DEADLINE_SECONDS = 600.0
 """To notification what never happens; how long things take is no matter of this."""
@@ -139,7 +140,7 @@ async def daemon(document: Mapping[str, Any], clocks: HostClocks | None = None) 
 class Child:
     """`streamwatch run` as a process of its own."""
 
-    def __init__(self, process: subprocess.Popen[bytes], log: Path) -> None:
+    def __init__(self, process: subprocess.Popen[bytes] | ForkedProcess, log: Path) -> None:
         self.process = process
         self._log = log
 
@@ -179,12 +180,22 @@ def child(
     *overrides: str,
     environment: Mapping[str, str] = MappingProxyType({}),
     module: Sequence[str] = ("streamwatch",),
+    anew: bool = False,
 ) -> Iterator[Child]:
-    """A child with these overrides, killed at the end if it is still there; `module` and arguments run it."""
+    """A child with these overrides, killed at the end if it is still there; `module` and arguments run it.
+
+    It is forked from a process that has imported all it needs, or started `anew`, as it always is with an
+    environment of its own.
+    """
     log = folder / "daemon.log"
-    command = [sys.executable, "-m", *module, "run", "--set", "http.listen=127.0.0.1:0"]
+    arguments = ["run", "--set", "http.listen=127.0.0.1:0"]
     for override in overrides:
-        command += ["--set", override]
+        arguments += ["--set", override]
+    if not (anew or environment):
+        with forked_daemon(folder, log, arguments, module) as forked:
+            yield Child(forked, log)
+        return
+    command = [sys.executable, "-m", *module, *arguments]
     surroundings = {**os.environ, **environment}
     with (
         log.open("wb") as out,

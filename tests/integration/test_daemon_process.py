@@ -59,7 +59,7 @@ async def test_a_signal_under_load_ends_it_within_ten_seconds_and_with_exit_code
     broker: Broker, tmp_path: Path, number: signal.Signals
 ) -> None:
     overrides = await backlog(broker, BACKLOG)
-    with child(tmp_path, *overrides) as running:
+    with child(tmp_path, *overrides, anew=True) as running:
         read = wait_for_load(running)
         code, seconds = running.end(number)
     assert code == 0, running.log
@@ -72,7 +72,7 @@ async def test_a_signal_under_load_ends_it_within_ten_seconds_and_with_exit_code
 
 async def test_a_signal_ends_it_while_the_broker_is_gone(killable_kafka: KafkaBroker, tmp_path: Path) -> None:
     overrides = await backlog(killable_kafka, 1_000)
-    with child(tmp_path, *overrides) as running:
+    with child(tmp_path, *overrides, anew=True) as running:
         wait_for_load(running)
         killable_kafka.kill()
         try:
@@ -83,12 +83,14 @@ async def test_a_signal_ends_it_while_the_broker_is_gone(killable_kafka: KafkaBr
     assert seconds < STOP_SECONDS
 
 
-def test_it_serves_and_can_be_stopped_while_kafka_was_never_there(tmp_path: Path) -> None:
+@pytest.mark.parametrize("anew", [True, False], ids=["started anew", "forked"])
+def test_it_serves_and_can_be_stopped_while_kafka_was_never_there(tmp_path: Path, *, anew: bool) -> None:
+    (tmp_path / "daemon.log").write_text("http://127.0.0.1:1 was the one before\n")
     with socket.socket() as nobody:
         nobody.bind(("127.0.0.1", 0))
         address = f"127.0.0.1:{nobody.getsockname()[1]}"
         overrides = (f"kafka.bootstrap_servers={address}", "topics.predictions=p", "topics.labels=l")
-        with child(tmp_path, *overrides) as running:
+        with child(tmp_path, *overrides, anew=anew) as running:
             url = running.url()
             with urllib.request.urlopen(f"{url}/healthz") as answer:  # noqa: S310
                 assert answer.status == 200
@@ -98,6 +100,8 @@ def test_it_serves_and_can_be_stopped_while_kafka_was_never_there(tmp_path: Path
             code, seconds = running.end(signal.SIGTERM)
     assert code == 0, running.log
     assert seconds < STOP_SECONDS
+    events = [json.loads(line)["event"] for line in running.log.splitlines()]
+    assert (events[0], events[-2:]) == ("started", ["stopping", "stopped"])
 
 
 async def test_a_misspelt_topic_is_refused_with_the_nearest_name_and_exit_code_2(
@@ -110,7 +114,7 @@ async def test_a_misspelt_topic_is_refused_with_the_nearest_name_and_exit_code_2
         f"topics.predictions={typo}",
         f"topics.labels={topic}",
     )
-    with child(tmp_path, *overrides) as running:
+    with child(tmp_path, *overrides, anew=True) as running:
         assert running.process.wait(DEADLINE_SECONDS) == 2
     assert f"topic {typo!r} does not exist (did you mean {topic}" in running.log
     assert "Traceback" not in running.log
@@ -156,7 +160,7 @@ async def test_a_wrong_password_ends_it_with_the_settings_to_look_at(
         f"topics.predictions={topics[0]}",
         f"topics.labels={topics[1]}",
     )
-    with child(tmp_path, *overrides) as running:
+    with child(tmp_path, *overrides, anew=True) as running:
         said = refusal(running)
     assert said.startswith(f"Kafka at {killable_kafka.sasl_servers} does not let this client in: check ")
     assert "kafka.security.username" in said
@@ -175,7 +179,7 @@ def test_what_must_be_changed_first_ends_it_with_exit_code_2_and_no_traceback(
     tmp_path: Path, override: str, message: str
 ) -> None:
     overrides = ("kafka.bootstrap_servers=127.0.0.1:1", "topics.predictions=p", "topics.labels=l", override)
-    with child(tmp_path, *overrides) as running:
+    with child(tmp_path, *overrides, anew=True) as running:
         assert running.process.wait(DEADLINE_SECONDS) == 2
     assert message in running.log
     assert "Traceback" not in running.log

@@ -93,7 +93,7 @@ async def test_from_inspect_to_a_right_verdict(kafka: Broker, tmp_path: Path, st
         assert line in settings.read_text()
     checked = await _invoked(streamwatch, ["check", "-c", str(settings)])
     assert checked.exit_code == 0, checked.output
-    with child(tmp_path) as running:  # it finds streamwatch.yaml in its folder
+    with child(tmp_path, anew=True) as running:  # it finds streamwatch.yaml in its folder
         row = model_of(running, "verdict_since_timestamp_seconds")
     assert row["verdict"] == "better"
     assert row["accuracy"] == pytest.approx(accuracy, abs=0.05)

@@ -5,10 +5,13 @@ from __future__ import annotations
 import copy
 from contextlib import contextmanager
 from dataclasses import asdict, replace
+from typing import Any, NamedTuple
 
 from streamwatch.core.join import join as compiled_join
 from streamwatch.core.join import names
-from streamwatch.core.pipeline.pipeline import Pipeline, decoded
+from streamwatch.core.join.counters import JoinCounters
+from streamwatch.core.join.series import Holdings
+from streamwatch.core.pipeline.pipeline import Pipeline, PipelineState, decoded
 from streamwatch.core.records.batch import Vocabulary
 from streamwatch.core.records.events import Invalid, Label, Prediction, WrongFold, fold_name
 from streamwatch.edge.keys import digest_bytes
@@ -16,7 +19,7 @@ from tests.core.columns import in_columns
 from tests.core.join.join_stream import RecordingEstimatorSet, alive, digested
 from tests.core.join.naive_join import NaiveJoin
 from tests.core.join.naive_reports import naive_activity, naive_alive
-from tests.core.join.test_join_model import a_script, a_spec, counted, naive_counted
+from tests.core.join.test_join_model import a_script, a_spec, counts_of, naive_counted
 from tests.core.predictions.listing_register import REGISTERS, ListingSpec
 
 LENGTH = 150
@@ -31,6 +34,24 @@ def crowded_digests(ids):
 
 def hash_of(id_):
     return int.from_bytes(digest_bytes([id_])[:8], "big")
+
+
+class Reading(NamedTuple):
+    """What a pipeline says that a naive join says, too."""
+
+    clock_ms: int
+    counters: JoinCounters
+    models: dict[str, dict[str, Any]]
+    """Activity by name, in their order."""
+    holdings: Holdings
+    """Without models and tiers."""
+    kept: PipelineState
+    """What a commit would keep beside the entries."""
+
+    @property
+    def fold_streams(self):
+        """Label and the one before it, by model with folds."""
+        return {model: (each.label, each.before) for model, each in self.kept.join.fold_streams.items()}
 
 
 class Joined:
@@ -72,17 +93,20 @@ class Joined:
     def counters(self):
         return self.pipeline.join.counters
 
-    def results(self):
-        """Everything but the entries and where they lie."""
-        holdings = self.pipeline.join.holdings()
-        join = self.kept_of_join()
+    def read(self):
+        """What it says now, read once for all that it is compared with."""
+        join = self.pipeline.join
+        holdings = join.holdings()
         models = {name: asdict(activity) for name, activity in holdings.models.items()}
+        bare = replace(holdings, models={}, tiers={})
+        return Reading(self.pipeline.clock_ms, join.counters, models, bare, decoded(self.pipeline.snapshot()))
+
+    def results(self, reading=None):
+        """Everything but the entries and where they lie; with what was read already."""
+        said = self.read() if reading is None else reading
         return (
-            self.pipeline.clock_ms,
-            self.pipeline.join.counters,
-            models,
-            list(models),
-            replace(holdings, models={}, tiers={}),
+            said[:-1],
+            list(said.models),
             self.pipeline.mismatches(),
             self.pipeline.caveats(),
             self.outcomes,
@@ -90,14 +114,10 @@ class Joined:
             self.monitors.retired,
             [each for each in self.pipeline.families() if each.name != "join_entries"],
             self.pipeline.predictions.details(),
-            self.pipeline.predictions.snapshot(),
-            join.pairing,
-            {m: (s.label, s.before) for m, s in join.fold_streams.items()},
+            said.kept.predictions,
+            said.kept.join.pairing,
+            said.fold_streams,
         )
-
-    def kept_of_join(self):
-        """What a commit would keep of the join beside its entries."""
-        return decoded(self.pipeline.snapshot()).join
 
 
 def a_case(chance):
@@ -192,29 +212,28 @@ def compare(chance, digests=digest_bytes, case=a_case):
             columns.feed_columns(records.of(events[at:stop]))
         else:
             columns.feed(events[at:stop])
-        assert columns.results() == one_by_one.results()
-        agrees_with(naive, columns)
+        said = columns.read()
+        assert columns.results(said) == one_by_one.results()
+        agrees_with(naive, columns, said)
         at = stop
     if digests is digest_bytes:
         assert alive(columns) == digested(naive_alive(naive))
     return len(one_by_one.outcomes)
 
 
-def agrees_with(naive, joined):
-    """Require that a naive join that was fed the same events says the same."""
-    ours, theirs = counted(joined), naive_counted(naive)
+def agrees_with(naive, joined, said):
+    """Require that a naive join that was fed the same events says what was read of this one."""
+    ours = counts_of(said.counters, list(said.models), said.holdings, said.clock_ms)
+    theirs = naive_counted(naive)
     assert {key: value for key, value in ours.items() if value} == {
         key: value for key, value in theirs.items() if value
     }
     assert joined.outcomes == naive.outcomes
     assert joined.retired == naive.retired
     assert joined.monitors.retired == naive.retired_after_outcomes()
-    models = joined.pipeline.join.holdings().models
-    assert {name: asdict(activity) for name, activity in models.items()} == naive_activity(naive)
-    streams = joined.kept_of_join().fold_streams
-    got = {model: (stream.label, stream.before) for model, stream in streams.items()}
+    assert said.models == naive_activity(naive)
     expected = {model: (label, before) for model, (_, label, before) in naive.streams.items()}
-    assert got == expected
+    assert said.fold_streams == expected
 
 
 @contextmanager

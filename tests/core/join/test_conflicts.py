@@ -84,13 +84,14 @@ def compare(chance, made, digests=digest_bytes, *, changes):
                     naive.go_on_with(columns.spec.conflicts)
                 columns.restart()
                 seen["restarts"] += 1
-        agrees_with(naive, columns)
+        said = columns.read()
+        agrees_with(naive, columns, said)
         oldest = min(naive.pending, key=lambda p: p["due"], default=None)
-        assert columns.pipeline.join.holdings().oldest_ms == (None if oldest is None else oldest["at"])
+        assert said.holdings.oldest_ms == (None if oldest is None else oldest["at"])
         at = stop
     columns.commit()
     columns.restart()
-    agrees_with(naive, columns)
+    agrees_with(naive, columns, columns.read())
     if digests is digest_bytes:
         outside = alive_outside(columns.pipeline, columns.runs) if isinstance(columns, ColdJoined) else []
         assert sorted(alive(columns) + outside) == digested(naive_alive(naive))

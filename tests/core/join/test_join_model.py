@@ -99,7 +99,12 @@ def cases(draw):
 
 def counted(stream):
     """The pipeline's counters and holdings, under the naive model's names."""
-    counters, holdings = stream.counters, stream.pipeline.join.holdings()
+    holdings = stream.pipeline.join.holdings()
+    return counts_of(stream.counters, list(holdings.models), holdings, stream.pipeline.clock_ms)
+
+
+def counts_of(counters, models, holdings, clock_ms):
+    """Counters, names of models, holdings and the clock, under the naive model's names."""
     counts = {
         "accepted": counters.predictions_accepted,
         "resolved": counters.predictions_resolved,
@@ -119,14 +124,14 @@ def counted(stream):
         "pairs_made": counters.pairs_made,
         "pairs_differ": counters.pairs_labels_differ,
         "pairs_expired": counters.pairs_expired,
-        "models": list(holdings.models),
+        "models": models,
         "pending": holdings.pending,
         "held": holdings.held,
         "early waiting": holdings.early,
         "retained": holdings.retained,
         "unmatched": holdings.unmatched,
         "dedup_entries": holdings.dedup_entries,
-        "clock": stream.pipeline.clock_ms,
+        "clock": clock_ms,
     }
     for form, labels in (("with", counters.with_model), ("without", counters.without_model)):
         for name in ("accepted", "joined", "orphaned", "duplicate", "corrected", "late", "withdrawn"):

@@ -50,7 +50,7 @@ def test_comparisons_switched_on_over_a_state_pair_what_is_resolved_from_then_on
         for event in events[cut:]:
             naive.feed(event)
             columns.feed([event])
-            agrees_with(naive, columns)
+            agrees_with(naive, columns, columns.read())
         switched += naive.count["pairs_made"] > 0
     assert switched > 8
 

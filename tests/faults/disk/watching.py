@@ -19,6 +19,7 @@ from confluent_kafka import Producer
 
 from streamwatch.demo.embedded import EmbeddedBroker
 from tests.faults.process_runs import Scraper
+from tests.integration.forked_daemon import ForkedProcess, forked_daemon
 from tests.integration.running import DEADLINE_SECONDS, Child
 from tests.integration.topics import fresh
 
@@ -75,7 +76,7 @@ class Pairs:
 class Watching(Child):
     """A daemon, and what it has shown so far."""
 
-    def __init__(self, process: subprocess.Popen[bytes], log: Path) -> None:
+    def __init__(self, process: subprocess.Popen[bytes] | ForkedProcess, log: Path) -> None:
         super().__init__(process, log)
         self.scraper = Scraper("")
 
@@ -112,13 +113,22 @@ class Watching(Child):
 
 @contextmanager
 def daemon(
-    folder: Path, state: Path, settings: Sequence[str], under: Sequence[str] = ()
+    folder: Path, state: Path, settings: Sequence[str], under: Sequence[str] = (), *, anew: bool = False
 ) -> Iterator[Watching]:
-    """A daemon that keeps its state there, run by the command `under` if there is one; killed at the end."""
+    """A daemon that keeps its state there, killed at the end.
+
+    It is forked from a process that has imported all it needs, unless it is to be started `anew`, or by the
+    command `under`.
+    """
     log = folder / f"daemon-{time.monotonic_ns()}.log"
-    command = [*under, sys.executable, "-m", "streamwatch", "run"]
+    arguments = ["run"]
     for setting in ("http.listen=127.0.0.1:0", f"state.directory={state}", *settings):
-        command += ["--set", setting]
+        arguments += ["--set", setting]
+    if not (under or anew):
+        with forked_daemon(folder, log, arguments) as forked:
+            yield Watching(forked, log)
+        return
+    command = [*under, sys.executable, "-m", "streamwatch", *arguments]
     with (
         log.open("wb") as out,
         subprocess.Popen(command, stdout=out, stderr=out, cwd=folder, start_new_session=True) as process,
@@ -132,10 +142,10 @@ def daemon(
 
 @asynccontextmanager
 async def watching(
-    folder: Path, state: Path, settings: Sequence[str], under: Sequence[str] = ()
+    folder: Path, state: Path, settings: Sequence[str], under: Sequence[str] = (), *, anew: bool = False
 ) -> AsyncIterator[Watching]:
     """A daemon that is scraped every tenth of a second."""
-    with daemon(folder, state, settings, under) as running:
+    with daemon(folder, state, settings, under, anew=anew) as running:
         url = await asyncio.to_thread(running.url)
         running.scraper = Scraper(f"{url}/metrics")
         scraping = asyncio.create_task(running.scraper.run())
