@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from streamwatch.core.jit import entry, hot, inner, prefetch
-from streamwatch.core.join.counters import EVICTIONS
+from streamwatch.core.join.counters import EVICTIONS, PENDING
 from streamwatch.core.join.folding import owner_of
 from streamwatch.core.join.layout import (
     ACCEPTED,
@@ -44,7 +44,7 @@ from streamwatch.core.join.rules import (
     repeat,
     withdraw,
 )
-from streamwatch.core.join.table import EMPTY, find_slot, first_of, free_dead, pass_dedup_time
+from streamwatch.core.join.table import find_slot, first_of, free_dead, likely_first, pass_dedup_time
 from streamwatch.core.predictions.kind import PREDICTED, PredictionBatch, scores_of_classes
 from streamwatch.core.records.outcomes import SEGMENTS_FROM
 
@@ -59,23 +59,49 @@ needed. ROOM_FOR_PAIRS: `pairs_needed` is more than there is room for, and no pa
 
 AHEAD = 12
 """Number of rows between prefetching a slot and using it."""
+MOST_AHEAD = 4
+"""Largest number of entries of an id whose neighbours in their queue are prefetched."""
 FREED_PER_ROW = 4
 """Largest number of dead dedup entries freed per row."""
 SECOND_MS = 1000
 
 
 @hot
-def look_ahead(slots, entries, side, rows, shift, r):
-    """Prefetch what the rows after r will access: first their slots, then their entries."""
-    n = rows.shape[0]
-    if r + AHEAD < n:
-        prefetch(slots, 8 * np.int64(rows[r + AHEAD].low >> shift))
-    if r + AHEAD // 2 < n:
-        slot = slots[np.int64(rows[r + AHEAD // 2].low >> shift)]
-        if slot != EMPTY:
-            prefetch(entries, 64 * first_of(slot))
+def look_ahead(t, rows, shift, r):
+    """Prefetch what the rows after r will access: first their slots, then their entries.
+
+    Of predictions that a label may resolve, also the entries beside them in their queue, from which they are
+    taken out. Rows that follow one of the same id find everything there.
+    """
+    slots, entries, side, n = t.slots, t.entries, t.side, rows.shape[0]
+    k = r + AHEAD
+    if k < n and rows[k].low != rows[k - 1].low:
+        prefetch(slots, 8 * np.int64(rows[k].low >> shift))
+    k = r + AHEAD // 2
+    if k < n and rows[k].low != rows[k - 1].low:
+        first = likely_first(slots, rows[k].low, shift)
+        if first >= 0:
+            prefetch(entries, 64 * first)
             if side.shape[1] > 0:
-                prefetch(side, 4 * side.shape[1] * first_of(slot))
+                prefetch(side, 4 * side.shape[1] * first)
+            if rows[k].side == LABEL:
+                prefetch(t.log_positions, 8 * first)
+    k = r + AHEAD // 4
+    if k < n and rows[k].side == LABEL:
+        first = likely_first(slots, rows[k].low, shift)
+        if first >= 0:
+            prefetch(entries, 64 * max(np.int64(entries[first].next), 0))
+    k = r + AHEAD // 6
+    if k < n and rows[k].side == LABEL:
+        x = likely_first(slots, rows[k].low, shift)
+        for _ in range(MOST_AHEAD):
+            if x < 0:
+                break
+            e = entries[x]
+            if e.state == PENDING:
+                prefetch(entries, 64 * max(np.int64(e.earlier_or_generation), 0))
+                prefetch(entries, 64 * max(np.int64(e.later), 0))
+            x = np.int64(e.next)
 
 
 @inner
@@ -142,7 +168,7 @@ def join_rows(t, rows, start, shift, room):
     limit_ms = (totals.passed_ms // SECOND_MS + 1) * SECOND_MS
     chain = slot = end = np.int64(0)  # of the row before, if the models of its chain are marked
     for r in range(start, rows.shape[0]):
-        look_ahead(slots, entries, t.side, rows, shift, r)
+        look_ahead(t, rows, shift, r)
         row = rows[r]
         if row.record_ms >= limit_ms:
             stopped = pass_time(

@@ -49,6 +49,22 @@ def find_slot(slots, entries, low, high, shift):
 
 
 @hot
+def likely_first(slots, low, shift):
+    """Find the first entry of the chain that is an id's by its slot alone; -1 without one.
+
+    Nearly always it is that of `find_slot`, and no entry is read.
+    """
+    mask = slots.shape[0] - 1
+    i = np.int64(low >> shift)
+    tag = low & UPPER
+    while slots[i] != EMPTY:
+        if slots[i] & UPPER == tag:
+            return first_of(slots[i])
+        i = (i + 1) & mask
+    return np.int64(-1)
+
+
+@hot
 def free_slot(slots, i, shift):
     """Empty a slot, and move up those behind it that could not be found otherwise."""
     mask = slots.shape[0] - 1
