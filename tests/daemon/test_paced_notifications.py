@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from streamwatch.core.alerting.pacing import PacingSpec
 from tests.core.model_store import ModelStore
-from tests.daemon.fake_alerting import FakeDaemon, alarm, telling
+from tests.daemon.fake_alerting import HOUR_MS, FakeDaemon, alarm, telling
 
 SPEC = PacingSpec(group_wait_ms=10_000, max_per_minute=5)
 
@@ -75,3 +75,13 @@ async def test_a_few_alarms_are_notified_one_by_one_after_their_wait() -> None:
         daemon.now_ms += 10_000
         await daemon.turns(lambda: len(daemon.receiver.delivered) == 3)
     assert daemon.receiver.kinds == ["firing"] * 3
+
+
+async def test_an_alarm_that_ends_as_its_wait_does_is_notified_before_its_end() -> None:
+    daemon = FakeDaemon(paced=SPEC)
+    async with telling(daemon):
+        daemon.find(alarm())
+        await daemon.rests()
+        daemon.now_ms += 2 * HOUR_MS  # its resolve_timeout
+        await daemon.turns(lambda: len(daemon.receiver.delivered) == 2)
+    assert daemon.receiver.kinds == ["firing", "resolved"]

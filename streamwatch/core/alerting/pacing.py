@@ -129,6 +129,11 @@ class Pacing:
         self._orphans: list[Orphans] = []
         self._most = max(spec.listed, spec.max_per_minute)
 
+    @property
+    def newest(self) -> int:
+        """Greatest number of a notification that waits; 0 without any."""
+        return max((each.number for queue in self._queues.values() for each in queue.waiting), default=0)
+
     def paces(self, receiver: str) -> bool:
         """Tell whether a receiver has limits."""
         return receiver in self._queues
