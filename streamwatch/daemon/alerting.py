@@ -283,22 +283,19 @@ class Alerting:
             notification = issued[decided.id] = msgspec.structs.replace(decided, number=number)
             receivers = issued_to[notification.id] = []
             for receiver in self._deliveries.wanted(notification):
-                # Receivers that retrain need every notification; a list of worse models is a digest already.
-                paced = notification.kind != "retraining" and notification.fleet is None
-                if paced and pacing.paces(receiver):
+                if pacing.paces(receiver, notification):
                     pacing.take(receiver, notification, now_ms)
                 else:
                     receivers.append(receiver)
-        for receiver in self._deliveries.receivers:
-            if pacing.paces(receiver):
-                pending = self._deliveries.outbox.waiting(receiver)
-                for released in pacing.release(receiver, now_ms, pending):
-                    if released.number:
-                        issued[released.id] = released
-                    else:  # a digest
-                        number += 1
-                        issued[released.id] = msgspec.structs.replace(released, number=number)
-                    issued_to.setdefault(released.id, []).append(receiver)
+        for receiver in pacing.receivers:
+            pending = self._deliveries.outbox.waiting(receiver)
+            for released in pacing.release(receiver, now_ms, pending):
+                if released.number:
+                    issued[released.id] = released
+                else:  # a digest
+                    number += 1
+                    issued[released.id] = msgspec.structs.replace(released, number=number)
+                issued_to.setdefault(released.id, []).append(receiver)
         return sorted(issued.values(), key=attrgetter("number")), issued_to
 
     def _open_incidents(self) -> list[Notification]:

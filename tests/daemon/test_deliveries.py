@@ -206,7 +206,7 @@ async def test_what_was_given_up_while_it_was_refused_is_counted_once() -> None:
         }
 
 
-async def test_what_was_decided_first_is_sent_first_by_the_next_life_though_another_receiver_got_more() -> None:
+async def test_after_a_restart_what_was_decided_first_is_sent_first_whoever_else_was_sent_it() -> None:
     first, second = firing("first", number=1), firing("second", number=2)
     down = [Fake("web", [Failed("http_500")]), Fake("chat", [Failed("http_500")])]
     disk = Disk()

@@ -234,7 +234,7 @@ class Notification(msgspec.Struct, frozen=True):
     runbook_url: Name | None = None
     """Page with instructions for alarms of the model; None if settings name none."""
     number: int = 0
-    """Ordinal in the order of decision, in which a receiver is sent the notifications of a model; 0 before."""
+    """Ordinal in the order of decision, in which receivers are sent notifications of a model; 0 before."""
 
     @property
     def model(self) -> str:
