@@ -6,6 +6,7 @@ import json
 import re
 import subprocess
 from collections.abc import Callable
+from inspect import getsource
 from typing import Any, get_args
 
 import pytest
@@ -13,6 +14,7 @@ import yaml
 
 from streamwatch.core.alerting.notification import Severity
 from streamwatch.core.metrics.series import exposed
+from streamwatch.edge.receivers import alertmanager
 from streamwatch.edge.receivers.alertmanager import Alertmanager
 from tests.contracts.families import every_family
 from tests.deploy.rules import DEPLOY, alerts, names_in, severities
@@ -73,9 +75,7 @@ def test_an_alert_goes_to_the_receiver_of_its_severity(
 
 @pytest.mark.real("amtool")
 @pytest.mark.parametrize("severity", get_args(Severity))
-@pytest.mark.parametrize(
-    "name", ["StreamwatchDrift", "StreamwatchVerdict", "StreamwatchDriftDigest", "StreamwatchEarlyHint"]
-)
+@pytest.mark.parametrize("name", sorted(set(re.findall('"(Streamwatch[A-Za-z]+)"', getsource(alertmanager)))))
 def test_what_the_daemon_sends_by_itself_goes_to_the_receiver_of_its_severity(
     real_component: Callable[[str], str], name: str, severity: str
 ) -> None:
