@@ -282,7 +282,9 @@ class Alerting:
             number += 1
             notification = issued[decided.id] = msgspec.structs.replace(decided, number=number)
             receivers = issued_to[notification.id] = []
-            for receiver in self._deliveries.wanted(notification):
+            wanted = self._deliveries.wanted(notification)
+            self._book.tell(notification, wanted)
+            for receiver in wanted:
                 if pacing.paces(receiver, notification):
                     pacing.take(receiver, notification, now_ms)
                 else:

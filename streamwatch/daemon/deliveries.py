@@ -459,5 +459,9 @@ class Deliveries:
         self._accounts.drop_issued_by(name, self._clock_ms() - self._spec.give_up_after_ms, reason)
 
     def wanted(self, notification: Notification) -> list[str]:
-        """Return the names of the receivers that want a notification."""
-        return [name for name, queue in self._queues.items() if queue.receiver.wants(notification)]
+        """Return the names of the receivers that want a notification, or were sent one of its incident."""
+        return [
+            name
+            for name, queue in self._queues.items()
+            if name in notification.told or queue.receiver.wants(notification)
+        ]

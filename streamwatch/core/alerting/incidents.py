@@ -57,6 +57,8 @@ class Incident(msgspec.Struct, frozen=True):
     """Latest notification."""
     segment: SegmentChange | None = None
     """Segment value with most of the extra errors when an alarm last began that had one; None without any."""
+    told: tuple[Name, ...] = ()
+    """Receivers that were to be sent a notification of it."""
 
     @property
     def model(self) -> str:
@@ -268,6 +270,12 @@ class Incidents:
         issued, self._issued = self._issued, []
         return issued
 
+    def tell(self, name: str, receivers: Sequence[str]) -> None:
+        """Note which receivers are sent a notification of an incident; nothing of one that is over."""
+        incident = self._incidents.get(name)
+        if incident is not None and (added := [each for each in receivers if each not in incident.told]):
+            self._put(msgspec.structs.replace(incident, told=(*incident.told, *added)))
+
     def parts(self) -> Sequence[tuple[Key, IncidentAlarm]]:
         """Return all open alarms with their model and detector, in canonical order."""
         if self._sorted is None:
@@ -381,6 +389,7 @@ class Incidents:
             news=tuple(news.detectors),
             shift=incident.shift,
             segment=incident.segment,
+            told=incident.told,
         )
         self._issued.append(newest)
         if incident.is_open:
