@@ -231,10 +231,17 @@ class Incidents:
         self._put(incident.changed(part, position_of(alarm)))
 
     def settle(self, key: Key, now_ms: int) -> None:
-        """End the alternation of an open verdict that is worse, and notify it."""
+        """End the alternation of an open verdict that is worse, and notify it.
+
+        It counts as worse since the last change of side: before it was better now and then.
+        """
         incident, part = self._open(*key)
         self._note(incident.id, key[1], ends=False, now_ms=now_ms)
-        part = msgspec.structs.replace(part, alternation=None)
+        judgement = part.alarm.judgement
+        assert judgement is not None, "of a verdict"  # noqa: S101
+        part = msgspec.structs.replace(
+            part, alternation=None, started_at_ms=judgement.since_ms, retraining_ms=None
+        )
         self._put(self._incidents[incident.id].changed(part, incident.first))
 
     def retrain(self, key: Key, now_ms: int) -> Notification:
