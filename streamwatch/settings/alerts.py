@@ -194,8 +194,8 @@ class RuleSection(Section):
     """Time around an announced alarm, in event time, in which no other one is announced, nor later, although
     its verdict may hold; one that alternates is announced."""
     min_outcomes: Annotated[int, Bounded(least=0)] | None = None
-    """Number of outcomes that a model needs before its alarms are announced. An earlier one is not announced
-    later, although its verdict may hold."""
+    """Number of outcomes that a model needs before its alarms are announced. A verdict that still holds by
+    then is announced then."""
 
 
 class DigestSection(Section):
