@@ -282,13 +282,14 @@ class Alerting:
             number += 1
             notification = issued[decided.id] = msgspec.structs.replace(decided, number=number)
             receivers = issued_to[notification.id] = []
-            wanted = self._deliveries.wanted(notification)
-            self._book.tell(notification, wanted)
-            for receiver in wanted:
+            for receiver in self._deliveries.wanted(notification):
                 if pacing.paces(receiver, notification):
                     pacing.take(receiver, notification, now_ms)
-                else:
+                    if not pacing.closes(receiver):
+                        self._book.tell(notification, receiver)
+                elif not pacing.has_nothing_open(receiver, notification):
                     receivers.append(receiver)
+                    self._book.tell(notification, receiver)
         for receiver in pacing.receivers:
             pending = self._deliveries.outbox.waiting(receiver)
             for released in pacing.release(receiver, now_ms, pending):
@@ -298,6 +299,7 @@ class Alerting:
                     number += 1
                     issued[released.id] = msgspec.structs.replace(released, number=number)
                 issued_to.setdefault(released.id, []).append(receiver)
+                self._book.tell(released, receiver)
         return sorted(issued.values(), key=attrgetter("number")), issued_to
 
     def _open_incidents(self) -> list[Notification]:

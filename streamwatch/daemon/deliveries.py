@@ -463,5 +463,5 @@ class Deliveries:
         return [
             name
             for name, queue in self._queues.items()
-            if name in notification.told or queue.receiver.wants(notification)
+            if name in (notification.told or ()) or queue.receiver.wants(notification)
         ]

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pytest
+
 from streamwatch.core.alerting.pacing import PacingSpec
 from tests.core.model_store import ModelStore
 from tests.daemon.fake_alerting import HOUR_MS, FakeDaemon, alarm, telling
@@ -85,3 +87,17 @@ async def test_an_alarm_that_ends_as_its_wait_does_is_notified_before_its_end() 
         daemon.now_ms += 2 * HOUR_MS  # its resolve_timeout
         await daemon.turns(lambda: len(daemon.receiver.delivered) == 2)
     assert daemon.receiver.kinds == ["firing", "resolved"]
+
+
+@pytest.mark.parametrize("models", [3, 12])
+async def test_a_pager_is_sent_the_end_of_each_incident_that_it_opened_and_of_no_other(models: int) -> None:
+    daemon = FakeDaemon(paced=SPEC, closing=True)
+    async with telling(daemon):
+        daemon.find(*outage(models))
+        await daemon.rests()
+        daemon.now_ms += 10_000
+        await daemon.turns(lambda: bool(daemon.receiver.delivered))
+        await daemon.rests()
+        daemon.now_ms += 2 * HOUR_MS
+        await daemon.rests()
+    assert daemon.receiver.kinds == (["firing"] * 3 + ["resolved"] * 3 if models == 3 else ["digest"])

@@ -57,8 +57,8 @@ class Incident(msgspec.Struct, frozen=True):
     """Latest notification."""
     segment: SegmentChange | None = None
     """Segment value with most of the extra errors when an alarm last began that had one; None without any."""
-    told: tuple[Name, ...] = ()
-    """Receivers that were to be sent a notification of it."""
+    told: tuple[Name, ...] | None = None
+    """Receivers that were sent a notification of it, as in `Notification.told`; None if that was not kept."""
 
     @property
     def model(self) -> str:
@@ -166,7 +166,7 @@ class Incidents:
                 alarm.outcome,
                 alarm.event_ms,
             )
-            found = Incident(identify("incident", self._identity, *marks), position, position)
+            found = Incident(identify("incident", self._identity, *marks), position, position, told=())
         self._note(found.id, alarm.detector, ends=False, now_ms=now_ms)
         found = self._incidents.get(found.id, found)
         started_ms = alarm.judgement.since_ms if alarm.judgement else alarm.event_ms
@@ -277,11 +277,11 @@ class Incidents:
         issued, self._issued = self._issued, []
         return issued
 
-    def tell(self, name: str, receivers: Sequence[str]) -> None:
-        """Note which receivers are sent a notification of an incident; nothing of one that is over."""
+    def tell(self, name: str, receiver: str) -> None:
+        """Note a receiver that is sent a notification of an incident; nothing of one that is over."""
         incident = self._incidents.get(name)
-        if incident is not None and (added := [each for each in receivers if each not in incident.told]):
-            self._put(msgspec.structs.replace(incident, told=(*incident.told, *added)))
+        if incident is not None and incident.told is not None and receiver not in incident.told:
+            self._put(msgspec.structs.replace(incident, told=(*incident.told, receiver)))
 
     def parts(self) -> Sequence[tuple[Key, IncidentAlarm]]:
         """Return all open alarms with their model and detector, in canonical order."""

@@ -155,9 +155,18 @@ class Pacing:
         """
         if receiver not in self._queues or not _counts(notification):
             return False
-        if not self._closes(receiver, notification):
+        if not self._is_end(receiver, notification):
             return True
         return any(each.incident == notification.incident for each in self._queues[receiver].waiting)
+
+    def closes(self, receiver: str) -> bool:
+        """Tell whether a receiver keeps open what it is sent until it is sent its end."""
+        return receiver in self._closing
+
+    def has_nothing_open(self, receiver: str, notification: Notification) -> bool:
+        """Tell whether a notification ends what its receiver was not sent, or only as a line of a digest."""
+        told = notification.told
+        return self._is_end(receiver, notification) and told is not None and receiver not in told
 
     def take(self, receiver: str, notification: Notification, now_ms: int) -> None:
         """Add a notification to those waiting for a receiver."""
@@ -165,8 +174,8 @@ class Pacing:
         if not queue.waiting:
             queue.since_ms = now_ms
         queue.models.add(notification.model)
-        others = [at for at, each in enumerate(queue.waiting) if not self._closes(receiver, each)]
-        if len(others) >= self._most and not self._closes(receiver, notification):
+        others = [at for at, each in enumerate(queue.waiting) if not self._is_end(receiver, each)]
+        if len(others) >= self._most and not self._is_end(receiver, notification):
             least = min(others, key=lambda at: (SEVERITIES.index(queue.waiting[at].severity), -at))
             if SEVERITIES.index(queue.waiting[least].severity) < SEVERITIES.index(notification.severity):
                 queue.waiting.append(notification)
@@ -198,7 +207,7 @@ class Pacing:
             issued = [*self._ends(receiver, queue), self._digest(receiver, queue, now_ms)]
             queue.digests += 1
             queue.gathered += len(queue.waiting) + queue.more
-        number = sum(not self._closes(receiver, each) for each in issued)
+        number = sum(not self._is_end(receiver, each) for each in issued)
         queue.issued_ms = [*_recent(queue, now_ms), *[now_ms] * number]
         queue.empty()
         return issued
@@ -227,11 +236,14 @@ class Pacing:
 
     def _ends(self, receiver: str, queue: _Queue) -> list[Notification]:
         """Return the waiting ends of what a closing receiver was sent before, which a digest leaves open."""
-        begun = {each.incident for each in queue.waiting if each.kind == "firing"}
-        return [each for each in queue.waiting if self._closes(receiver, each) and each.incident not in begun]
+        return [
+            each
+            for each in queue.waiting
+            if self._is_end(receiver, each) and not self.has_nothing_open(receiver, each)
+        ]
 
-    def _closes(self, receiver: str, notification: Notification) -> bool:
-        """Tell whether a notification is the end of what its receiver may keep open."""
+    def _is_end(self, receiver: str, notification: Notification) -> bool:
+        """Tell whether a notification ends what its receiver keeps open until then."""
         return notification.kind == "resolved" and receiver in self._closing
 
     def _digest(self, receiver: str, queue: _Queue, now_ms: int) -> Notification:

@@ -147,12 +147,23 @@ def test_what_a_receiver_keeps_open_is_ended_by_itself_however_much_ends() -> No
     assert not any(paced.paces("oncall", end) for end in ends)
 
 
+@pytest.mark.parametrize(("told", "left_out"), [(("oncall",), False), (("chat",), True), (None, False)])
+def test_the_end_of_what_was_only_in_a_digest_is_left_out(
+    told: tuple[str, ...] | None, *, left_out: bool
+) -> None:
+    paced = pacing(SPEC, "oncall", "chat", closing={"oncall"})
+    end = resolved(firing(), told=told)
+    assert paced.has_nothing_open("oncall", end) is left_out
+    assert not paced.has_nothing_open("chat", end), "it reads of the end in a digest, too"
+    assert not paced.has_nothing_open("oncall", firing(told=told))
+
+
 def test_the_end_of_what_waits_is_issued_after_it_also_if_that_is_a_digest() -> None:
     paced, begun = pacing(closing={"oncall"}), fleet(1)
     assert released(paced, begun) == begun
     news = firing("news", begun[0].model, kind="updated")
-    end, other = resolved(begun[0]), firing("other", "loan")
-    for each in (other, resolved(other), news, *fleet(50)[1:]):
+    end, other = resolved(begun[0], told=("oncall",)), firing("other", "loan")
+    for each in (other, resolved(other, told=()), news, *fleet(50)[1:]):
         assert paced.paces("oncall", each)
         paced.take("oncall", each, WAITED)
     assert paced.paces("oncall", end)
