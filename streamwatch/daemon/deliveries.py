@@ -142,7 +142,7 @@ class DeliverySpec:
 
     give_up_after_ms: int = 86_400_000
     """Age since its decision, by the host's clock, at which a notification is dropped."""
-    max_pending: int = 1_000
+    max_pending: int = 10_000
     """Most notifications that wait for one receiver; beyond it the oldest is dropped."""
     initial_seconds: float = 1.0
     """Upper bound of the wait after a first failure; it doubles with each further one."""

@@ -101,3 +101,11 @@ async def test_a_pager_is_sent_the_end_of_each_incident_that_it_opened_and_of_no
         daemon.now_ms += 2 * HOUR_MS
         await daemon.rests()
     assert daemon.receiver.kinds == (["firing"] * 3 + ["resolved"] * 3 if models == 3 else ["digest"])
+
+
+async def test_a_receiver_that_groups_by_itself_is_sent_the_alarms_of_2000_models() -> None:
+    daemon = FakeDaemon()
+    async with telling(daemon):
+        daemon.find(*outage(2_000))
+        await daemon.turns(lambda: len(daemon.receiver.delivered) == 2_000)
+    assert daemon.receiver.kinds == ["firing"] * 2_000
