@@ -6,7 +6,8 @@ allows one more. Until then, further notifications join it.
 
 No notification overtakes another about its model: a digest waits until all notifications issued before it are
 delivered or given up, and later ones wait until the digest is. What is issued and not delivered counts for
-the limit, too: the outage of a receiver ends in one digest, not in all that came meanwhile.
+the limit, too, and for a minute when it is delivered late: the outage of a receiver ends in one digest, not
+in all that came meanwhile.
 
 Some receivers keep open what they are sent until they are sent its end (`closing`). An end that was only a
 line of a digest would leave it open for ever, so theirs are issued by themselves, and beyond the limit: they
@@ -57,7 +58,7 @@ class PacedReceiver(msgspec.Struct, frozen=True):
 
     receiver: Name
     issued_ms: list[int]
-    """Host times of the notifications issued within the last minute."""
+    """Host times of the notifications issued within the last minute, or delivered only then."""
     since_ms: int
     """Host time at which the first waiting notification was taken."""
     waiting: list[Notification]
@@ -106,6 +107,8 @@ class _Queue:
     models: set[str] = field(default_factory=set[str])
     digests: int = 0
     gathered: int = 0
+    late: int = 0
+    """Notifications that were issued more than a minute ago and not delivered when last looked."""
 
     def empty(self) -> None:
         """Remove all waiting notifications."""
@@ -199,6 +202,9 @@ class Pacing:
             Notifications that were issued to it and are neither delivered nor given up.
         """
         queue = self._queues[receiver]
+        recent, late = _recent(queue, now_ms), queue.late
+        queue.late = max(0, sum(map(_counts, pending)) - len(recent))
+        queue.issued_ms = [*recent, *[now_ms] * (late - queue.late)]  # what was late came only now
         if not self._is_due(queue, now_ms, pending):
             return []
         if self._fit(queue, now_ms, pending):
@@ -208,7 +214,7 @@ class Pacing:
             queue.digests += 1
             queue.gathered += len(queue.waiting) + queue.more
         number = sum(not self._is_end(receiver, each) for each in issued)
-        queue.issued_ms = [*_recent(queue, now_ms), *[now_ms] * number]
+        queue.issued_ms += [now_ms] * number
         queue.empty()
         return issued
 

@@ -128,7 +128,10 @@ def test_an_outage_of_hours_ends_in_a_digest_however_few_came_in_each_minute() -
         paced.take("oncall", firing(f"n{minute}", f"m{minute}"), now_ms)
         pending += paced.release("oncall", now_ms + 10_000, pending)
     assert [each.id for each in pending] == [f"n{minute}" for minute in range(5)]
-    (digest,) = paced.release("oncall", NOW_MS + 60_000 * 180, ())
+    back_ms = NOW_MS + 60_000 * 180
+    assert paced.release("oncall", back_ms, ()) == [], "five were delivered now"
+    assert paced.release("oncall", back_ms + 59_999, ()) == []
+    (digest,) = paced.release("oncall", back_ms + 60_000, ())
     assert digest.gathered is not None
     assert digest.gathered.notifications == 175
 
