@@ -189,8 +189,9 @@ def build_pacing(settings: Settings, identity: str) -> Pacing:
     """Build the pacing of notifications, for all receivers but Alertmanagers, which group by themselves."""
     alerts = settings.alerts
     spec = PacingSpec(alerts.group_wait, alerts.max_per_minute, alerts.digest_size)
-    paced = [receiver.name for receiver in alerts.receivers if not KINDS[receiver.type].groups]
-    return Pacing(spec, paced, identity)
+    paced = [receiver for receiver in alerts.receivers if not KINDS[receiver.type].groups]
+    closing = {receiver.name for receiver in paced if not KINDS[receiver.type].reads_digests}
+    return Pacing(spec, [receiver.name for receiver in paced], identity, closing)
 
 
 def notifies_of_hints(settings: Settings) -> bool:

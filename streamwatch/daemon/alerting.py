@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from operator import attrgetter
+
+import msgspec
 
 from streamwatch.core.alerting.book import AlarmBook, WatchedModels
 from streamwatch.core.alerting.comparisons import JudgedPair
@@ -268,26 +271,36 @@ class Alerting:
     def _issue(
         self, notifications: Sequence[Notification], now_ms: int
     ) -> tuple[list[Notification], dict[str, list[str]]]:
-        """Choose the notifications issued now and their receivers; pacing keeps the others for later."""
+        """Choose the notifications issued now, in the order of decision, and their receivers.
+
+        Pacing keeps the others for later.
+        """
         pacing, issued = self._pacing, dict[str, Notification]()
         issued_to: dict[str, list[str]] = {}
-        for notification in notifications:
-            issued[notification.id] = notification
+        number = max(self._deliveries.outbox.newest, pacing.newest)
+        for decided in notifications:
+            number += 1
+            notification = issued[decided.id] = msgspec.structs.replace(decided, number=number)
             receivers = issued_to[notification.id] = []
             for receiver in self._deliveries.wanted(notification):
-                # Receivers that retrain need every notification; a list of worse models is a digest already.
-                paced = notification.kind != "retraining" and notification.fleet is None
-                if paced and pacing.paces(receiver):
+                if pacing.paces(receiver, notification):
                     pacing.take(receiver, notification, now_ms)
-                else:
+                    if not pacing.closes(receiver):
+                        self._book.tell(notification, receiver)
+                elif not pacing.has_nothing_open(receiver, notification):
                     receivers.append(receiver)
-        for receiver in self._deliveries.receivers:
-            if pacing.paces(receiver):
-                pending = self._deliveries.outbox.waiting(receiver)
-                for notification in pacing.release(receiver, now_ms, pending):
-                    issued[notification.id] = notification
-                    issued_to.setdefault(notification.id, []).append(receiver)
-        return list(issued.values()), issued_to
+                    self._book.tell(notification, receiver)
+        for receiver in pacing.receivers:
+            pending = self._deliveries.outbox.waiting(receiver)
+            for released in pacing.release(receiver, now_ms, pending):
+                if released.number:
+                    issued[released.id] = released
+                else:  # a digest
+                    number += 1
+                    issued[released.id] = msgspec.structs.replace(released, number=number)
+                issued_to.setdefault(released.id, []).append(receiver)
+                self._book.tell(released, receiver)
+        return sorted(issued.values(), key=attrgetter("number")), issued_to
 
     def _open_incidents(self) -> list[Notification]:
         return [self.fleet.labels.stamped(each) for each in self._book.open_incidents()]

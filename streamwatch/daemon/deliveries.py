@@ -142,7 +142,7 @@ class DeliverySpec:
 
     give_up_after_ms: int = 86_400_000
     """Age since its decision, by the host's clock, at which a notification is dropped."""
-    max_pending: int = 1_000
+    max_pending: int = 10_000
     """Most notifications that wait for one receiver; beyond it the oldest is dropped."""
     initial_seconds: float = 1.0
     """Upper bound of the wait after a first failure; it doubles with each further one."""
@@ -459,5 +459,9 @@ class Deliveries:
         self._accounts.drop_issued_by(name, self._clock_ms() - self._spec.give_up_after_ms, reason)
 
     def wanted(self, notification: Notification) -> list[str]:
-        """Return the names of the receivers that want a notification."""
-        return [name for name, queue in self._queues.items() if queue.receiver.wants(notification)]
+        """Return the names of the receivers that want a notification, or were sent one of its incident."""
+        return [
+            name
+            for name, queue in self._queues.items()
+            if name in (notification.told or ()) or queue.receiver.wants(notification)
+        ]

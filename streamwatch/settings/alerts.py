@@ -194,8 +194,8 @@ class RuleSection(Section):
     """Time around an announced alarm, in event time, in which no other one is announced, nor later, although
     its verdict may hold; one that alternates is announced."""
     min_outcomes: Annotated[int, Bounded(least=0)] | None = None
-    """Number of outcomes that a model needs before its alarms are announced. An earlier one is not announced
-    later, although its verdict may hold."""
+    """Number of outcomes that a model needs before its alarms are announced. A verdict that still holds by
+    then is announced then."""
 
 
 class DigestSection(Section):
@@ -256,7 +256,7 @@ class AlertsSection(Section):
     notified. If not set, they never are."""
     give_up_after: Wait = 86_400_000
     """Time after which a notification that could not be delivered is dropped, logged and counted."""
-    max_pending: Count = 1_000
+    max_pending: Count = 10_000
     """Maximum number of notifications that wait for a receiver. Beyond it, the oldest is dropped."""
     external_url: Annotated[str | None, link("https://streamwatch.example.com")] = None
     """URL under which people reach the daemon's page, for links: https://streamwatch.example.com."""

@@ -189,8 +189,9 @@ class FakeDaemon:
         *,
         durable: bool = True,
         paced: PacingSpec | None = None,
+        closing: bool = False,
     ) -> None:
-        self._paced = paced
+        self._paced, self._closing = paced, closing
         self.model_store = model_store or ModelStore()
         self.receiver = FakeReceiver()
         self.now_ms = NOW_MS
@@ -214,7 +215,8 @@ class FakeDaemon:
         models: Any = self.models
         pacing = None
         if self._paced is not None:
-            pacing = Pacing(self._paced, [self.receiver.name], "state-1")
+            names = [self.receiver.name]
+            pacing = Pacing(self._paced, names, "state-1", names if self._closing else ())
             if PACING in saved.sections:
                 pacing.restore(saved.sections[PACING])
         self.alerting = Alerting(

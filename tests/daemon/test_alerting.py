@@ -73,6 +73,23 @@ async def test_an_idle_stream_ends_an_alarm_whose_time_is_over() -> None:
         assert fake_daemon.alerting.due(behind=False) is False
 
 
+@pytest.mark.parametrize("begun", [True, False])
+async def test_a_receiver_is_sent_the_end_of_what_it_was_sent_whatever_settings_give_it_by_then(
+    *, begun: bool
+) -> None:
+    store = ModelStore()
+    async with telling(FakeDaemon(store)) as fake_daemon:
+        fake_daemon.receiver.wants = lambda _: begun  # type: ignore[method-assign]
+        fake_daemon.find(alarm())
+        await fake_daemon.rests()
+    async with telling(FakeDaemon(store)) as again:
+        again.receiver.wants = lambda _: False  # type: ignore[method-assign]
+        again.now_ms += 2 * HOUR_MS
+        await again.rests()
+    assert store.outbox == {}
+    assert again.receiver.kinds == ["resolved"] * begun
+
+
 async def test_an_alarm_ends_with_its_model_be_it_within_one_commit() -> None:
     async with telling(FakeDaemon()) as fake_daemon:
         fake_daemon.find(alarm())

@@ -204,3 +204,21 @@ async def test_what_was_given_up_while_it_was_refused_is_counted_once() -> None:
             ("http_413", "fake"): 1,
             ("too_many_pending", "fake"): 1,
         }
+
+
+async def test_after_a_restart_what_was_decided_first_is_sent_first_whoever_else_was_sent_it() -> None:
+    first, second = firing("first", number=1), firing("second", number=2)
+    down = [Fake("web", [Failed("http_500")]), Fake("chat", [Failed("http_500")])]
+    disk = Disk()
+    async with delivering(*down) as deliveries:
+        for issued_to in ({"second": ["web"]}, {"first": ["chat"], "second": ["chat"]}):
+            issued = [each for each in (first, second) if each.id in issued_to]
+            for each in issued:
+                entry = deliveries.record(each, issued_to[each.id])
+                assert entry is not None
+                disk.outbox[each.id] = entry
+            deliveries.add(issued, [], issued_to)
+    chat = Fake("chat")
+    async with delivering(Fake("web"), chat, outbox=disk.outbox):
+        await until(lambda: len(chat.delivered) == 2)
+    assert chat.delivered == ["first", "second"]

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import pytest
+
 from streamwatch.core.alerting.pacing import PacingSpec
 from tests.core.model_store import ModelStore
-from tests.daemon.fake_alerting import FakeDaemon, alarm, telling
+from tests.daemon.fake_alerting import HOUR_MS, FakeDaemon, alarm, telling
 
 SPEC = PacingSpec(group_wait_ms=10_000, max_per_minute=5)
 
@@ -75,3 +77,35 @@ async def test_a_few_alarms_are_notified_one_by_one_after_their_wait() -> None:
         daemon.now_ms += 10_000
         await daemon.turns(lambda: len(daemon.receiver.delivered) == 3)
     assert daemon.receiver.kinds == ["firing"] * 3
+
+
+async def test_an_alarm_that_ends_as_its_wait_does_is_notified_before_its_end() -> None:
+    daemon = FakeDaemon(paced=SPEC)
+    async with telling(daemon):
+        daemon.find(alarm())
+        await daemon.rests()
+        daemon.now_ms += 2 * HOUR_MS  # its resolve_timeout
+        await daemon.turns(lambda: len(daemon.receiver.delivered) == 2)
+    assert daemon.receiver.kinds == ["firing", "resolved"]
+
+
+@pytest.mark.parametrize("models", [3, 12])
+async def test_a_pager_is_sent_the_end_of_each_incident_that_it_opened_and_of_no_other(models: int) -> None:
+    daemon = FakeDaemon(paced=SPEC, closing=True)
+    async with telling(daemon):
+        daemon.find(*outage(models))
+        await daemon.rests()
+        daemon.now_ms += 10_000
+        await daemon.turns(lambda: bool(daemon.receiver.delivered))
+        await daemon.rests()
+        daemon.now_ms += 2 * HOUR_MS
+        await daemon.rests()
+    assert daemon.receiver.kinds == (["firing"] * 3 + ["resolved"] * 3 if models == 3 else ["digest"])
+
+
+async def test_a_receiver_that_groups_by_itself_is_sent_the_alarms_of_2000_models() -> None:
+    daemon = FakeDaemon()
+    async with telling(daemon):
+        daemon.find(*outage(2_000))
+        await daemon.turns(lambda: len(daemon.receiver.delivered) == 2_000)
+    assert daemon.receiver.kinds == ["firing"] * 2_000

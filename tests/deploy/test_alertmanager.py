@@ -6,6 +6,8 @@ import json
 import re
 import subprocess
 from collections.abc import Callable
+from inspect import getsource
+from pathlib import Path
 from typing import Any, get_args
 
 import pytest
@@ -13,6 +15,7 @@ import yaml
 
 from streamwatch.core.alerting.notification import Severity
 from streamwatch.core.metrics.series import exposed
+from streamwatch.edge.receivers import alertmanager
 from streamwatch.edge.receivers.alertmanager import Alertmanager
 from tests.contracts.families import every_family
 from tests.deploy.rules import DEPLOY, alerts, names_in, severities
@@ -73,15 +76,42 @@ def test_an_alert_goes_to_the_receiver_of_its_severity(
 
 @pytest.mark.real("amtool")
 @pytest.mark.parametrize("severity", get_args(Severity))
-@pytest.mark.parametrize(
-    "name", ["StreamwatchDrift", "StreamwatchVerdict", "StreamwatchDriftDigest", "StreamwatchEarlyHint"]
-)
+@pytest.mark.parametrize("name", sorted(set(re.findall('"(Streamwatch[A-Za-z]+)"', getsource(alertmanager)))))
 def test_what_the_daemon_sends_by_itself_goes_to_the_receiver_of_its_severity(
     real_component: Callable[[str], str], name: str, severity: str
 ) -> None:
     labels = (f"alertname={name}", f"severity={severity}", "model=m", "detector=adwin")
     routed = amtool(real_component("amtool"), "config", "routes", "test", f"--config.file={CONFIG}", *labels)
     assert routed == RECEIVERS.get(severity, severity)
+
+
+@pytest.mark.real("amtool")
+def test_a_name_is_a_line_whatever_is_in_it(real_component: Callable[[str], str], tmp_path: Path) -> None:
+    models = [r"a\Eb(", "x|good", "good", "good", r"\Q", "<!channel>"]
+    document = {
+        "alerts": [
+            {
+                "status": "firing",
+                "labels": {"alertname": "DriftAlarm", "model": model},
+                "annotations": {"summary": f"{model} errs", "runbook_url": "http://runbook"},
+            }
+            for model in models
+        ]
+    }
+    (tmp_path / "data.json").write_text(json.dumps(document), encoding="utf-8")
+    rendered = amtool(
+        real_component("amtool"),
+        *("template", "render", f"--template.glob={CONFIG.parent / 'templates' / '*.tmpl'}"),
+        '--template.text={{ template "streamwatch.lines" . }}',
+        f"--template.data={tmp_path / 'data.json'}",
+    )
+    assert rendered.splitlines() == [
+        r"a\Eb( errs (http://runbook)",
+        "x|good errs",
+        "good errs",
+        r"\Q errs",
+        "‹!channel› errs",
+    ]
 
 
 @pytest.mark.real("amtool")

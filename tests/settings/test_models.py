@@ -8,6 +8,7 @@ import pytest
 
 from streamwatch.assembly.alerts import alarms_spec, build_pacing, model_labels
 from streamwatch.settings import Settings, SettingsError, load
+from tests.edge.receivers.notifications import firing, resolved
 
 MINIMAL = "kafka: {bootstrap_servers: b:9092}\ntopics: {predictions: p, labels: l}\n"
 
@@ -66,9 +67,17 @@ def test_receivers_but_alertmanager_are_paced() -> None:
         "{name: am, type: alertmanager, url: 'http://127.0.0.1:9093'}, "
         "{name: chat, type: slack, url: 'http://127.0.0.1:9/x'}]}"
     )
-    pacing = build_pacing(settings, "state-1")
-    assert pacing.paces("chat")
-    assert not pacing.paces("am")
+    assert list(build_pacing(settings, "state-1").receivers) == ["chat"]
+
+
+def test_only_a_pager_is_sent_each_end_by_itself() -> None:
+    settings = read(
+        "alerts: {receivers: [{name: pager, type: pagerduty, routing_key: k}, "
+        "{name: chat, type: slack, url: 'http://127.0.0.1:9/x'}]}"
+    )
+    pacing, begun, end = build_pacing(settings, "state-1"), firing(), resolved(firing())
+    assert [pacing.paces(name, begun) for name in ("pager", "chat")] == [True, True]
+    assert [pacing.paces(name, end) for name in ("pager", "chat")] == [False, True]
 
 
 @pytest.mark.parametrize(

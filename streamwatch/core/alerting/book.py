@@ -450,6 +450,11 @@ class AlarmBook:
         self._drifts.pop(model, None)
         return self._incidents.issue(now_ms) + self._hints.retire(model, now_ms)
 
+    def tell(self, notification: Notification, receiver: str) -> None:
+        """Note a receiver of a notification: it is also sent what follows of the incident."""
+        if notification.parts and notification.kind != "retraining":
+            self._incidents.tell(notification.incident, receiver)
+
     def open_incidents(self) -> list[Notification]:
         """Return the last notification of each open incident, with its alarms as they are now.
 

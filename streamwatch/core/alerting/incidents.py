@@ -57,6 +57,8 @@ class Incident(msgspec.Struct, frozen=True):
     """Latest notification."""
     segment: SegmentChange | None = None
     """Segment value with most of the extra errors when an alarm last began that had one; None without any."""
+    told: tuple[Name, ...] | None = None
+    """Receivers that were sent a notification of it, as in `Notification.told`; None if that was not kept."""
 
     @property
     def model(self) -> str:
@@ -164,7 +166,7 @@ class Incidents:
                 alarm.outcome,
                 alarm.event_ms,
             )
-            found = Incident(identify("incident", self._identity, *marks), position, position)
+            found = Incident(identify("incident", self._identity, *marks), position, position, told=())
         self._note(found.id, alarm.detector, ends=False, now_ms=now_ms)
         found = self._incidents.get(found.id, found)
         started_ms = alarm.judgement.since_ms if alarm.judgement else alarm.event_ms
@@ -229,10 +231,17 @@ class Incidents:
         self._put(incident.changed(part, position_of(alarm)))
 
     def settle(self, key: Key, now_ms: int) -> None:
-        """End the alternation of an open verdict that is worse, and notify it."""
+        """End the alternation of an open verdict that is worse, and notify it.
+
+        It counts as worse since the last change of side: before it was better now and then.
+        """
         incident, part = self._open(*key)
         self._note(incident.id, key[1], ends=False, now_ms=now_ms)
-        part = msgspec.structs.replace(part, alternation=None)
+        judgement = part.alarm.judgement
+        assert judgement is not None, "of a verdict"  # noqa: S101
+        part = msgspec.structs.replace(
+            part, alternation=None, started_at_ms=judgement.since_ms, retraining_ms=None
+        )
         self._put(self._incidents[incident.id].changed(part, incident.first))
 
     def retrain(self, key: Key, now_ms: int) -> Notification:
@@ -267,6 +276,12 @@ class Incidents:
             self._issue(name, now_ms)
         issued, self._issued = self._issued, []
         return issued
+
+    def tell(self, name: str, receiver: str) -> None:
+        """Note a receiver that is sent a notification of an incident; nothing of one that is over."""
+        incident = self._incidents.get(name)
+        if incident is not None and incident.told is not None and receiver not in incident.told:
+            self._put(msgspec.structs.replace(incident, told=(*incident.told, receiver)))
 
     def parts(self) -> Sequence[tuple[Key, IncidentAlarm]]:
         """Return all open alarms with their model and detector, in canonical order."""
@@ -381,6 +396,7 @@ class Incidents:
             news=tuple(news.detectors),
             shift=incident.shift,
             segment=incident.segment,
+            told=incident.told,
         )
         self._issued.append(newest)
         if incident.is_open:

@@ -233,6 +233,13 @@ class Notification(msgspec.Struct, frozen=True):
     """Labels that settings give to the model."""
     runbook_url: Name | None = None
     """Page with instructions for alarms of the model; None if settings name none."""
+    number: int = 0
+    """Ordinal in the order of decision, in which receivers are sent notifications of a model; 0 before."""
+    told: tuple[Name, ...] | None = None
+    """Receivers that were sent an earlier one of its incident, and so this one, whatever settings say.
+
+    Those that keep it open are not among them if it was only a line of a digest. None if unknown.
+    """
 
     @property
     def model(self) -> str:

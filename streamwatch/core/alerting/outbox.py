@@ -61,7 +61,8 @@ class Outbox:
         self._queues: dict[str, OrderedDict[str, deque[str]]] = {name: OrderedDict() for name in receivers}
         """For each receiver, ids by series, oldest first; the first series is delivered next."""
         self._changed: set[str] = set()
-        self._newest = 0
+        self.newest = 0
+        """Greatest number of a notification so far."""
         self._drafts: dict[str, int] = {}
         """Numbers of the notifications that were drafted and are not added yet, by id."""
 
@@ -76,13 +77,14 @@ class Outbox:
             return _ENCODER.encode(
                 Entry(notification, {**dict.fromkeys(receivers, 0), **entry.attempts}, entry.number)
             )
-        self._newest += 1
-        self._drafts[notification.id] = self._newest
-        return new_entry(notification, receivers, self._newest)
+        number = notification.number or self.newest + 1
+        self.newest = max(self.newest, number)
+        self._drafts[notification.id] = number
+        return new_entry(notification, receivers, number)
 
     def add(self, notification: Notification, receivers: Sequence[str]) -> None:
         """Queue a notification for receivers, once its `draft` is durable."""
-        number = self._drafts.pop(notification.id, self._newest)
+        number = self._drafts.pop(notification.id, self.newest)
         entry = self._entries.get(notification.id)
         if entry is None:
             if receivers:
@@ -105,7 +107,7 @@ class Outbox:
             queue.clear()
         orphans: list[tuple[str, Notification]] = []
         entries = [_entry(name, entry) for name, entry in kept.items()]
-        self._newest = max((entry.number for entry in entries), default=0)
+        self.newest = max((entry.number for entry in entries), default=0)
         for entry in sorted(entries, key=_number):
             configured = {name: n for name, n in entry.attempts.items() if name in self._queues}
             orphans += [(name, entry.notification) for name in entry.attempts if name not in configured]

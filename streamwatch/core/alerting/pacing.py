@@ -5,8 +5,13 @@ last minute, each is issued as it is; otherwise one digest is issued in their pl
 allows one more. Until then, further notifications join it.
 
 No notification overtakes another about its model: a digest waits until all notifications issued before it are
-delivered or given up, and later ones wait until the digest is. So the outage of a receiver, too, ends in one
-digest.
+delivered or given up, and later ones wait until the digest is. What is issued and not delivered counts for
+the limit, too, and for a minute when it is delivered late: the outage of a receiver ends in one digest, not
+in all that came meanwhile.
+
+Some receivers keep open what they are sent until they are sent its end (`closing`). An end that was only a
+line of a digest would leave it open for ever, so theirs are issued by themselves, and beyond the limit: they
+disturb nobody.
 
 The state is committed together with the notifications that are issued: a restart neither loses a waiting
 notification nor issues it twice. Times are the host's.
@@ -14,7 +19,7 @@ notification nor issues it twice. Times are the host's.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass, field
 
 import msgspec
@@ -53,11 +58,11 @@ class PacedReceiver(msgspec.Struct, frozen=True):
 
     receiver: Name
     issued_ms: list[int]
-    """Host times of the notifications issued within the last minute."""
+    """Host times of the notifications issued within the last minute, or delivered only then."""
     since_ms: int
     """Host time at which the first waiting notification was taken."""
     waiting: list[Notification]
-    """Waiting notifications in order; at most as many as can be issued or listed."""
+    """Waiting notifications in order; at most as many as can be issued or listed, and ends of these."""
     more: int
     """Number of further waiting notifications, of which only counts are kept."""
     more_firing: int
@@ -102,6 +107,8 @@ class _Queue:
     models: set[str] = field(default_factory=set[str])
     digests: int = 0
     gathered: int = 0
+    late: int = 0
+    """Notifications that were issued more than a minute ago and not delivered when last looked."""
 
     def empty(self) -> None:
         """Remove all waiting notifications."""
@@ -120,18 +127,49 @@ class Pacing:
         Names of the receivers with limits; all others get every notification at once.
     identity
         Unique name of the state, so that ids of digests of two states differ.
+    closing
+        Names of the receivers that keep open what they are sent until they are sent its end.
     """
 
-    def __init__(self, spec: PacingSpec, receivers: Iterable[str], identity: str) -> None:
+    def __init__(
+        self, spec: PacingSpec, receivers: Iterable[str], identity: str, closing: Collection[str] = ()
+    ) -> None:
         self._spec = spec
+        self._closing = closing
         self._identity = identity
         self._queues = {name: _Queue() for name in receivers}
         self._orphans: list[Orphans] = []
         self._most = max(spec.listed, spec.max_per_minute)
 
-    def paces(self, receiver: str) -> bool:
-        """Tell whether a receiver has limits."""
-        return receiver in self._queues
+    @property
+    def receivers(self) -> Collection[str]:
+        """Names of the receivers with limits."""
+        return self._queues.keys()
+
+    @property
+    def newest(self) -> int:
+        """Greatest number of a notification that waits; 0 without any."""
+        return max((each.number for queue in self._queues.values() for each in queue.waiting), default=0)
+
+    def paces(self, receiver: str, notification: Notification) -> bool:
+        """Tell whether a notification waits for others of its receiver; otherwise it is issued at once.
+
+        Receivers that retrain need every announcement, and a list of worse models is a digest already.
+        """
+        if receiver not in self._queues or not _counts(notification):
+            return False
+        if not self._is_end(receiver, notification):
+            return True
+        return any(each.incident == notification.incident for each in self._queues[receiver].waiting)
+
+    def closes(self, receiver: str) -> bool:
+        """Tell whether a receiver keeps open what it is sent until it is sent its end."""
+        return receiver in self._closing
+
+    def has_nothing_open(self, receiver: str, notification: Notification) -> bool:
+        """Tell whether a notification ends what its receiver was not sent, or only as a line of a digest."""
+        told = notification.told
+        return self._is_end(receiver, notification) and told is not None and receiver not in told
 
     def take(self, receiver: str, notification: Notification, now_ms: int) -> None:
         """Add a notification to those waiting for a receiver."""
@@ -139,11 +177,9 @@ class Pacing:
         if not queue.waiting:
             queue.since_ms = now_ms
         queue.models.add(notification.model)
-        if len(queue.waiting) >= self._most:
-            least = min(
-                range(len(queue.waiting)),
-                key=lambda at: (SEVERITIES.index(queue.waiting[at].severity), -at),
-            )
+        others = [at for at, each in enumerate(queue.waiting) if not self._is_end(receiver, each)]
+        if len(others) >= self._most and not self._is_end(receiver, notification):
+            least = min(others, key=lambda at: (SEVERITIES.index(queue.waiting[at].severity), -at))
             if SEVERITIES.index(queue.waiting[least].severity) < SEVERITIES.index(notification.severity):
                 queue.waiting.append(notification)
                 notification = queue.waiting.pop(least)
@@ -166,15 +202,19 @@ class Pacing:
             Notifications that were issued to it and are neither delivered nor given up.
         """
         queue = self._queues[receiver]
+        recent, late = _recent(queue, now_ms), queue.late
+        queue.late = max(0, sum(map(_counts, pending)) - len(recent))
+        queue.issued_ms = [*recent, *[now_ms] * (late - queue.late)]  # what was late came only now
         if not self._is_due(queue, now_ms, pending):
             return []
-        if self._fit(queue, now_ms):
+        if self._fit(queue, now_ms, pending):
             issued = queue.waiting
         else:
-            issued = [self._digest(receiver, queue, now_ms)]
+            issued = [*self._ends(receiver, queue), self._digest(receiver, queue, now_ms)]
             queue.digests += 1
             queue.gathered += len(queue.waiting) + queue.more
-        queue.issued_ms = [*_recent(queue, now_ms), *[now_ms] * len(issued)]
+        number = sum(not self._is_end(receiver, each) for each in issued)
+        queue.issued_ms += [now_ms] * number
         queue.empty()
         return issued
 
@@ -188,18 +228,29 @@ class Pacing:
     def _is_due(self, queue: _Queue, now_ms: int, pending: Sequence[Notification]) -> bool:
         if not queue.waiting or 0 <= now_ms - queue.since_ms < self._spec.group_wait_ms:
             return False
-        if self._fit(queue, now_ms):
+        if self._fit(queue, now_ms, pending):
             return not any(each.gathered is not None for each in pending)
         return not pending and len(_recent(queue, now_ms)) < self._spec.max_per_minute
 
-    def _fit(self, queue: _Queue, now_ms: int) -> bool:
+    def _fit(self, queue: _Queue, now_ms: int, pending: Sequence[Notification]) -> bool:
         """Tell whether the waiting notifications can be issued one by one.
 
         Not if some are only counted: `max_per_minute` was lower when they came.
         """
-        return (
-            not queue.more and len(queue.waiting) + len(_recent(queue, now_ms)) <= self._spec.max_per_minute
-        )
+        issued = max(len(_recent(queue, now_ms)), sum(map(_counts, pending)))
+        return not queue.more and len(queue.waiting) + issued <= self._spec.max_per_minute
+
+    def _ends(self, receiver: str, queue: _Queue) -> list[Notification]:
+        """Return the waiting ends of what a closing receiver was sent before, which a digest leaves open."""
+        return [
+            each
+            for each in queue.waiting
+            if self._is_end(receiver, each) and not self.has_nothing_open(receiver, each)
+        ]
+
+    def _is_end(self, receiver: str, notification: Notification) -> bool:
+        """Tell whether a notification ends what its receiver keeps open until then."""
+        return notification.kind == "resolved" and receiver in self._closing
 
     def _digest(self, receiver: str, queue: _Queue, now_ms: int) -> Notification:
         newest = {each.incident: each for each in queue.waiting}
@@ -207,7 +258,8 @@ class Pacing:
         listed = sorted(
             newest.values(), key=lambda each: (-SEVERITIES.index(each.severity), order[each.incident])
         )
-        name = identify("digest", self._identity, receiver, queue.digests)
+        # A receiver that was removed and added again counts from 0: the time distinguishes its digests.
+        name = identify("digest", self._identity, receiver, queue.digests, queue.since_ms)
         return Notification(
             id=name,
             kind="digest",
@@ -285,6 +337,11 @@ class Pacing:
                 "notifications_gathered_total", [((name,), float(queue.gathered)) for name, queue in queues]
             ),
         ]
+
+
+def _counts(notification: Notification) -> bool:
+    """Tell whether a notification is one that limits are for."""
+    return notification.kind != "retraining" and notification.fleet is None
 
 
 def _recent(queue: _Queue, now_ms: int) -> list[int]:

@@ -52,7 +52,7 @@ class Alertmanager:
 
     def request_body(self, notification: Notification, now_ms: int) -> HttpRequestBody:
         """Make alerts for alarms that are open or ended now, or one for a hint, a comparison or a digest."""
-        if notification.digest is not None:
+        if notification.kind == "digest":
             return _written([self._digest(notification)])
         if notification.hint is not None:
             return _written([self._hint(notification, notification.hint, now_ms)])

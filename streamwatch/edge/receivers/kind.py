@@ -111,4 +111,7 @@ class ReceiverKind(NamedTuple):
     groups: bool = False
     """Whether the receiver groups notifications itself, so that each is sent at once, not in a digest."""
     reads_digests: bool = True
-    """Whether the receiver can be sent the digest of worse models, which is about no incident."""
+    """Whether the receiver can be sent the digest of worse models, which is about no incident.
+
+    One that cannot keeps open what it is sent until it is sent its end, which is in no digest either.
+    """

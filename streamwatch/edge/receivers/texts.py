@@ -308,8 +308,7 @@ def title(notification: Notification) -> str:
         update = "Update: " if notification.kind == "updated" else ""
         return f"{test}{update}{comparison_title(notification.comparison)}"
     if notification.kind == "retraining":
-        since = iso_minutes(notification.started_at_ms)
-        return f"{test}Retraining of {notification.model} is due: {_state(notification)} since {since}"
+        return f"{test}Retraining of {notification.model} is due: {_state(notification)}"
     update = "Update: " if notification.kind == "updated" else ""
     return f"{test}{update}{_state(notification)}"
 

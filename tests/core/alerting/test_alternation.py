@@ -104,6 +104,20 @@ def test_a_week_on_the_worse_side_is_notified_as_plainly_worse(watched: WatchedB
     assert not watched.book.due(late_ms + 10 * WINDOW_MS, behind=False)
 
 
+def test_retraining_counts_from_the_last_change_of_what_has_alternated() -> None:
+    after_ms = 10 * DAY_MS
+    watched = WatchedBook(replace(WatchedBook().spec, retraining_after_ms=after_ms))
+    changes = daily(30)[:-1]
+    assert "retraining" not in {n.kind for n in hear(watched, changes)}
+    last = changes[-1].judgement
+    assert last is not None
+    (worse,) = watched.reviews(changes[-1].event_ms + WINDOW_MS)
+    assert worse.parts[0].started_at_ms == last.since_ms
+    assert watched.reviews(last.since_ms + after_ms - 1) == []
+    (due,) = watched.reviews(last.since_ms + after_ms)
+    assert (due.kind, due.started_at_ms) == ("retraining", last.since_ms)
+
+
 def test_an_open_verdict_whose_third_change_is_for_the_better_stays_open_and_says_so(
     watched: WatchedBook,
 ) -> None:

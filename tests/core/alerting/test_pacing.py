@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 
 import msgspec
 import pytest
@@ -19,8 +19,8 @@ SPEC = PacingSpec(group_wait_ms=10_000, max_per_minute=5, listed=20)
 WAITED = NOW_MS + 10_000
 
 
-def pacing(spec: PacingSpec = SPEC, *receivers: str) -> Pacing:
-    return Pacing(spec, receivers or ("oncall",), "state-1")
+def pacing(spec: PacingSpec = SPEC, *receivers: str, closing: Collection[str] = ()) -> Pacing:
+    return Pacing(spec, receivers or ("oncall",), "state-1", closing)
 
 
 def fleet(models: int, **changes: object) -> list[Notification]:
@@ -121,6 +121,72 @@ def test_a_digest_waits_for_what_was_issued_before_it_and_everything_waits_for_a
     assert paced.release("oncall", later + 60_000, ()) == [ends]
 
 
+def test_an_outage_of_hours_ends_in_a_digest_however_few_came_in_each_minute() -> None:
+    paced, pending = pacing(), list[Notification]()
+    for minute in range(180):
+        now_ms = NOW_MS + 60_000 * minute
+        paced.take("oncall", firing(f"n{minute}", f"m{minute}"), now_ms)
+        pending += paced.release("oncall", now_ms + 10_000, pending)
+    assert [each.id for each in pending] == [f"n{minute}" for minute in range(5)]
+    back_ms = NOW_MS + 60_000 * 180
+    assert paced.release("oncall", back_ms, ()) == [], "five were delivered now"
+    assert paced.release("oncall", back_ms + 59_999, ()) == []
+    (digest,) = paced.release("oncall", back_ms + 60_000, ())
+    assert digest.gathered is not None
+    assert digest.gathered.notifications == 175
+
+
+def test_retraining_that_is_not_delivered_does_not_count() -> None:
+    paced, first = pacing(), firing()
+    paced.take("oncall", first, NOW_MS)
+    pending = [firing(f"retraining_{n}", f"m{n}", kind="retraining") for n in range(9)]
+    assert paced.release("oncall", WAITED, pending) == [first]
+
+
+def test_what_a_receiver_keeps_open_is_ended_by_itself_however_much_ends() -> None:
+    paced, begun = pacing(closing={"oncall"}), fleet(5)
+    assert released(paced, begun) == begun
+    ends = [resolved(each) for each in begun]
+    assert not any(paced.paces("oncall", end) for end in ends)
+
+
+@pytest.mark.parametrize(("told", "left_out"), [(("oncall",), False), (("chat",), True), (None, False)])
+def test_the_end_of_what_was_only_in_a_digest_is_left_out(
+    told: tuple[str, ...] | None, *, left_out: bool
+) -> None:
+    paced = pacing(SPEC, "oncall", "chat", closing={"oncall"})
+    end = resolved(firing(), told=told)
+    assert paced.has_nothing_open("oncall", end) is left_out
+    assert not paced.has_nothing_open("chat", end), "it reads of the end in a digest, too"
+    assert not paced.has_nothing_open("oncall", firing(told=told))
+
+
+def test_the_end_of_what_waits_is_issued_after_it_also_if_that_is_a_digest() -> None:
+    paced, begun = pacing(closing={"oncall"}), fleet(1)
+    assert released(paced, begun) == begun
+    news = firing("news", begun[0].model, kind="updated")
+    end, other = resolved(begun[0], told=("oncall",)), firing("other", "loan")
+    for each in (other, resolved(other, told=()), news, *fleet(50)[1:]):
+        assert paced.paces("oncall", each)
+        paced.take("oncall", each, WAITED)
+    assert paced.paces("oncall", end)
+    paced.take("oncall", end, WAITED)
+    kept = paced.state()
+    first, digest = paced.release("oncall", WAITED + 60_000, ())
+    assert first == end, "and not that of other, of which this digest is all that was sent"
+    assert digest.gathered is not None
+    paced.restore(kept)
+    for each in fleet(50, severity="critical")[1:]:
+        paced.take("oncall", each, WAITED)
+    assert end in paced.release("oncall", WAITED + 60_000, ()), "the more severe do not displace it"
+
+
+def test_a_receiver_that_was_removed_and_added_again_has_digests_of_other_ids() -> None:
+    (before,) = released(pacing(), fleet(9))
+    (after,) = released(pacing(), fleet(9), WAITED + 3_600_000, NOW_MS + 3_600_000)
+    assert before.id != after.id
+
+
 def test_what_was_issued_at_the_same_moment_counts_for_the_minute() -> None:
     paced = pacing(PacingSpec(group_wait_ms=0, max_per_minute=2))
     assert len(released(paced, fleet(2), NOW_MS)) == 2
@@ -165,8 +231,8 @@ def test_receivers_have_minutes_of_their_own() -> None:
     assert len(released(paced, fleet(5))) == 5
     paced.take("chat", firing(), NOW_MS)
     assert len(paced.release("chat", WAITED, ())) == 1
-    assert paced.paces("chat")
-    assert not paced.paces("alertmanager")
+    assert paced.paces("chat", firing())
+    assert not paced.paces("alertmanager", firing())
 
 
 def test_a_clock_that_was_set_back_holds_nothing_up() -> None:

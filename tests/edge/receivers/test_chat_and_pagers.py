@@ -8,7 +8,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from streamwatch.core.alerting.notification import Notification
+from streamwatch.core.alerting.notification import Gathered, Notification
 from streamwatch.core.estimators.notifying.class_shift import ClassShift, Moved
 from streamwatch.core.estimators.registers.segments.estimates import SegmentChange
 from streamwatch.edge.receivers import HttpRequestBody, slack
@@ -74,6 +74,14 @@ def test_a_digest_is_an_alert_without_a_model() -> None:
     (alert,) = read(Alertmanager(external_url="https://watch.example.com").request_body(digest(), NOW_MS))
     assert alert["labels"] == {"alertname": "StreamwatchDriftDigest", "severity": "error"}
     assert alert["generatorURL"] == "https://watch.example.com"
+
+
+def test_a_digest_that_waited_for_a_receiver_that_is_an_alertmanager_by_now_is_an_alert_too() -> None:
+    listed = Gathered(notifications=9, models=9, firing=9, resolved=0, listed=(firing(),))
+    waited = Notification("digest_2", "digest", "critical", NOW_MS, "digest_2", gathered=listed)
+    (alert,) = read(Alertmanager().request_body(waited, NOW_MS))
+    assert alert["labels"] == {"alertname": "StreamwatchDriftDigest", "severity": "critical"}
+    assert alert["annotations"]["summary"] == title(waited)
 
 
 @pytest.mark.parametrize("notification", [firing(), resolved(firing()), digest()], ids=lambda n: n.kind)

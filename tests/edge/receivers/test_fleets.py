@@ -118,6 +118,7 @@ def test_retraining_says_which_model_and_since_when() -> None:
     assert (sent["data"]["model"], sent["data"]["labels"]) == ("fraud-v3", LABELS)
     assert sent["data"]["started_at"] == "2023-11-13T22:13:20.000Z"
     assert title(retraining()).startswith("Retraining of fraud-v3 is due: fraud-v3 ")
+    assert title(retraining()).count("since") == 1
     event = body(PagerDuty("key"), retraining())
     assert event["dedup_key"] == "retraining_1", "it is no news of the incident, which has its own end"
 

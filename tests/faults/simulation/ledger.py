@@ -187,7 +187,7 @@ class Ledger:
         alarms = self._alarms(self._disk.images[: self._disk.durable + 1])
         for notification in open_incidents:
             _, last, wanted = self._decided[notification.id]
-            self._durable(msgspec.structs.replace(notification, parts=last.parts))
+            self._durable(msgspec.structs.replace(notification, parts=last.parts, number=last.number))
             require(
                 notification.detectors == last.detectors, f"decided as {last}, reminded as {notification}"
             )
