@@ -9,6 +9,7 @@ from typing import Any, Final, Literal
 
 from river.metrics.base import ClassificationMetric
 
+from streamwatch.history.columns import name_of
 from streamwatch.history.evaluator import DEFAULT_MODEL, Evaluator
 
 _LOSSES: Final = frozenset({"log_loss", "brier_score", "kappa_standard_error", "fold_accuracy_deviation"})
@@ -62,7 +63,7 @@ class Watch(ClassificationMetric):
         self.batch = batch
         self._evaluator = Evaluator() if evaluator is None else evaluator
         self._evaluator.require(measure, forgetting)
-        self._waiting: list[tuple[Any, Any]] = []
+        self._waiting: list[tuple[str, str]] = []
 
     @property
     def evaluator(self) -> Evaluator:
@@ -79,13 +80,14 @@ class Watch(ClassificationMetric):
         Raises
         ------
         ValueError
-            If `w` is not 1: outcomes are weighted by the forgetting.
+            If a class is no text, whole number or boolean, or `w` is not 1: outcomes are weighted by the
+            forgetting.
         """
         if w != 1.0:
             raise ValueError(f"w must be 1, got {w}: how outcomes are weighted is decided by the forgetting")
         if y_pred is None:
             return
-        self._waiting.append((y_true, y_pred))
+        self._waiting.append((name_of(y_true, "y_true"), name_of(y_pred, "y_pred")))
         if len(self._waiting) >= self.batch:
             _ = self.evaluator
 

@@ -69,3 +69,12 @@ def test_a_measure_that_is_not_there_is_refused_before_anything_is_learned() -> 
         Watch("kappa_persistant")
     with pytest.raises(KeyError, match=r"expected one of landmark, fading:0\.999"):
         Watch("kappa_persistent", "fading:0.99")
+
+
+def test_a_class_that_is_none_is_refused_at_once_and_costs_no_other_outcome() -> None:
+    watch = Watch("accuracy_ratio")
+    watch.update(1, 1)
+    with pytest.raises(ValueError, match=r"y_pred must be texts, whole numbers or booleans, got 0\.5"):
+        watch.update(1, 0.5)
+    watch.update(np.int64(1), np.bool_(False))
+    assert watch.get() == 0.5

@@ -73,11 +73,7 @@ class Numbers:
         except TypeError:
             raise _no_name(what, value) from None
         if number is None:
-            text = canonical_text(value)
-            broken = isinstance(value, float) and not value.is_integer()  # a probability is no class
-            if text is None or text == "" or broken:
-                raise _no_name(what, value)
-            number = self._seen[key] = self.number_of(text)
+            number = self._seen[key] = self.number_of(name_of(value, what))
         return number
 
     def number_of(self, name: str) -> int:
@@ -86,6 +82,19 @@ class Numbers:
         if number == len(self.names):
             self.names.append(name)
         return number
+
+
+def name_of(value: Any, what: str) -> str:
+    """Convert a text, whole number or boolean, also of numpy, to a name.
+
+    Raises ValueError, which names the column `what`, for any other value.
+    """
+    value = _plain(value)
+    text = canonical_text(value)
+    broken = isinstance(value, float) and not value.is_integer()  # a probability is no class
+    if text is None or text == "" or broken:
+        raise _no_name(what, value)
+    return text
 
 
 def _no_name(what: str, value: Any) -> ValueError:
