@@ -8,8 +8,8 @@ from typing import Any, Final, Literal
 
 from streamwatch.assembly import specs
 from streamwatch.core.ports import Decoder
-from streamwatch.core.records.batch import Vocabulary
 from streamwatch.core.records.events import Side
+from streamwatch.core.records.vocabulary import Vocabulary
 from streamwatch.daemon.merged_records import Topic
 from streamwatch.edge.decoders.envelopes import KINDS as ENVELOPES
 from streamwatch.edge.decoders.envelopes import EnvelopeKind

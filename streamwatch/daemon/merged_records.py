@@ -19,8 +19,9 @@ from streamwatch.core.merge.released import expanded_in_turns
 from streamwatch.core.metrics.series import Family
 from streamwatch.core.ports import DeadLetters, Decoder, Explains, Poll, Record
 from streamwatch.core.publishing.kept_records import RecordKeeper
-from streamwatch.core.records.batch import OFFSET, FetchedRecords, RecordBatch
+from streamwatch.core.records.batch import RecordBatch
 from streamwatch.core.records.events import Invalid, Partition, Side
+from streamwatch.core.records.fetched import OFFSET, FetchedRecords
 from streamwatch.daemon.status import Clocks
 from streamwatch.daemon.turns import ROOM, in_turns, room_after
 from streamwatch.telemetry import (

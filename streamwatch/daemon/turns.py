@@ -14,8 +14,9 @@ from numpy.typing import NDArray
 
 from streamwatch.core.merge import Arrivals
 from streamwatch.core.ports import Record
-from streamwatch.core.records.batch import FetchedRecords, RecordBatch
+from streamwatch.core.records.batch import RecordBatch
 from streamwatch.core.records.events import Event, Outcome, Partition, Prediction
+from streamwatch.core.records.fetched import FetchedRecords
 from streamwatch.core.records.outcomes import OutcomeBatch
 
 RECORDS_PER_TURN: Final = 500

@@ -14,8 +14,8 @@ from typing import Any, Final, Literal, Protocol, TypeAlias, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from streamwatch.core.records.batch import OFFSET
 from streamwatch.core.records.events import Partition
+from streamwatch.core.records.fetched import OFFSET
 from streamwatch.edge.sources.kafka.batches.record import KafkaRecords, Piece, gathered
 from streamwatch.edge.sources.kafka.connection import Connection, require_topics
 from streamwatch.edge.sources.kafka.data_loss import DataLossTracker

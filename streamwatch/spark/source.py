@@ -28,8 +28,8 @@ from streamwatch.core.buckets.results import (
     encode_watermark,
 )
 from streamwatch.core.ports import Record
-from streamwatch.core.records.batch import TIMESTAMP
 from streamwatch.core.records.events import Partition
+from streamwatch.core.records.fetched import TIMESTAMP
 from streamwatch.edge.sources.kafka.checking import asked
 from streamwatch.edge.sources.kafka.connection import Connection
 from streamwatch.edge.sources.kafka.spec import KafkaSpec

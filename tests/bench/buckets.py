@@ -26,8 +26,9 @@ from streamwatch.core.estimators.set import EstimatorSet
 from streamwatch.core.merge import Arrivals, Merge, MergeProgress, MergeSpec
 from streamwatch.core.pipeline.pipeline import Pipeline
 from streamwatch.core.ports import CommitBatch
-from streamwatch.core.records.batch import ROW, RecordBatch, Vocabulary
+from streamwatch.core.records.batch import ROW, RecordBatch
 from streamwatch.core.records.events import Partition, Side
+from streamwatch.core.records.vocabulary import Vocabulary
 from streamwatch.core.specs import JoinSpec
 from streamwatch.edge.keys import bytes_of_keys
 from streamwatch.edge.stores.rocksdb import RocksSpec, RocksStore

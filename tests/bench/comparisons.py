@@ -20,8 +20,8 @@ from streamwatch.core.estimators.comparisons.set import ComparisonSet
 from streamwatch.core.estimators.comparisons.table import ComparisonTable
 from streamwatch.core.estimators.set import EstimatorSet
 from streamwatch.core.pipeline.pipeline import Pipeline
-from streamwatch.core.records.batch import Vocabulary
 from streamwatch.core.records.events import Event, Label, Outcome, PairedAnswer, Prediction
+from streamwatch.core.records.vocabulary import Vocabulary
 from streamwatch.core.specs import ComparisonSpec, JoinSpec, MonitorsSpec
 from streamwatch.edge.keys import digest_bytes
 from tests.core.columns import in_columns

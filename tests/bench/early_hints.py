@@ -13,8 +13,9 @@ import numpy as np
 from streamwatch.core.estimators.set import EstimatorSet
 from streamwatch.core.pipeline.pipeline import Pipeline
 from streamwatch.core.predictions.early_hints import EarlyHintsSpec
-from streamwatch.core.records.batch import RecordBatch, Vocabulary
+from streamwatch.core.records.batch import RecordBatch
 from streamwatch.core.records.events import Event, Label, Prediction
+from streamwatch.core.records.vocabulary import Vocabulary
 from streamwatch.core.specs import JoinSpec, MonitorsSpec
 from streamwatch.edge.keys import digest_bytes
 from tests.core.columns import in_columns

@@ -17,8 +17,8 @@ from dataclasses import replace
 
 from streamwatch.core.join.warming import warm_up_join
 from streamwatch.core.pipeline.pipeline import Pipeline
-from streamwatch.core.records.batch import Vocabulary
 from streamwatch.core.records.events import Event, Label, Prediction
+from streamwatch.core.records.vocabulary import Vocabulary
 from streamwatch.core.specs import JoinSpec
 from streamwatch.edge.keys import digest_bytes
 from tests.core.columns import in_columns

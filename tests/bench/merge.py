@@ -12,8 +12,9 @@ from collections.abc import Sequence
 import numpy as np
 
 from streamwatch.core.merge import Arrivals, Merge, MergeProgress, MergeSpec
-from streamwatch.core.records.batch import LABEL, PREDICTION, ROW, RecordBatch, Vocabulary
+from streamwatch.core.records.batch import LABEL, PREDICTION, ROW, RecordBatch
 from streamwatch.core.records.events import Partition, Side
+from streamwatch.core.records.vocabulary import Vocabulary
 
 PARTITIONS = (1, 4, 32)
 POLL = 500

@@ -6,18 +6,10 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
-from streamwatch.core.records.batch import (
-    LABEL,
-    NO_NAME,
-    OBJECT,
-    PREDICTION,
-    ROW,
-    SEPARATOR,
-    RecordBatch,
-    Vocabulary,
-)
+from streamwatch.core.records.batch import LABEL, OBJECT, PREDICTION, ROW, SEPARATOR, RecordBatch
 from streamwatch.core.records.events import Event, Label, Prediction, sampling_of, segments_text
 from streamwatch.core.records.scores import lists_of
+from streamwatch.core.records.vocabulary import NO_NAME, Vocabulary
 from streamwatch.edge.keys import digest_bytes
 
 

@@ -23,8 +23,8 @@ from streamwatch.core.merge import MergeProgress, MergeSpec
 from streamwatch.core.pipeline.checkpoint import Checkpoint
 from streamwatch.core.pipeline.pipeline import Pipeline
 from streamwatch.core.ports import PartitionState, Poll
-from streamwatch.core.records.batch import Vocabulary
 from streamwatch.core.records.events import Partition
+from streamwatch.core.records.vocabulary import Vocabulary
 from streamwatch.core.specs import JoinSpec
 from streamwatch.daemon.batch_processor import BatchProcessor, StoreMaintenance
 from streamwatch.daemon.merged_records import Topic

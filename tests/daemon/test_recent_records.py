@@ -11,7 +11,7 @@ from streamwatch.core.merge import MergeProgress, MergeSpec
 from streamwatch.core.pipeline.checkpoint import Checkpoint
 from streamwatch.core.pipeline.pipeline import Pipeline
 from streamwatch.core.ports import Poll
-from streamwatch.core.records.batch import OFFSET
+from streamwatch.core.records.fetched import OFFSET
 from streamwatch.core.specs import JoinSpec
 from streamwatch.daemon import BatchProcessor, Topic
 from streamwatch.daemon.merged_records import RecentRecords

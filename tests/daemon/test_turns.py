@@ -10,8 +10,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from streamwatch.core.merge import Arrivals, arrivals_of
-from streamwatch.core.records.batch import Vocabulary
 from streamwatch.core.records.events import Invalid, Label, Partition, Prediction
+from streamwatch.core.records.vocabulary import Vocabulary
 from streamwatch.daemon.turns import (
     RECORDS_PER_TURN,
     ROOM,

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from streamwatch.core.records.batch import PADDING
 from streamwatch.core.records.events import Partition
+from streamwatch.core.records.fetched import PADDING
 from streamwatch.edge.sources.kafka.batches.record import KafkaRecord, gathered, piece_of
 from streamwatch.spark.reading import add_rows
 

@@ -116,7 +116,7 @@ _UNCOMPILED = (
     "jit/shipped.py",
 )
 """Files there and in `jit` of which compiled functions use nothing: a change of them recompiles nothing."""
-_READ_BY_OTHERS = ("records/batch.py",)
+_READ_BY_OTHERS = ("records/batch.py", "records/fetched.py")
 """Files of the core whose constants compiled functions outside the core use."""
 _CALLS = {
     ("history", "outcome_rows"): ("edge", "decoders", "scanner"),

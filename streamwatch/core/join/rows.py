@@ -21,7 +21,7 @@ from streamwatch.core.join.layout import (
 )
 from streamwatch.core.join.names import JoinNames
 from streamwatch.core.records.batch import LABEL as LABEL_RECORD
-from streamwatch.core.records.batch import MOST_TOPICS, RecordBatch, Vocabulary
+from streamwatch.core.records.batch import MOST_TOPICS, RecordBatch
 from streamwatch.core.records.events import (
     Event,
     Invalid,
@@ -35,6 +35,7 @@ from streamwatch.core.records.events import (
 )
 from streamwatch.core.records.outcomes import SEGMENTS_FROM
 from streamwatch.core.records.scores import lists_of
+from streamwatch.core.records.vocabulary import Vocabulary
 
 # Conversion of event objects to rows of the compiled join, in which names and ids are numbers.
 

@@ -13,22 +13,21 @@ from streamwatch.core.merge.partitions import Partitions
 from streamwatch.core.merge.queues import HeldRecords
 from streamwatch.core.merge.timestamps import LOOK_AHEAD, ClockView, judge
 from streamwatch.core.records.batch import (
-    APPENDED,
     NO_ELEMENTS,
     OBJECT,
     ROW,
     SEVERAL,
     Beside,
-    FetchedRecords,
     RecordBatch,
     RecordElements,
-    Vocabulary,
     gather_texts,
     point_behind,
     rows_of,
     words_of,
 )
+from streamwatch.core.records.fetched import APPENDED, FetchedRecords
 from streamwatch.core.records.scores import NO_LISTS, ScoreLists
+from streamwatch.core.records.vocabulary import Vocabulary
 
 if TYPE_CHECKING:
     from streamwatch.core.ports import Record

@@ -9,8 +9,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from streamwatch.core.ports import Record
-from streamwatch.core.records.batch import FetchedRecords, RecordBatch, Vocabulary, batch_of
+from streamwatch.core.records.batch import RecordBatch, batch_of
 from streamwatch.core.records.events import Decoded, Side
+from streamwatch.core.records.fetched import FetchedRecords
+from streamwatch.core.records.vocabulary import Vocabulary
 from streamwatch.edge.decoders.fields import canonical_text
 from streamwatch.edge.decoders.mapping import AnyLocation, Constant, InTopic, TopicMapping
 from streamwatch.edge.decoders.scanner.plan import plan_of, score_rules

@@ -9,7 +9,7 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
-from streamwatch.core.records.batch import PADDING
+from streamwatch.core.records.fetched import PADDING
 from streamwatch.edge.decoders.scanner.contents import no_score_room
 from streamwatch.edge.decoders.scanner.plan import Tables
 from streamwatch.edge.decoders.scanner.shape import Fields, new_template, new_trace

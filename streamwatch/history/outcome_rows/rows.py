@@ -13,9 +13,10 @@ from streamwatch.core.merge import Released
 from streamwatch.core.merge.released import IN_ORDER
 from streamwatch.core.merge.timestamps import LOOK_AHEAD
 from streamwatch.core.records.batch import ROW as RECORD
-from streamwatch.core.records.batch import Names, RecordBatch, Vocabulary
+from streamwatch.core.records.batch import RecordBatch
 from streamwatch.core.records.events import Event, Partition, is_decodable
 from streamwatch.core.records.outcomes import OUTCOME, OutcomeBatch
+from streamwatch.core.records.vocabulary import Names, Vocabulary
 from streamwatch.edge.decoders.scanner.plan import Tables
 from streamwatch.edge.decoders.scanner.tokens import Tokens
 from streamwatch.history.outcome_rows.lines import CsvLines, JsonLines, Known, LineBuffer, Lines, Scanned

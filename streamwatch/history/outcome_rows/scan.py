@@ -60,7 +60,7 @@ def scan_rows(  # noqa: C901, PLR0912, PLR0913, PLR0915, PLR0917 - compiled: sca
     Parameters
     ----------
     data
-        uint8: bytes up to `end`, then `core.records.batch.PADDING` others.
+        uint8: bytes up to `end`, then `core.records.fetched.PADDING` others.
     line
         Number of lines before `at`.
     whole

@@ -14,8 +14,9 @@ from streamwatch.core.estimators.warming import warm_up
 from streamwatch.core.join.warming import warm_up_join
 from streamwatch.core.merge import Arrivals, Merge, MergeProgress, MergeSpec
 from streamwatch.core.pipeline.pipeline import Pipeline
-from streamwatch.core.records.batch import RecordBatch, Vocabulary
+from streamwatch.core.records.batch import RecordBatch
 from streamwatch.core.records.events import Alarm, Outcome, Partition, Prediction, Side
+from streamwatch.core.records.vocabulary import Vocabulary
 from streamwatch.core.specs import JoinSpec, MonitorsSpec
 from streamwatch.demo.simulate import ScheduleSpec, schedule
 from streamwatch.demo.simulated import DelaySpec, StreamSpec

@@ -23,16 +23,9 @@ from streamwatch.core.buckets.reader import ColumnReader
 from streamwatch.core.join.durable.columns import PackedError
 from streamwatch.core.join.layout import NUMBER_BITS
 from streamwatch.core.merge import Arrivals
-from streamwatch.core.records.batch import (
-    LABEL,
-    OBJECT,
-    PREDICTION,
-    RecordBatch,
-    Vocabulary,
-    rows_of,
-    words_of,
-)
+from streamwatch.core.records.batch import LABEL, OBJECT, PREDICTION, RecordBatch, rows_of, words_of
 from streamwatch.core.records.events import Event, Label, Partition, Prediction, segments_text
+from streamwatch.core.records.vocabulary import Vocabulary
 from streamwatch.edge.keys import digest_bytes
 from tests.core.buckets.cluster import Cluster
 from tests.core.buckets.logs import BEGIN_MS, HOST_MS, SIDES, Log, a_log

@@ -15,8 +15,9 @@ from streamwatch.core.buckets.pieces import PIECES
 from streamwatch.core.buckets.reader import ColumnReader
 from streamwatch.core.buckets.view import ResultsView
 from streamwatch.core.merge import Arrivals
-from streamwatch.core.records.batch import ROW, RecordBatch, Vocabulary
+from streamwatch.core.records.batch import ROW, RecordBatch
 from streamwatch.core.records.events import Label, Partition, Prediction
+from streamwatch.core.records.vocabulary import Vocabulary
 from streamwatch.core.specs import ComparisonSpec, JoinSpec
 from streamwatch.edge.keys import bytes_of_keys, digest_bytes, digest_ids
 from tests.core.buckets.cluster import Cluster

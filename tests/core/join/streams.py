@@ -12,8 +12,8 @@ from streamwatch.core.join import names
 from streamwatch.core.join.counters import JoinCounters
 from streamwatch.core.join.series import Holdings
 from streamwatch.core.pipeline.pipeline import Pipeline, PipelineState, decoded
-from streamwatch.core.records.batch import Vocabulary
 from streamwatch.core.records.events import Invalid, Label, Prediction, WrongFold, fold_name
+from streamwatch.core.records.vocabulary import Vocabulary
 from streamwatch.edge.keys import digest_bytes
 from tests.core.columns import in_columns
 from tests.core.join.join_stream import RecordingEstimatorSet, alive, digested

@@ -15,8 +15,9 @@ from streamwatch.core.join import names
 from streamwatch.core.join.durable.packed import entry_columns, pack_waiting, unpack_waiting
 from streamwatch.core.join.layout import ENTRY
 from streamwatch.core.pipeline.pipeline import Pipeline
-from streamwatch.core.records.batch import RecordBatch, Vocabulary
+from streamwatch.core.records.batch import RecordBatch
 from streamwatch.core.records.events import OTHER, Event, Label, Prediction
+from streamwatch.core.records.vocabulary import Vocabulary
 from streamwatch.core.specs import JoinSpec
 from streamwatch.edge.keys import digest_bytes
 from tests.core.columns import in_columns

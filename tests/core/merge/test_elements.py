@@ -30,11 +30,11 @@ from streamwatch.core.records.batch import (
     SEVERAL,
     RecordBatch,
     RecordElements,
-    Vocabulary,
     batch_of,
     rows_of,
 )
 from streamwatch.core.records.events import Decoded, EventGroup, Invalid, Partition, Prediction, Skipped
+from streamwatch.core.records.vocabulary import Vocabulary
 
 PARTITIONS = (Partition("a", 0), Partition("a", 1), Partition("b", 0))
 

@@ -9,8 +9,9 @@ import numpy as np
 from streamwatch.core.join.names import new_names
 from streamwatch.core.join.rows import RecordNumbering
 from streamwatch.core.merge.inbox import KeptBatches
-from streamwatch.core.records.batch import OBJECT, RecordBatch, Vocabulary, rows_of
+from streamwatch.core.records.batch import OBJECT, RecordBatch, rows_of
 from streamwatch.core.records.events import Event, Prediction
+from streamwatch.core.records.vocabulary import Vocabulary
 from streamwatch.daemon.turns import ROWS_PER_TURN, rows_up_to_objects, scores_in_columns
 from streamwatch.edge.decoders.formats.json import JsonDecoder
 from streamwatch.edge.decoders.mapping import TopicMapping

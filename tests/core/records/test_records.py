@@ -13,18 +13,16 @@ import xxhash
 from streamwatch.core.merge.inbox import KeptBatches
 from streamwatch.core.records.batch import (
     LABEL,
-    NO_NAME,
     OBJECT,
     PREDICTION,
     ROW,
-    Names,
     RecordBatch,
-    Vocabulary,
     batch_of,
     no_records,
     rows_of,
 )
 from streamwatch.core.records.events import Event, Invalid, Label, NullRecord, Prediction
+from streamwatch.core.records.vocabulary import NO_NAME, Names, Vocabulary
 from tests.core.columns import in_columns
 from tests.tiers import examples
 

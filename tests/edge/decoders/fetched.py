@@ -6,8 +6,9 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from streamwatch.core.records.batch import APPENDED, FAULT, RecordBatch
+from streamwatch.core.records.batch import RecordBatch
 from streamwatch.core.records.events import Decoded, EventGroup, Invalid, Partition
+from streamwatch.core.records.fetched import APPENDED, FAULT
 from streamwatch.edge.sources.kafka.batches.record import KafkaRecords, gathered
 from streamwatch.edge.sources.kafka.batches.scan import (
     BAD_STRUCTURE,

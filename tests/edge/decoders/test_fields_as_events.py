@@ -10,8 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from streamwatch.core.ports import Decoder
-from streamwatch.core.records.batch import Vocabulary
 from streamwatch.core.records.events import Decoded, Event, EventGroup, Invalid, Label, Prediction, Side
+from streamwatch.core.records.vocabulary import Vocabulary
 from streamwatch.edge.decoders.formats.json import build
 from streamwatch.edge.decoders.formats.kind import DecoderSpec, FormatOptions
 from streamwatch.edge.decoders.mapping import ClassOfScore, KeyOf, TopicMapping, parse_paths

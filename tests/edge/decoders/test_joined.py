@@ -10,8 +10,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from streamwatch.core.records.batch import OBJECT, Vocabulary
+from streamwatch.core.records.batch import OBJECT
 from streamwatch.core.records.events import EventGroup, Invalid, Label, NullRecord, Prediction, Side
+from streamwatch.core.records.vocabulary import Vocabulary
 from streamwatch.edge.decoders.envelopes import KINDS
 from streamwatch.edge.decoders.field_locations import fixed_text, joined_text
 from streamwatch.edge.decoders.formats.json import ScannedTrees, build, read_json

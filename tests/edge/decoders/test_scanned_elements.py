@@ -11,8 +11,9 @@ import random
 
 import pytest
 
-from streamwatch.core.records.batch import LABEL, PREDICTION, SEVERAL, Vocabulary
+from streamwatch.core.records.batch import LABEL, PREDICTION, SEVERAL
 from streamwatch.core.records.events import EventGroup, Prediction, Side
+from streamwatch.core.records.vocabulary import Vocabulary
 from streamwatch.edge.decoders import batches
 from streamwatch.edge.decoders.formats.json import build
 from streamwatch.edge.decoders.formats.kind import DecoderSpec, FormatOptions

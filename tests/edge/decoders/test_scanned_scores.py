@@ -16,8 +16,9 @@ import numpy as np
 import pytest
 
 from streamwatch.core.jit import entry
-from streamwatch.core.records.batch import OBJECT, PREDICTION, SEVERAL, Vocabulary
+from streamwatch.core.records.batch import OBJECT, PREDICTION, SEVERAL
 from streamwatch.core.records.events import EventGroup, Invalid, Prediction, Side
+from streamwatch.core.records.vocabulary import Vocabulary
 from streamwatch.edge.decoders import batches, class_rules, fields, trees
 from streamwatch.edge.decoders.formats.json import JsonDecoder, build
 from streamwatch.edge.decoders.formats.kind import DecoderSpec, FormatOptions

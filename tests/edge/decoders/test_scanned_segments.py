@@ -6,8 +6,9 @@ import random
 
 import pytest
 
-from streamwatch.core.records.batch import OBJECT, Vocabulary
+from streamwatch.core.records.batch import OBJECT
 from streamwatch.core.records.events import Invalid, Prediction, Side
+from streamwatch.core.records.vocabulary import Vocabulary
 from streamwatch.edge.decoders.formats.json import ScannedTrees, build
 from streamwatch.edge.decoders.formats.kind import DecoderSpec, FormatOptions
 from streamwatch.edge.decoders.mapping import KindRule, TopicMapping, parse_field_location

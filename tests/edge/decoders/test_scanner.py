@@ -13,8 +13,9 @@ import pytest
 import xxhash
 
 from streamwatch.core.jit import entry
-from streamwatch.core.records.batch import LABEL, OBJECT, PREDICTION, RecordBatch, Vocabulary
+from streamwatch.core.records.batch import LABEL, OBJECT, PREDICTION, RecordBatch
 from streamwatch.core.records.events import Event, Invalid, Label, Prediction, Side, WrongFold
+from streamwatch.core.records.vocabulary import Vocabulary
 from streamwatch.edge.decoders import batches
 from streamwatch.edge.decoders.batches import FEWEST_AT_ONCE
 from streamwatch.edge.decoders.fields import timestamp_ms

@@ -8,8 +8,9 @@ from typing import Any, NoReturn
 import msgspec
 
 from streamwatch.core.ports import Record
-from streamwatch.core.records.batch import RecordBatch, Vocabulary
+from streamwatch.core.records.batch import RecordBatch
 from streamwatch.core.records.events import Decoded, Event, Side
+from streamwatch.core.records.vocabulary import Vocabulary
 from streamwatch.edge.decoders.batches import Batches
 from streamwatch.edge.decoders.field_locations import (
     FieldLocations,

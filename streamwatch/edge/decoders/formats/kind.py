@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from streamwatch.core.ports import Decoder
-from streamwatch.core.records.batch import Vocabulary
 from streamwatch.core.records.events import Side
+from streamwatch.core.records.vocabulary import Vocabulary
 from streamwatch.edge.decoders.envelopes import EnvelopeKind
 from streamwatch.edge.decoders.mapping import (
     FieldLocation,

@@ -16,21 +16,19 @@ import numpy as np
 from numpy.typing import NDArray
 
 from streamwatch.core.ports import Decoder, Explains, Record
-from streamwatch.core.records.batch import (
+from streamwatch.core.records.batch import ROW, RecordBatch, batch_of
+from streamwatch.core.records.events import Decoded
+from streamwatch.core.records.fetched import (
     FAULT,
     HEADER_COUNT,
     HEADERS,
     OFFSET,
     PADDING,
-    ROW,
     TIMESTAMP,
     VALUE,
     VALUE_BYTES,
     FetchedRecords,
-    RecordBatch,
-    batch_of,
 )
-from streamwatch.core.records.events import Decoded
 from streamwatch.edge.decoders.fields import canonical_text
 from streamwatch.edge.decoders.formats.json import UNREADABLE_JSON
 from streamwatch.edge.decoders.formats.kind import FormatMisused, FormatOptions

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from streamwatch.core.jit import entry, hot, inner, text_stops, trailing_zeros
-from streamwatch.core.records.batch import PADDING
+from streamwatch.core.records.fetched import PADDING
 from streamwatch.edge.decoders.scanner.text import (
     ABSENT,
     ARRAY_CLOSES,

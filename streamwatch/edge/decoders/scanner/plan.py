@@ -10,8 +10,9 @@ from typing import Final, NamedTuple, cast
 import numpy as np
 from numpy.typing import NDArray
 
-from streamwatch.core.records.batch import LABEL, PADDING, PREDICTION
+from streamwatch.core.records.batch import LABEL, PREDICTION
 from streamwatch.core.records.events import CARRIED
+from streamwatch.core.records.fetched import PADDING
 from streamwatch.edge.decoders.fields import is_name
 from streamwatch.edge.decoders.mapping import (
     AnyLocation,

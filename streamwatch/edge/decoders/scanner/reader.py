@@ -11,15 +11,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from streamwatch.core.records.batch import (
-    COLUMNS,
     NO_ELEMENTS,
-    PADDING,
     ROW,
     SEPARATOR,
-    VALUE_BYTES,
     RecordBatch,
     RecordElements,
-    Vocabulary,
     gather_texts,
     rows_of,
     words_of,
@@ -37,7 +33,9 @@ from streamwatch.core.records.events import (
     samplings_of,
     segments_text,
 )
+from streamwatch.core.records.fetched import COLUMNS, PADDING, VALUE_BYTES
 from streamwatch.core.records.scores import NO_LISTS, ScoreLists
+from streamwatch.core.records.vocabulary import Vocabulary
 from streamwatch.edge.decoders.mapping import InValue
 from streamwatch.edge.decoders.scanner.contents import (
     MAX_ID_BYTES,

@@ -9,17 +9,14 @@ from typing import Any, Final
 import numpy as np
 
 from streamwatch.core.jit import entry, hot
-from streamwatch.core.records.batch import (
+from streamwatch.core.records.batch import LABEL, PREDICTION, SEPARATOR, SEVERAL
+from streamwatch.core.records.fetched import (
     FAULT,
     HEADER_COUNT,
     HEADERS,
     KEY,
     KEY_BYTES,
-    LABEL,
     OFFSET,
-    PREDICTION,
-    SEPARATOR,
-    SEVERAL,
     TIMESTAMP,
     VALUE,
     VALUE_BYTES,
@@ -342,7 +339,7 @@ def scan(  # noqa: C901, PLR0912, PLR0913, PLR0915, PLR0917 - compiled: arrays, 
     Parameters
     ----------
     data, fetched
-        `data` and `rows` of `core.records.batch.FetchedRecords`.
+        `data` and `rows` of `core.records.fetched.FetchedRecords`.
     plan, tables
         Leaves of contents, and names met before.
     template, trace

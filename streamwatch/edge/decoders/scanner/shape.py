@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from streamwatch.core.jit import hot
-from streamwatch.core.records.batch import PADDING
+from streamwatch.core.records.fetched import PADDING
 from streamwatch.edge.decoders.scanner.contents import ScoreRoom, scores_after
 from streamwatch.edge.decoders.scanner.text import (
     ABSENT,

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from streamwatch.core.jit import entry, hot
-from streamwatch.core.records.batch import PADDING
+from streamwatch.core.records.fetched import PADDING
 from streamwatch.edge.decoders.scanner.text import first_word, same
 
 MAX_TOKEN_BYTES: Final = 130

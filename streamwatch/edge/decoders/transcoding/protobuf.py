@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from streamwatch.core.jit import entry, hot, inner, word_at
-from streamwatch.core.records.batch import PADDING
+from streamwatch.core.records.fetched import PADDING
 from streamwatch.edge.decoders.scanner.text import (
     ARRAY_CLOSES,
     ARRAY_OPENS,

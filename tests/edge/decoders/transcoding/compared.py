@@ -9,7 +9,7 @@ from typing import Any
 import msgspec
 import numpy as np
 
-from streamwatch.core.records.batch import PADDING
+from streamwatch.core.records.fetched import PADDING
 from streamwatch.edge.decoders.schemas.schema import Undecodable, ValueReader
 from streamwatch.edge.decoders.transcoding.wanted import Transcoder, Wanted
 

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from streamwatch.core.jit import entry
-from streamwatch.core.records.batch import PADDING
+from streamwatch.core.records.fetched import PADDING
 from streamwatch.edge.decoders.transcoding.writing import is_utf8, write_double, write_whole
 from tests.tiers import by_tier
 

@@ -22,7 +22,7 @@ from aiokafka.protocol.fetch import FetchRequest, FetchResponse_v11
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from streamwatch.core.records.batch import PADDING
+from streamwatch.core.records.fetched import PADDING
 from streamwatch.edge.sources.kafka.batches.scan import with_padding
 from streamwatch.edge.sources.kafka.wire import (
     FIRST_BYTES,

@@ -18,7 +18,7 @@ from typing import Any, Final, Literal, NamedTuple, TypeAlias
 
 from aiokafka.record.util import calc_crc32c
 
-from streamwatch.core.records.batch import KEY, KEY_BYTES
+from streamwatch.core.records.fetched import KEY, KEY_BYTES
 from streamwatch.edge.sources.kafka.batches.scan import new_rows, scan
 
 HEAD: Final = struct.Struct(">qiibIhiqqqhii")

@@ -11,8 +11,8 @@ from typing import Any, Final, TypeAlias
 
 import numpy as np
 
-from streamwatch.core.records.batch import APPENDED
 from streamwatch.core.records.events import Partition
+from streamwatch.core.records.fetched import APPENDED
 from streamwatch.edge.extras import command_for
 from streamwatch.edge.sources.kafka.batches.frames import APPEND_TIME, Batch
 from streamwatch.edge.sources.kafka.batches.record import (

@@ -10,8 +10,8 @@ from typing import Final
 
 import numpy as np
 
-from streamwatch.core.records.batch import OFFSET
 from streamwatch.core.records.events import Partition
+from streamwatch.core.records.fetched import OFFSET
 from streamwatch.edge.sources.kafka.batches.frames import (
     CONTROL,
     AbortedTransactions,

@@ -11,7 +11,8 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
-from streamwatch.core.records.batch import (
+from streamwatch.core.records.events import Partition
+from streamwatch.core.records.fetched import (
     APPENDED,
     COLUMNS,
     FAULT,
@@ -26,7 +27,6 @@ from streamwatch.core.records.batch import (
     VALUE_BYTES,
     FetchedRecords,
 )
-from streamwatch.core.records.events import Partition
 from streamwatch.edge.sources.kafka.batches.frames import (
     APPEND_TIME,
     LEGACY_CHECKED_FROM,

@@ -12,7 +12,7 @@ from typing import Any, TypeAlias, cast
 import numpy as np
 from numpy.typing import NDArray
 
-from streamwatch.core.records.batch import (
+from streamwatch.core.records.fetched import (
     COLUMNS,
     FAULT,
     HEADER_COUNT,

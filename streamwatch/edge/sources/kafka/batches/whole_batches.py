@@ -14,7 +14,7 @@ from numba.core.extending import intrinsic as _untyped_intrinsic
 from numba.core.registry import cpu_target
 
 from streamwatch.core.jit import entry, hot, inner, swapped, word_at
-from streamwatch.core.records.batch import APPENDED, HEADERS, KEY, VALUE
+from streamwatch.core.records.fetched import APPENDED, HEADERS, KEY, VALUE
 from streamwatch.edge.sources.kafka.batches.frames import (
     APPEND_TIME,
     CHECKED_FROM,
