@@ -82,10 +82,13 @@ async def test_a_receiver_is_sent_the_end_of_what_it_was_sent_whatever_settings_
         fake_daemon.receiver.wants = lambda _: begun  # type: ignore[method-assign]
         fake_daemon.find(alarm())
         await fake_daemon.rests()
+        sent = ["firing"] * begun
+        await fake_daemon.turns(lambda: fake_daemon.receiver.kinds == sent and store.outbox == {})
     async with telling(FakeDaemon(store)) as again:
         again.receiver.wants = lambda _: False  # type: ignore[method-assign]
         again.now_ms += 2 * HOUR_MS
         await again.rests()
+        await again.turns(lambda: store.outbox == {})
     assert store.outbox == {}
     assert again.receiver.kinds == ["resolved"] * begun
 
