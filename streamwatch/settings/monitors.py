@@ -378,7 +378,7 @@ class SegmentsSection(Section):
         names = [measure.name for measure in SEGMENT_MEASURES]
         for name in measures:
             if name not in names or measures.count(name) > 1:
-                raise ValueError(f"expected different ones of {', '.join(names)}, got {name!r}")
+                raise ValueError(f"expected some of {', '.join(names)}, each once, got {name!r}")
         return measures
 
 

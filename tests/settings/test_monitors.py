@@ -159,7 +159,7 @@ def test_probabilities_are_measured_under_the_chosen_forgettings_unless_switched
 def test_a_measure_that_segments_cannot_have_is_refused(tmp_path: Path) -> None:
     assert read(tmp_path, {"segments": {"measures": ["kappa", "mcc"]}}).monitors.segments.measures
     for measure in ("kappa_majority_prequential", "kappas"):
-        with pytest.raises(SettingsError, match=f"expected different ones of .*, got '{measure}'"):
+        with pytest.raises(SettingsError, match=f"expected some of .*, each once, got '{measure}'"):
             read(tmp_path, {"segments": {"measures": [measure]}})
 
 
