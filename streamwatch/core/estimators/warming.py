@@ -89,12 +89,13 @@ def warm_up(spec: MonitorsSpec, *, tracing: bool = False) -> WarmUpResult:
     monitors.fold([outcome] * _enough(spec))
     monitors.fold(OutcomeBatch(np.zeros(1, OUTCOME), ["warm-up"], ["a"]))
     monitors.fold([msgspec.structs.replace(outcome, scores={"a": 0.9, "b": 0.1}, segments={"warm": "up"})])
-    # Much later than the others, so that detectors in prediction time take in all of them.
-    monitors.fold([msgspec.structs.replace(outcome, event_ms=2**42)])
+    # Much later than the others, so that detectors in prediction time take in all of them; their clock is
+    # what three in succession have reached.
+    monitors.fold([msgspec.structs.replace(outcome, event_ms=2**42)] * 3)
     if spec.comparisons:
         warm_up_comparisons(spec)
     if tracing:
-        monitors.trace([outcome])
+        monitors.trace([msgspec.structs.replace(outcome, event_ms=2**43)] * 3)
     monitors.families()
     monitors.details()
     if spec.registers:  # changes among the predictions of a model with many outcomes

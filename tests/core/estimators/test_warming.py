@@ -21,6 +21,7 @@ LIFE = """
 import json, random, sys
 from streamwatch.core.records.events import Outcome
 from streamwatch.core.estimators.registers.cohorts import CohortsSpec
+from streamwatch.core.estimators.registers.prediction_clock import PredictionClockSpec
 from streamwatch.core.estimators.registers.revisions import RevisionsSpec
 from streamwatch.core.estimators.registers.segments import SegmentsSpec
 from streamwatch.core.estimators.set import EstimatorSet
@@ -40,6 +41,7 @@ SPECS = {
     "segments": (MonitorsSpec(registers=(SegmentsSpec(max_values=3),)), False),
     "revisions": (MonitorsSpec(registers=(RevisionsSpec(60_000),)), False),
     "cohorts": (MonitorsSpec(registers=(CohortsSpec(60_000),)), False),
+    "prediction clock": (replace(TINY, max_models=100, registers=(PredictionClockSpec(100),)), False),
 }
 spec, tracing = SPECS[sys.argv[1]]
 warm_up(spec, tracing=tracing)
@@ -105,6 +107,7 @@ print(json.dumps([before, signatures()]))
         "segments",
         "revisions",
         "cohorts",
+        "prediction clock",
     ],
 )
 def test_nothing_is_compiled_after_warming_up(spec: str) -> None:
