@@ -23,16 +23,18 @@ from streamwatch.core.estimators.detectors.hddm_a import HddmASpec
 from streamwatch.core.estimators.detectors.hddm_w import HddmWSpec
 from streamwatch.core.estimators.detectors.kswin import KswinSpec
 from streamwatch.core.estimators.detectors.stepd import StepdSpec
+from streamwatch.core.estimators.registers import KINDS
 from streamwatch.core.estimators.registers.cohorts import CohortsSpec
 from streamwatch.core.estimators.registers.prediction_clock import PredictionClockSpec
 from streamwatch.core.estimators.warming import warm_up
 from streamwatch.core.join.warming import warm_up_commits, warm_up_join, warm_up_overflow
 from streamwatch.core.merge.merge import warm_up_merge
-from streamwatch.core.predictions.early_hints import EarlyHintsSpec
+from streamwatch.core.predictions import KINDS as PREDICTION_KINDS
 from streamwatch.core.predictions.registers import warm_up_predictions
 from streamwatch.core.specs import (
     AdwinDriftSpec,
     AdwinSpec,
+    ComparisonSpec,
     DriftWeightedSpec,
     FadingSpec,
     LandmarkSpec,
@@ -133,6 +135,11 @@ CLOCKED = replace(TINY, max_models=3, registers=(PredictionClockSpec(),))
 JUDGED = replace(TINY, registers=(CohortsSpec(),))
 """The landmark alone, and verdicts by cohorts, which settings that say nothing ask for."""
 
+REGISTERED = replace(
+    TINY, registers=tuple(kind.spec() for kind in KINDS), comparisons=(ComparisonSpec("a", ("b",)),)
+)
+"""The landmark alone, every kind of register and a comparison, whose functions are for all estimators."""
+
 LAYOUTS = {
     "tiny": TINY,
     "default": DEFAULT,
@@ -140,6 +147,7 @@ LAYOUTS = {
     "balanced": BALANCED,
     "prediction clock": CLOCKED,
     "cohorts": JUDGED,
+    "registers and comparisons beside": REGISTERED,
 }
 
 
@@ -158,7 +166,7 @@ def main() -> None:
     warm_up_commits()
     warm_up_overflow()
     warm_up_buckets()
-    warm_up_predictions((EarlyHintsSpec(),))
+    warm_up_predictions(tuple(kind.spec() for kind in PREDICTION_KINDS))
     warm_up_merge()
     compiled_scan()
     compiled_plain_batches()

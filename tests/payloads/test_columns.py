@@ -38,7 +38,7 @@ def written(folder: Path) -> tuple[Path, dict[str, float]]:
 @pytest.mark.parametrize("by_settings", [False, True])
 def test_each_column_is_a_model_whose_accuracy_is_counted(by_settings: bool, tmp_path: Path) -> None:  # noqa: FBT001
     file, expected = written(tmp_path)
-    asked = ["replay", str(file), "--json", "--set", "monitors.forgetting=[landmark]"]
+    asked = ["replay", str(file), "--json"]
     if by_settings:
         (tmp_path / "s.yaml").write_text(SETTINGS)
         asked += ["--config", str(tmp_path / "s.yaml"), "--set", "kafka.bootstrap_servers=none:1"]

@@ -58,15 +58,7 @@ def test_a_payload_is_found_checked_and_evaluated_as_an_independent_count_has_it
     assert ids is not None
     assert ids.good, ids
 
-    asked = [
-        "replay",
-        str(recording),
-        "--config",
-        str(written),
-        "--json",
-        "--set",
-        "monitors.forgetting=[landmark]",
-    ]
+    asked = ["replay", str(recording), "--config", str(written), "--json"]
     replayed = CliRunner().invoke(app, asked)
     assert replayed.exit_code == 0, replayed.output
     result = json.loads(replayed.stdout)

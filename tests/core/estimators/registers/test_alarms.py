@@ -235,7 +235,8 @@ def test_the_change_is_located_where_predictions_changed_whatever_labels_take() 
         )
         for i in range(600)
     ]
-    both = replace(TINY, detectors=(PageHinkleySpec(threshold=4.0),), registers=(CLOCK,))
+    detectors = (PageHinkleySpec(threshold=4.0), *DEFAULT.detectors[1:])
+    both = replace(DEFAULT, detectors=detectors, registers=(CLOCK,))
     alarms = EstimatorSet(both).fold(sorted(outcomes, key=lambda each: each.event_ms))
     (late, *_), (label, *_) = (
         [alarm for alarm in alarms if alarm.detector == name] for name in ("by_prediction", "page_hinkley")
