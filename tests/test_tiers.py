@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from random import Random
+from types import SimpleNamespace
 
 import pytest
 
@@ -62,6 +63,30 @@ def test_every_file_is_in_one_part_and_parts_are_about_as_large_as_each_other(se
 )
 def test_parts_fail_where_one_does_and_have_no_tests_where_none_has(codes: list[int], code: int) -> None:
     assert parts.ended(codes) == code
+
+
+def test_a_slow_test_takes_other_seeds_whenever_its_turn_comes(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("STREAMWATCH_ROTATION", raising=False)
+    pairs: set[tuple[int, int]] = set()
+    for commit in range(1_000):
+        monkeypatch.setattr(
+            tiers, "run", lambda *_, commit=commit, **__: SimpleNamespace(stdout=f"{commit}\n")
+        )
+        pairs.add((tiers.turn.__wrapped__(tiers.SHARES), tiers.turn.__wrapped__()))
+    assert len(pairs) == tiers.SHARES * tiers.ROTATION
+
+
+@pytest.mark.parametrize("shares", [4, 8])
+def test_each_seed_of_the_gate_has_its_turn_once(monkeypatch: pytest.MonkeyPatch, shares: int) -> None:
+    monkeypatch.setattr(tiers, "TIER", "default")
+    every = list(tiers.seeds(50, 30, shares))
+    assert every == list(range(50, 80))
+    monkeypatch.setattr(tiers, "TIER", "rotating")
+    found: list[int] = []
+    for turn in range(shares):
+        monkeypatch.setattr(tiers, "turn", lambda _, turn=turn: turn)
+        found += tiers.seeds(50, 30, shares)
+    assert sorted(found) == every
 
 
 def test_what_was_measured_are_names_and_seconds() -> None:

@@ -79,7 +79,8 @@ def number(name: str, *, default: int, everything: int) -> int:
 def turn(shares: int = ROTATION) -> int:
     """Which share is due, 0 … shares - 1: `STREAMWATCH_ROTATION`, else of the commit that is checked out.
 
-    Commits are as good as drawn, so that all shares come round; 0 where there is no repository.
+    Commits are as good as drawn, so that all shares come round, of 4 whichever is due of 16. Without a
+    repository it is 0.
     """
     given = os.environ.get("STREAMWATCH_ROTATION")
     if given is not None:
@@ -91,7 +92,8 @@ def turn(shares: int = ROTATION) -> int:
         text=True,
         check=False,
     )
-    return int(sha256(head.stdout.strip().encode()).hexdigest(), 16) % shares if head.stdout else 0
+    drawn = sha256(f"{shares} {head.stdout.strip()}".encode())
+    return int(drawn.hexdigest(), 16) % shares if head.stdout else 0
 
 
 def rotated(several: Sequence[Item]) -> list[Item]:
@@ -148,6 +150,15 @@ def part_of(sizes: Mapping[Item, int], part: int, parts: int) -> set[Item]:
         taken[number].add(file)
         heapreplace(lightest, (size + sizes[file], number))
     return taken[part]
+
+
+def seeds(first: int, number: int, shares: int = ROTATION) -> range:
+    """So many seeds from the first on; `rotating` takes one in `shares` of them, others at every commit.
+
+    For tests each of whose seeds takes tenths of a second.
+    """
+    own = turn(shares) if TIER == "rotating" else 0
+    return range(first + own, first + number, shares if TIER == "rotating" else 1)
 
 
 def is_due(index: int) -> bool:
