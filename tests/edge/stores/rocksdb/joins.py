@@ -59,7 +59,7 @@ def outside_of_lives(directory, states, table=None):
     Returns how many entries were outside the table at its commits, all together.
     """
     outside = 0
-    for seed in range(states):
+    for seed in states:
         chance = Random(seed)
         spec, events, start_ms = a_case(chance)
         events = digested(events)

@@ -12,9 +12,9 @@ from streamwatch.edge.stores.rocksdb import RocksStore
 from tests.core.join.cold.cold_model import SMALL
 from tests.edge.stores.rocksdb.joins import Life, a_life, outside_of_lives
 from tests.edge.stores.rocksdb.stream import rocks_spec
-from tests.tiers import by_tier
+from tests.tiers import by_tier, seeds
 
-STATES = by_tier(fast=3, default=25, everything=300)
+STATES = seeds(0, by_tier(fast=3, default=25, everything=300))
 TABLE, LARGER_TABLE = OverflowSpec(1, 4, SMALL), OverflowSpec(40, 10, SMALL)
 
 
@@ -30,7 +30,7 @@ def altered(directory, kind, change):
 
 
 def test_what_was_committed_goes_on_and_what_was_not_comes_again(tmp_path):
-    assert outside_of_lives(tmp_path, STATES, TABLE) > 8 * STATES
+    assert outside_of_lives(tmp_path, STATES, TABLE) > 8 * len(STATES)
 
 
 def test_show_and_verify_read_what_is_outside_the_table(tmp_path):

@@ -14,9 +14,9 @@ from streamwatch.edge.stores.rocksdb.database import size_on_disk
 from tests.core.join.join_stream import RecordingEstimatorSet, alive, label, predict
 from tests.edge.stores.rocksdb.joins import JOIN, Columns, Life, a_life, outside_of_lives
 from tests.edge.stores.rocksdb.stream import digested
-from tests.tiers import by_tier
+from tests.tiers import by_tier, seeds
 
-STATES = by_tier(fast=3, default=25, everything=300)
+STATES = seeds(0, by_tier(fast=3, default=25, everything=300))
 
 
 def test_what_was_committed_goes_on_and_what_was_not_comes_again(tmp_path):
