@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+from functools import cache
 
 import pytest
 from typer.testing import CliRunner
@@ -22,6 +23,7 @@ from tests.edge.web.judged_pairs import CHAMPION, judged
 SPEC = MonitorsSpec(forgetting=(LandmarkSpec(),), comparisons=(ComparisonSpec("old/1", ("*",)),))
 
 
+@cache
 def compared(**wins: float) -> Report:
     """Challengers of `old/1` by the share of 6,000 labels that they alone, or with −, it alone gets right."""
     comparisons = ComparisonSet(SPEC)
@@ -38,12 +40,14 @@ def compared(**wins: float) -> Report:
     return Report(comparisons.families(), BEGAN_MS, {})
 
 
-REPORT = compared(good=0.25, bad=-0.25, same=0.0)
+def report() -> Report:
+    """One that is better, one that is worse and one that is neither."""
+    return compared(good=0.25, bad=-0.25, same=0.0)
 
 
 async def asked(challenger: str, **options: float) -> Decision:
     async with serving(FakeHealth()) as server:
-        server.publish(REPORT)
+        server.publish(report())
         return await asyncio.to_thread(decide, Address(server.url), "old/1", challenger, **options)
 
 
@@ -85,7 +89,7 @@ async def test_a_verdict_that_may_still_be_taken_back_counts_unless_a_confirmed_
 async def test_an_open_verdict_is_asked_for_again_until_the_time_is_over() -> None:
     pauses: list[float] = []
     async with serving(FakeHealth()) as server:
-        server.publish(REPORT)
+        server.publish(report())
 
         def passes(seconds: float) -> None:
             pauses.append(seconds)
@@ -97,7 +101,7 @@ async def test_an_open_verdict_is_asked_for_again_until_the_time_is_over() -> No
 
         assert (await asyncio.to_thread(decided)).verdict == "better"
         assert pauses == [10.0, 10.0]
-        server.publish(REPORT)
+        server.publish(report())
         pauses[:] = [0.0] * 5
         waited = await asyncio.to_thread(
             decide, Address(server.url), "old/1", "same", 25.0, 0, pauses.append, lambda: sum(pauses)
@@ -113,7 +117,7 @@ async def test_the_time_of_requests_counts_as_waited() -> None:
         clock.append(clock[-1] + seconds + 30.0)  # as if each request took half a minute
 
     async with serving(FakeHealth()) as server:
-        server.publish(REPORT)
+        server.publish(report())
         address = Address(server.url)
         await asyncio.to_thread(decide, address, "old/1", "same", 90.0, 0, passes, lambda: clock[-1])
     assert clock == [0.0, 40.0, 80.0, 120.0]
@@ -155,7 +159,7 @@ async def test_models_that_are_not_compared_and_daemons_that_are_not_there_are_n
 @pytest.mark.parametrize(("challenger", "code"), [("good", 0), ("bad", 1), ("same", 2), ("absent", 3)])
 async def test_exit_codes_are_for_pipelines(challenger: str, code: int) -> None:
     async with serving(FakeHealth()) as server:
-        server.publish(REPORT)
+        server.publish(report())
         options = ["gate", "--champion", "old/1", "--challenger", challenger, "--url", server.url]
         found = await asyncio.to_thread(CliRunner().invoke, app, options)
     assert found.exit_code == code, found.output

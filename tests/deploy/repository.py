@@ -15,7 +15,8 @@ DEPLOY = ROOT / "deploy"
 
 def documents(file: Path) -> list[dict[str, Any]]:
     """Every document of a YAML file."""
-    return [document for document in yaml.safe_load_all(file.read_text("utf-8")) if document]
+    read = yaml.load_all(file.read_text("utf-8"), yaml.CSafeLoader)  # a tenth of the pure loader's time
+    return [document for document in read if document]
 
 
 def version() -> str:

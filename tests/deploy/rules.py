@@ -8,11 +8,10 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-import yaml
-
 from streamwatch.core.alerting.notification import SEVERITIES
 from streamwatch.core.metrics.series import PREFIX, exposed
 from tests.contracts.families import every_family
+from tests.deploy.repository import documents
 
 DEPLOY = Path(__file__).parents[2] / "deploy"
 PROMETHEUS = DEPLOY / "prometheus"
@@ -32,7 +31,8 @@ def rules() -> list[dict[str, Any]]:
 @cache
 def _document(file: Path) -> dict[str, Any]:
     """What a file says, read once: most tests and the names of many ask for it."""
-    return yaml.safe_load(file.read_text(encoding="utf-8"))
+    (read,) = documents(file)
+    return read
 
 
 def alerts() -> dict[str, dict[str, Any]]:
@@ -57,7 +57,7 @@ def recorded() -> set[str]:
 def unit_tests() -> Iterator[dict[str, Any]]:
     """Every test of every file of promtool's."""
     for file in TEST_FILES:
-        yield from yaml.safe_load(file.read_text(encoding="utf-8"))["tests"]
+        yield from _document(file)["tests"]
 
 
 def exported() -> set[str]:

@@ -120,7 +120,7 @@ def test_every_rule_and_every_dashboard_is_there() -> None:
     groups = [
         group
         for file in (DEPLOY / "prometheus" / "rules").glob("*.y*ml")
-        for group in yaml.safe_load(file.read_text("utf-8"))["groups"]
+        for group in documents(file)[0]["groups"]
     ]
     assert groups
     assert sorted(g["name"] for g in of_kind("PrometheusRule")["spec"]["groups"]) == sorted(
