@@ -23,9 +23,9 @@ from streamwatch.history.recordings.file import RecordingError
 from streamwatch.history.recordings.lines import CsvColumns
 from streamwatch.history.replay import replay
 from streamwatch.history.replay.replay import Player, ReplaySpec, default_topics
-from tests.tiers import by_tier
+from tests.tiers import by_tier, seeds
 
-SEEDS = by_tier(fast=4, default=60, everything=3_000)
+SEEDS = seeds(0, by_tier(fast=4, default=60, everything=3_000))
 TIMED = {"seconds", "compile_seconds"}
 HEADER = "id,model,prediction,label,timestamp"
 START_MS = 1_700_000_000_000
@@ -126,7 +126,7 @@ def written(chance, path, *, count, oddness, quotes=False, jumps=False):
 
 
 @pytest.mark.usefixtures("small")
-@pytest.mark.parametrize("seed", range(SEEDS))
+@pytest.mark.parametrize("seed", SEEDS)
 def test_any_file_gives_what_it_gives_row_by_row(seed, tmp_path, monkeypatch):
     chance = Random(seed)
     path = tmp_path / "outcomes.csv"
@@ -222,7 +222,7 @@ def written_json(chance, path, *, count, oddness, jumps=False):
 
 
 @pytest.mark.usefixtures("small")
-@pytest.mark.parametrize("seed", range(SEEDS))
+@pytest.mark.parametrize("seed", SEEDS)
 def test_any_json_lines_give_what_they_give_row_by_row(seed, tmp_path, monkeypatch):
     chance = Random(seed)
     path = tmp_path / "outcomes.jsonl"

@@ -37,7 +37,7 @@ from tests.core.join.join_stream import (
 )
 from tests.core.join.streams import answers
 from tests.core.join.test_join_model import cases, counted
-from tests.tiers import by_tier, examples
+from tests.tiers import by_tier, examples, seeds
 
 FOLDS = JoinSpec(folds=True)
 
@@ -97,7 +97,7 @@ def a_script(chance, length):
     return events
 
 
-@pytest.mark.parametrize("seed", range(by_tier(fast=40, default=150, everything=2_000)))
+@pytest.mark.parametrize("seed", seeds(0, by_tier(fast=40, default=150, everything=2_000)))
 def test_the_folds_of_an_id_each_meet_its_first_label_at_every_prefix(seed):
     stream, naive = Stream(FOLDS), NaiveFolds()
     for event in a_script(Random(seed), 60):
@@ -202,7 +202,7 @@ def test_silent_mistakes_are_reported_of_the_model_once():
     assert found[1].predictions == 2
 
 
-@pytest.mark.parametrize("seed", range(20))
+@pytest.mark.parametrize("seed", seeds(0, 20))
 def test_a_fold_that_tests_some_ids_has_the_previous_label_of_its_models_stream(seed):
     """The label of the previous distinct id that any fold of the model resolved, whoever tests it."""
     chance = Random(seed)
