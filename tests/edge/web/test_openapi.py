@@ -14,6 +14,7 @@ import aiohttp
 import numpy as np
 import pytest
 from jsonschema import Draft202012Validator
+from msgspec import structs
 
 from streamwatch.assembly.http import ROUTES, build_server
 from streamwatch.core.estimators.names import Batch, Classes, Slice
@@ -122,10 +123,10 @@ def about_sampled() -> Mapping[str, object]:
         register.observe(
             batch_of([Prediction(str(i), "m", "a", i * 10, label_probability=0.5) for i in made])
         )
-        known = {"label_at_prediction": "b", "label_probability": 0.5}
+        known = Outcome("m", "a", "a", 0, 0, label_at_prediction="b", label_probability=0.5)
         register.learn(
             [
-                Outcome("m", "b" if i % 5 == 0 else "a", "a", i * 10, 0, resolved_ms=i * 10, **known)
+                structs.replace(known, true_class="ab"[i % 5 == 0], event_ms=i * 10, resolved_ms=i * 10)
                 for i in made[1::2]
             ]
         )
