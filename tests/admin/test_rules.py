@@ -341,6 +341,15 @@ def test_the_most_important_comes_first() -> None:
     assert weights[0] is Weight.NOTHING_WORKS
 
 
+def test_records_that_wait_for_a_schema_are_no_start_that_passes() -> None:
+    waits = "records wait for their schemas: schema 2 of the registry at r: answers 500"
+    (found,) = shown(text="kafka_up 1\nschema_registry_up 0", reasons=(waits,))
+    assert found.startswith(
+        f"not_ready: daemon is not ready: {waits} | the schema registry cannot be reached"
+    )
+    assert "deleted there" in found
+
+
 def test_of_a_daemon_that_has_not_come_to_reading_brokers_are_not_reported() -> None:
     compiling = "the estimators are being compiled, once on this machine: 10 s so far"
     (found,) = shown(text="kafka_up 0", reasons=(compiling,))
