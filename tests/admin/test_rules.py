@@ -224,6 +224,10 @@ WRONG: Mapping[str, Case] = {
         },
         "receiver oncall 2 notifications given up, 1 wait; most attempts fail with http_500",
     ),
+    "verdicts_left_out": (
+        {"text": MODEL, "details": {"m": {"cohorts": {"left_out": 3}}}},
+        "model m has more than 4.2 billion outcomes in a 16th of the horizon, or predictions in a cohort: 3",
+    ),
     "verdicts_far": (
         {
             "text": MODEL,
