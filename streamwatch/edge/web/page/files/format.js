@@ -34,10 +34,10 @@ export function duration(seconds) {
 }
 
 // A delay that a share of labels does not exceed, of a row: the bound of a bucket, as delays are counted in buckets.
-export function delayOf(row, share) {
+export function delayOf(row, share, sign = "≤\u202f") {
   if (!defined(row[`delay_${share}_seconds`])) return DASH;
   const bound = row[`delay_${share}_within_seconds`];
-  return defined(bound) ? `≤\u202f${duration(bound)}` : `>\u202f${duration(row[`delay_${share}_seconds`])}`;
+  return defined(bound) ? `${sign}${duration(bound)}` : `>\u202f${duration(row[`delay_${share}_seconds`])}`;
 }
 
 export function bytes(value) {

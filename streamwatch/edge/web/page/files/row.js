@@ -81,7 +81,7 @@ export class Row {
     say(this.accuracy, percent(row.accuracy));
     say(lines.bound, row.lower === undefined ? "" : `${percent(row.lower).slice(0, -2)} – ${percent(row.upper)}`);
     say(lines.raised, row.alarms ? `${count(row.alarms)} in all` : "");
-    say(lines.late, row.delay_p90_seconds === undefined ? "" : `90 %: ${delayOf(row, "p90")}`);
+    say(lines.late, row.delay_p90_seconds === undefined ? "" : `90 %: ${delayOf(row, "p90", "")}`);
     for (const column of COLUMNS) {
       if (column.text) say(this.cells[column.key].firstChild, column.text(row));
       if (column.at) {
