@@ -21,7 +21,7 @@ class UnwrappedRecord:
 
 
 class Content(NamedTuple):
-    """Where a value holds content: what paths look for at `of` is at `at` in the value."""
+    """Place of content in a value: what paths look for at `of` is at `at` in the value."""
 
     at: tuple[str, ...]
     of: tuple[str, ...] = ()
