@@ -108,12 +108,10 @@ def test_models_are_found_by_a_part_of_their_name_by_group_and_by_name() -> None
 
 def test_models_without_an_outcome_yet_are_not_counted_as_open() -> None:
     made = report_of({"a-judged": Model(accuracy=0.8)})
-    read = Family(
-        "model_predictions_total", "counter", "h", ("model",), [(("a-new",), 40.0), (("a-judged",), 9.0)]
-    )
-    met = Family(
-        "model_predictions_joined_total", "counter", "h", ("model",), [(("a-new",), 0.0), (("a-judged",), 9.0)]
-    )
+    name, seen = "model_predictions_total", [(("a-new",), 40.0), (("a-judged",), 9.0)]
+    read = Family(name, "counter", "h", ("model",), seen)
+    name, matched = "model_predictions_joined_total", [(("a-new",), 0.0), (("a-judged",), 9.0)]
+    met = Family(name, "counter", "h", ("model",), matched)
     reported = listed(replace(made, families=(*made.families, read, met)))
     assert reported["rows"]["a-new"]["verdict"] == "open"
     assert (reported["counts"]["open"], reported["counts"]["waiting"]) == (1, 1)
