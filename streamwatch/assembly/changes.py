@@ -66,6 +66,8 @@ class StartPlan:
         ]
         if self.unreadable:
             found.append(f"what has changed is not known: {self.unreadable}")
+            if self.added_topics:
+                found.append(f"read from the state's clock on: {_some(sorted(self.added_topics))}")
         if self.over.estimators:
             found.append(f"estimates begin anew of {_some(sorted(self.over.estimators))}")
         if self.waiting:
@@ -119,7 +121,9 @@ def plan_of(settings: Settings, sections: Mapping[str, bytes], models: Sequence[
     try:
         before = settings_of(document)
     except Unreadable as error:
-        return StartPlan(unreadable=" ".join(str(error).split()))
+        return StartPlan(
+            added_topics=_unread_topics(settings, sections), unreadable=" ".join(str(error).split())
+        )
     join = _join_of(sections[PIPELINE])
     activity = {model.name: model for model in join.join_models.models()}
     found = changes(before, settings, _held(join))
@@ -139,6 +143,14 @@ def plan_of(settings: Settings, sections: Mapping[str, bytes], models: Sequence[
         frozenset(topic_properties.sides(settings.topics)) - topic_properties.sides(before.topics).keys(),
         sum(each.pending + each.held for name, each in activity.items() if model_of(name) in estimators),
     )
+
+
+def _unread_topics(settings: Settings, sections: Mapping[str, bytes]) -> frozenset[str]:
+    """Return the topics that a state has not read: what was added, where its settings cannot tell."""
+    from streamwatch.daemon.source_positions import POSITIONS, decode_positions  # noqa: PLC0415 - the daemon
+
+    read = decode_positions(sections[POSITIONS]).positions if POSITIONS in sections else {}
+    return frozenset(topic_properties.sides(settings.topics)) - {partition.topic for partition in read}
 
 
 def _join_of(pipeline: bytes) -> JoinTotals:

@@ -152,7 +152,7 @@ def outcome_registers(settings: Settings) -> tuple[RegisterSpec, ...]:
     found: list[RegisterSpec] = [LateLabelsSpec(settings.join.horizon, assumes)]
     if (scores := monitors.probabilities) is not None:
         found.append(probabilities_under(monitors.forgetting, scores.auc_outcomes, scores.max_auc_classes))
-    if segment_names(settings):
+    if named := segment_names(settings):
         chosen = monitors.segments
         found.append(
             SegmentsSpec(
@@ -162,6 +162,7 @@ def outcome_registers(settings: Settings) -> tuple[RegisterSpec, ...]:
                 monitors.max_classes,
                 chosen.max_total,
                 shares_stream(settings),
+                named,
             )
         )
     if settings.join.conflicts == "both":

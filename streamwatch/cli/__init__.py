@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import errno
 import io
 import os
 import sys
-from typing import Annotated
+from typing import Annotated, Final
 
 import typer
 
@@ -89,10 +90,16 @@ def main() -> None:
     try:
         app()
     except OSError as error:
-        if not _stdout_is_unwritable():
+        if error.filename is not None or error.errno not in _OF_WRITING or not _stdout_is_unwritable():
             raise
         typer.echo(f"standard output cannot be written: {error.strerror or error}", err=True)
         sys.exit(EXIT_CONFIG)
+
+
+_OF_WRITING: Final = frozenset(
+    {errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO, errno.EBADF, errno.EPIPE, errno.ECONNRESET}
+)
+"""Numbers of errors that a write to standard output may have; such an error names no file."""
 
 
 def _stdout_is_unwritable() -> bool:

@@ -7,8 +7,8 @@ import ssl
 import urllib.error
 import urllib.parse
 import urllib.request
-from collections.abc import Generator
-from contextlib import contextmanager
+from collections.abc import Generator, Iterable
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from http.client import HTTPException
 from pathlib import Path
@@ -126,6 +126,23 @@ class Address:
 def model_path(model: str) -> str:
     """Path of a model in the API."""
     return f"/api/v1/models/{path_segment(model)}"
+
+
+def of_models(address: Address, models: Iterable[str], below: str = "") -> dict[str, dict[str, Any]]:
+    """Return what the API has of some models, at `below` their paths, without those that are gone by now.
+
+    A daemon drops a model that is idle, or reset, at any moment after it was listed.
+
+    Raises
+    ------
+    DaemonUnreachable
+        As `answer`.
+    """
+    found: dict[str, dict[str, Any]] = {}
+    for model in models:
+        with suppress(NotThere):
+            found[model] = answer(address, f"{model_path(model)}{below}")
+    return found
 
 
 def path_segment(name: str) -> str:

@@ -134,7 +134,10 @@ def _mapping(side: str) -> dict[str, tuple[Case, ...]]:
         "label_probability": _SAMPLED if predicts else _NOT_READ,
         "label_requested": _SAMPLED if predicts else _NOT_READ,
         "min_label_probability": _SAMPLED if predicts else _NOT_READ,
-        "segments": Case(Change.FROM_NOW, "a segment's values count from records that come")
+        "segments": Case(
+            Change.FROM_NOW,
+            "values of a segment count from records that come; one that is named no more ends",
+        )
         if predicts
         else _NOT_READ,
         "classes": _OTHER_OUTCOMES,

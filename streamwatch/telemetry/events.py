@@ -528,6 +528,17 @@ class SchemaRejected(InternalEvent):
     registry: str
 
 
+@dataclass(frozen=True)
+class SchemaWithheld(InternalEvent):
+    """The registry has an error for one schema and returns others: records that name this one wait."""
+
+    level: ClassVar[Level] = "error"
+    sampled_by: ClassVar[str | None] = "registry"
+    schema: str
+    error: str
+    registry: str
+
+
 # Internal events of the state, its disk and its backups.
 
 

@@ -224,6 +224,10 @@ WRONG: Mapping[str, Case] = {
         },
         "receiver oncall 2 notifications given up, 1 wait; most attempts fail with http_500",
     ),
+    "verdicts_left_out": (
+        {"text": MODEL, "details": {"m": {"cohorts": {"left_out": 3}}}},
+        "model m has more than 4.2 billion outcomes in a 16th of the horizon, or predictions in a cohort: 3",
+    ),
     "verdicts_far": (
         {
             "text": MODEL,
@@ -339,6 +343,15 @@ def test_the_most_important_comes_first() -> None:
     weights = [found.weight for found in examine(facts)]
     assert weights == sorted(weights)
     assert weights[0] is Weight.NOTHING_WORKS
+
+
+def test_records_that_wait_for_a_schema_are_no_start_that_passes() -> None:
+    waits = "records wait for their schemas: schema 2 of the registry at r: answers 500"
+    (found,) = shown(text="kafka_up 1\nschema_registry_up 0", reasons=(waits,))
+    assert found.startswith(
+        f"not_ready: daemon is not ready: {waits} | the schema registry cannot be reached"
+    )
+    assert "deleted there" in found
 
 
 def test_of_a_daemon_that_has_not_come_to_reading_brokers_are_not_reported() -> None:

@@ -17,6 +17,7 @@ from streamwatch.cli import app
 from streamwatch.edge.stores.kind import StateInUse, StateRefused
 from streamwatch.edge.web.routes.overview import overview
 from streamwatch.settings import Settings
+from streamwatch.settings.differences import Unreadable
 from tests.assembly.lives import DOCUMENT, START_MS, Life, Row, stream, with_value
 
 pytestmark = pytest.mark.slow
@@ -195,6 +196,50 @@ def test_a_topic_that_is_added_is_read_from_the_clock_on_and_remains_so(director
         life.feed(by_models(40, 42))
         life.commit()
         life.close()
+
+
+def test_a_topic_that_is_added_is_known_by_what_was_read_if_remembered_settings_are_not(
+    directory: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def unreadable(_: bytes) -> Settings:
+        raise Unreadable("no setting of this version: join.gone")
+
+    monkeypatch.setattr("streamwatch.assembly.changes.settings_of", unreadable)
+    document = with_value(DOCUMENT, "topics.predictions", ["predictions", "more"])
+    settings = Settings(**{**document, "state": {"directory": str(directory)}})
+    (result,) = check_changes(settings)
+    assert result.details[-2:] == (
+        "what has changed is not known: no setting of this version: join.gone",
+        "read from the state's clock on: more",
+    )
+    life = Life(document, directory)
+    assert life.state.topics_since_ms == {"more": START_MS + 2_000 * 39}
+    life.close()
+
+
+def test_a_segment_that_no_mapping_names_any_more_is_not_shown_and_ends(tmp_path: Path) -> None:
+    key = "topics.predictions.mapping.segments"
+    both = with_value(DOCUMENT, key, {"country": "value.country", "answer": "value.prediction"})
+    life = Life(both, tmp_path / "state")
+    life.feed(by_models(0, 40))
+    life.commit()
+    assert (counted := life.value("segment_outcomes_total", "m", "country", "x")) is not None
+    life.close()
+    one = with_value(DOCUMENT, key, {"answer": "value.prediction"})
+    life = Life(one, tmp_path / "state")
+    waited = [
+        Row("labels", 0, n, START_MS + 2_000 * 40, b'{"id": "i%d", "label": "a"}' % n) for n in (37, 38, 39)
+    ]
+    life.feed(waited)  # of predictions that were read with the country
+    assert life.value("segment_outcomes_total", "m", "country", "x") is None
+    assert life.value("segment_outcomes_total", "m", "answer", "a") is not None
+    assert set(dict(life.report().details["m"])["segments"]) == {"answer"}
+    life.commit()
+    life.close()
+    life = Life(both, tmp_path / "state")
+    life.feed(by_models(40, 50))
+    assert 0 < (life.value("segment_outcomes_total", "m", "country", "x") or 0) < counted
+    life.close()
 
 
 def test_a_topic_that_carries_something_else_is_refused_by_name(directory: Path) -> None:

@@ -78,7 +78,7 @@ async def test_the_numbers_are_those_of_the_api(server: HttpServer, opened: Open
         "Better than no change",
     ]
     assert [words[1][:6] if words[1:] else "" for words in stated] == ["since ", "", "since "]
-    assert shown["better"]["c-delay"] == "3.0s\n90 %: 5.0s"
+    assert shown["better"]["c-delay"] == "≤5.0s\n90 %: 5.0s"
 
 
 async def test_a_report_and_its_alarm_are_there_within_two_seconds(

@@ -33,6 +33,28 @@ def test_a_full_standard_output_is_one_clear_line(arguments: list[str]) -> None:
     )
 
 
+ANOTHER = """
+import streamwatch.cli
+def app():
+    print("shown")
+    {raised}
+streamwatch.cli.app = app
+streamwatch.cli.main()
+"""
+
+
+@pytest.mark.parametrize(
+    "raised", ["open('/absent/file')", "import errno; raise OSError(errno.ETIMEDOUT, 'late')"]
+)
+def test_nothing_is_written_to_find_out_that_another_error_is_none_of_standard_output(raised: str) -> None:
+    script = ANOTHER.format(raised=raised)
+    done = subprocess.run(
+        [sys.executable, "-c", script], capture_output=True, text=True, timeout=120, check=False
+    )
+    assert (done.returncode, done.stdout) == (1, "shown\n")
+    assert "Traceback" in done.stderr
+
+
 def test_characters_that_the_terminal_lacks_are_escaped() -> None:
     done = subprocess.run(
         [sys.executable, "-m", "streamwatch", "catalogue", "mechanisms"],

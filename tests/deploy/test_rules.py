@@ -128,6 +128,18 @@ def test_a_drift_has_the_severity_that_the_daemon_is_configured_with() -> None:
     assert set(severities("DriftAlarm")) == set(get_args(Severity))
 
 
+def test_what_is_found_in_a_model_or_topic_is_not_over_while_the_daemon_restarts() -> None:
+    """Without series an alert ends at once, and receivers are told that all is well.
+
+    Drifts hold by their expression: what the daemon sends inhibits them only as long as the alarm is open.
+    """
+    found = {name for name, alert in alerts().items() if alert["labels"]["subject"] != "daemon"}
+    ends = {name for name in found if "keep_firing_for" not in alerts()[name]}
+    assert {"ModelWorseThanPersistent", "LabelsStopped", "PredictionTopicSilent"} <= found - ends
+    assert ends == {"DriftAlarm"}
+    assert "last_over_time" in alerts()["DriftAlarm"]["expr"]
+
+
 @pytest.mark.slow
 def test_every_metric_in_the_rules_exists() -> None:
     unknown = {rule.get("alert") or rule["record"]: unknown_names(rule["expr"]) for rule in rules()}

@@ -13,9 +13,10 @@ from typer.testing import CliRunner
 
 from streamwatch.cli import app
 from streamwatch.core.metrics.series import Family
+from streamwatch.edge.daemon_api import Address, NotThere
 from streamwatch.history.reporting.blocks import Grid, Heading, Listing, Page, Text
 from streamwatch.history.reporting.page import page, span
-from streamwatch.history.reporting.sources import POINTS, Curves, Source
+from streamwatch.history.reporting.sources import MOST_ALARMS, POINTS, Curves, Source, from_daemon
 from streamwatch.history.reporting.writing import html, markdown, slug
 
 HOSTILE = '<script>alert("x")</script>&|`_[a](b)'
@@ -197,6 +198,30 @@ def test_a_report_on_several_models_lists_those_that_are_worse_with_what_the_lis
         in shown
     )
     assert "No model is listed as worse by cohorts" in of_two_models([])
+
+
+def test_a_model_that_retires_while_a_report_reads_its_daemon_is_left_out(monkeypatch):
+    document = {"metrics": {"outcomes_total": 900.0}, "details": {}}
+    answers = {
+        "/api/v1/models": {"models": dict.fromkeys("abc", document), "published_timestamp_seconds": 9.0},
+        "/api/v1/models/a/history": {},
+        "/api/v1/models/b/history": {},  # and gone before its numbers are read
+        "/api/v1/models/a": document,
+        "/api/v1/health": {"ready": True, "stream": {}},
+        f"/api/v1/alarms?limit={MOST_ALARMS}": {"alarms": []},
+        "/api/v1/comparisons": {"comparisons": []},
+        "/api/v1/worse": {"worse": []},
+    }
+
+    def get(_, path):
+        if path not in answers:
+            raise NotThere(f"{path}: answered 404")
+        return json.dumps(answers[path]).encode()
+
+    monkeypatch.setattr(Address, "get", get)
+    source = from_daemon(Address("http://d"), {})
+    assert list(source.models) == list(source.histories) == ["a"]
+    assert source.remarks == ["Left out, as they retired or were reset meanwhile: b, c."]
 
 
 def test_a_verdict_by_cohorts_among_alarms_is_stated_with_the_interval_of_since():

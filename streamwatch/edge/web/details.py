@@ -432,6 +432,15 @@ class Cohorts(TypedDict, total=False):
         Annotated[Count, about("Cohorts whose predictions are younger than the age at which they are judged")]
     ]
     age_changes: Required[Count]
+    left_out: Required[
+        Annotated[
+            Count,
+            about(
+                "Cohorts, and stretches of a 16th of the horizon in which delays are learned, with more than "
+                "4.2 billion predictions: they tell nothing"
+            ),
+        ]
+    ]
     opponents: Required[dict[str, CohortVerdict]]
     age_seconds: Annotated[float, about("Age at which the newest cohort will be judged")]
     age_rule: Annotated[

@@ -222,8 +222,14 @@ class Row(Caveats, total=False):
     kappa_plus: Number
     alarms: Number
     last_alarm_timestamp_seconds: Number
-    delay_median_seconds: Amount
-    delay_p90_seconds: Amount
+    delay_median_seconds: Annotated[
+        Amount, about("Estimated median delay of a label, anywhere in its bucket of `label_delay_seconds`")
+    ]
+    delay_p90_seconds: Annotated[Amount, about("Estimated delay that 90 % of labels do not exceed, likewise")]
+    delay_median_within_seconds: Annotated[
+        Amount, about("Delay that at least half of the labels do not exceed, the bound of a bucket")
+    ]
+    delay_p90_within_seconds: Annotated[Amount, about("The same of 90 % of the labels")]
     pending: Number
     joined: Annotated[Share, about("Share of predictions that have been matched with a label so far")]
     warning: Annotated[
@@ -287,8 +293,9 @@ class Counts(Struct, frozen=True):
 
     models: Count
     better: Count
-    open: Count
+    open: Annotated[Count, about("Models with outcomes for which neither better nor worse is shown")]
     worse: Count
+    waiting: Annotated[Count, about("Models without any outcome yet, which no other verdict counts")]
     incidents: Annotated[Count, about("Models with an open incident")]
     warnings: Annotated[Count, about("Models with a warning")]
 
@@ -310,6 +317,7 @@ class Group(Struct, frozen=True):
     incident: Count
     warning: Count
     open: Count
+    waiting: Annotated[Count, about("Models without any outcome yet, and without trouble")]
     better: Count
 
 

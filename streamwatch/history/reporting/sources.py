@@ -13,7 +13,7 @@ import msgspec
 from rich.console import Console
 
 from streamwatch.core.metrics.series import Family, Report
-from streamwatch.edge.daemon_api import Address, answer, model_path, understood
+from streamwatch.edge.daemon_api import Address, answer, of_models, understood
 from streamwatch.edge.web.routes.comparisons import comparisons_of
 from streamwatch.edge.web.routes.history import HistoryExporter
 from streamwatch.edge.web.routes.json_api import alarm_document, by_model
@@ -93,6 +93,10 @@ def from_daemon(address: Address, versions: Mapping[str, str], settings: str | N
         names = sorted(listed["models"], key=lambda name: -_outcomes(listed["models"][name]))
         notes = [f"The {MOST_MODELS} busiest of {len(names)} models."] if len(names) > MOST_MODELS else []
         shown = sorted(names[:MOST_MODELS])
+        histories = of_models(address, shown, "/history")
+        models = of_models(address, histories)
+        if gone := [name for name in shown if name not in models]:
+            notes.append(f"Left out, as they retired or were reset meanwhile: {', '.join(gone)}.")
         health = answer(address, "/api/v1/health")
         alarms = answer(address, f"/api/v1/alarms?limit={MOST_ALARMS}")["alarms"]
         if not health["ready"]:
@@ -103,8 +107,8 @@ def from_daemon(address: Address, versions: Mapping[str, str], settings: str | N
             name=address.base,
             made_ms=time.time_ns() // 1_000_000,
             versions={**daemon, **versions},
-            models={name: answer(address, model_path(name)) for name in shown},
-            histories={name: answer(address, f"{model_path(name)}/history") for name in shown},
+            models=models,
+            histories={name: histories[name] for name in models},
             alarms=alarms,
             comparisons=answer(address, "/api/v1/comparisons")["comparisons"],
             stream=health["stream"],

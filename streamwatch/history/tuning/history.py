@@ -15,7 +15,7 @@ from scipy import stats
 from streamwatch.core.estimators.past import Stretches
 from streamwatch.core.records.events import Outcome
 from streamwatch.core.specs import DAY_MS, LandmarkSpec, MonitorsSpec
-from streamwatch.edge.daemon_api import Address, answer, model_path, understood
+from streamwatch.edge.daemon_api import Address, answer, of_models, understood
 from streamwatch.history.tuning.resampling import Losses, lasting_block, mean_block
 
 
@@ -248,7 +248,7 @@ def counts_of_daemon(address: Address) -> dict[str, Counts]:
     """
     with understood(address):
         models = sorted(answer(address, "/api/v1/models")["models"])
-        return {model: _counts(answer(address, f"{model_path(model)}/past")) for model in models}
+        return {model: _counts(past) for model, past in of_models(address, models, "/past").items()}
 
 
 def _counts(past: Any) -> Counts:

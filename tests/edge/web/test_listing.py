@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from streamwatch.core.metrics.series import Report
+from streamwatch.core.metrics.series import Family, Report
 from streamwatch.edge.web.routes.history import LINE_POINTS, LINE_SECONDS, HistoryExporter
 from streamwatch.edge.web.routes.listing import WARNED, ListingExporter, beginning_of, name_key
 from streamwatch.edge.web.routes.overview import OverviewExporter
@@ -50,6 +50,7 @@ def test_what_needs_a_look_comes_first_and_is_counted_over_all_models() -> None:
         "better": 2,
         "open": 1,
         "worse": 1,
+        "waiting": 0,
         "incidents": 1,
         "warnings": 1,
     }
@@ -103,6 +104,19 @@ def test_models_are_found_by_a_part_of_their_name_by_group_and_by_name() -> None
     assert listed(made, prefix="churn")["names"] == ["churn"]
     assert listed(made, model="churn-eu")["names"] == ["churn-eu"]
     assert listed(made, model="nobody")["names"] == []
+
+
+def test_models_without_an_outcome_yet_are_not_counted_as_open() -> None:
+    made = report_of({"a-judged": Model(accuracy=0.8)})
+    name, seen = "model_predictions_total", [(("a-new",), 40.0), (("a-judged",), 9.0)]
+    read = Family(name, "counter", "h", ("model",), seen)
+    name, matched = "model_predictions_joined_total", [(("a-new",), 0.0), (("a-judged",), 9.0)]
+    met = Family(name, "counter", "h", ("model",), matched)
+    reported = listed(replace(made, families=(*made.families, read, met)))
+    assert reported["rows"]["a-new"]["verdict"] == "open"
+    assert (reported["counts"]["open"], reported["counts"]["waiting"]) == (1, 1)
+    (group,) = listed(replace(made, families=(*made.families, read, met)), group="1")["groups"]
+    assert (group["models"], group["open"], group["waiting"]) == (2, 1, 1)
 
 
 def test_groups_count_their_models_by_trouble_the_worst_first() -> None:

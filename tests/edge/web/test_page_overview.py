@@ -11,9 +11,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from streamwatch.core.metrics import LABEL_DELAY_BOUNDS
 from streamwatch.core.metrics.series import Family, Histogram, Report
 from streamwatch.core.records.events import Judgement
-from streamwatch.edge.web.quantiles import quantile
+from streamwatch.edge.web.quantiles import quantile, within
 from streamwatch.edge.web.routes.json_api import AlarmsExporter, JsonExporter
 from streamwatch.edge.web.routes.overview import ALARMS_SHOWN, OverviewExporter
 from tests.edge.web.exposition import realistic, report
@@ -181,6 +182,17 @@ def test_quantiles_lie_in_their_bucket_and_in_order(counts: list[int], shares: l
         low, high = (0.0, *bounds)[min(bucket, 3)], bounds[min(bucket, 2)]
         assert min(low, high) <= value <= high
     assert all(a <= b for a, b in pairwise(value for value in found if value is not None))
+
+
+def test_delays_are_stated_with_a_bound_that_they_do_not_exceed() -> None:
+    """Every label 1.5 s after its prediction: the median lies somewhere in a bucket of 1 to 5 s."""
+    late = Histogram(tuple(40 * (bound > 1.5) for bound in (*LABEL_DELAY_BOUNDS, 1e9)), 60.0)
+    delays = Family("label_delay_seconds", "histogram", "h", ("model",), [(("m",), late)], LABEL_DELAY_BOUNDS)
+    row = overview(report([delays]))["models"]["m"]
+    assert row["delay_median_seconds"] == 3.0
+    assert row["delay_median_within_seconds"] == row["delay_p90_within_seconds"] == 5.0
+    assert within(0.9, Histogram((0, 4, 5), 1e9), (1.0, 2.0)) is None, "beyond the last bound"
+    assert within(0.5, Histogram((0, 0, 0), 0.0), (1.0, 2.0)) is None
 
 
 def test_a_quantile_is_what_prometheus_documents() -> None:

@@ -148,7 +148,9 @@ def daemon():
     report = Report((), 1_000 * 800 * HOUR, {}, pasts=pasts, history_days=30)
     exporter = PastExporter()
     documents = {
-        "/api/v1/models": json.dumps({"models": {"a/b": {}, "busy": {}, "folded": {}}}).encode(),
+        "/api/v1/models": json.dumps(
+            {"models": {"a/b": {}, "busy": {}, "folded": {}, "retired": {}}}
+        ).encode(),
         "/api/v1/models/a%2Fb/past": exporter.render(report, (), "", {"model": "a/b"}),
         "/api/v1/models/busy/past": exporter.render(report, (), "", {"model": "busy"}),
         "/api/v1/models/folded/past": exporter.render(report, (), "", {"model": "folded"}),
@@ -156,9 +158,9 @@ def daemon():
 
     class Handler(BaseHTTPRequestHandler):
         def do_GET(self):
-            self.send_response(200)
+            self.send_response(200 if self.path in documents else 404)
             self.end_headers()
-            self.wfile.write(documents[self.path])
+            self.wfile.write(documents.get(self.path, b""))
 
         def log_message(self, format, *args):  # noqa: A002  # the name it overrides
             del format, args

@@ -38,6 +38,7 @@ RULES = (
     records.UNDECODABLE,
     running.UNDELIVERED,
     models.VERDICTS_FAR,
+    models.VERDICTS_LEFT_OUT,
 )
 """All rules, in alphabetical order."""
 

@@ -233,3 +233,23 @@ def _verdicts_far(facts: Facts) -> Iterator[Finding]:
 
 
 VERDICTS_FAR = Rule("verdicts_far", _verdicts_far)
+
+
+# A model has more outcomes than its cohorts count.
+
+
+def _verdicts_left_out(facts: Facts) -> Iterator[Finding]:
+    for model in facts.models:
+        left_out = detail_at(facts.details.get(model, {}), "cohorts", "left_out")
+        if isinstance(left_out, int) and left_out > 0:
+            yield Finding(
+                Weight.INCOMPLETE,
+                f"{MODEL}{model}",
+                f"has more than 4.2 billion outcomes in a 16th of the horizon, or predictions in a cohort: "
+                f"{left_out:,} of them tell nothing to verdicts by cohorts",
+                "its predictions within join.horizon are more than the counts of cohorts hold",
+                "a shorter join.horizon, if labels take less, or models by part of the traffic",
+            )
+
+
+VERDICTS_LEFT_OUT = Rule("verdicts_left_out", _verdicts_left_out)

@@ -47,17 +47,24 @@ NOT_DURABLE = Rule("not_durable", _not_durable)
 def _not_ready(facts: Facts) -> Iterator[Finding]:
     if facts.reasons:
         # `kafka_up` is also 0 while state is opened and estimators are compiled, before brokers are asked.
-        kafka = facts.now.value("kafka_up") == 0 and any("Kafka" in reason for reason in facts.reasons)
+        if facts.now.value("kafka_up") == 0 and any("Kafka" in reason for reason in facts.reasons):
+            cause = "the brokers do not answer, or refuse this user"
+            change = (
+                "streamwatch check shows what the brokers answer; kafka.bootstrap_servers, kafka.security"
+            )
+        elif facts.now.value("schema_registry_up") == 0:
+            cause = "the schema registry cannot be reached, refuses this user, or has an error for one schema"
+            change = (
+                "repair the registry, schema_registry.url or its credentials; a schema that it cannot return "
+                "is repaired or deleted there: then records that name it are invalid, and others go on"
+            )
+        else:
+            cause, change = (
+                "it is starting, recovering or waiting",
+                "wait; if it lasts, the log gives the reason",
+            )
         yield Finding(
-            Weight.NOTHING_WORKS,
-            "daemon",
-            f"is not ready: {'; '.join(facts.reasons)}",
-            "the brokers do not answer, or refuse this user"
-            if kafka
-            else "it is starting, recovering or waiting",
-            "streamwatch check shows what the brokers answer; kafka.bootstrap_servers, kafka.security"
-            if kafka
-            else "wait; if it lasts, the log gives the reason",
+            Weight.NOTHING_WORKS, "daemon", f"is not ready: {'; '.join(facts.reasons)}", cause, change
         )
 
 

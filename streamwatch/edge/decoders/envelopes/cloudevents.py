@@ -17,7 +17,7 @@ from typing import Any, Final, cast
 import msgspec
 
 from streamwatch.core.ports import Record
-from streamwatch.edge.decoders.envelopes.kind import EnvelopeKind, UnwrappedRecord
+from streamwatch.edge.decoders.envelopes.kind import Content, EnvelopeKind, UnwrappedRecord
 
 _PREFIX: Final = "ce_"
 _REQUIRED: Final = ("id", "source", "type")
@@ -78,5 +78,9 @@ def open_event(tree: Any, record: Record) -> UnwrappedRecord | str:
 _FIELDS: Final = ("id", "model", "prediction", "label", "timestamp", "scores", "fold")
 
 KIND = EnvelopeKind(
-    "cloudevents", open_event, MappingProxyType({field: f"value.data.{field}" for field in _FIELDS})
+    "cloudevents",
+    open_event,
+    MappingProxyType({field: f"value.data.{field}" for field in _FIELDS}),
+    (Content(()), Content((), ("data",))),
+    (("specversion",), ("data_base64",), *((name,) for name in _REQUIRED)),
 )

@@ -14,10 +14,11 @@ from types import MappingProxyType
 from typing import Any, Final, cast
 
 from streamwatch.core.ports import Record
-from streamwatch.edge.decoders.envelopes.kind import EnvelopeKind, UnwrappedRecord
+from streamwatch.edge.decoders.envelopes.kind import Content, EnvelopeKind, UnwrappedRecord
 
 _WRITES: Final = frozenset({"c", "r", "u"})
 _DELETE: Final = "d"
+_OP, _SOURCE, _TIME = "op", "source", "ts_ms"
 _NO_ROW: Final = frozenset({"t", "m"})
 
 
@@ -27,7 +28,7 @@ def open_change(tree: Any, record: Record) -> UnwrappedRecord | str | None:
     change = _payload(tree)
     if change is None:
         return "not_in_envelope"
-    op, before, after = change["op"], change.get("before"), change.get("after")
+    op, before, after = change[_OP], change.get("before"), change.get("after")
     if op in _NO_ROW:
         return None
     if op == _DELETE and (before is None or isinstance(before, dict)):
@@ -43,12 +44,20 @@ def _payload(tree: Any) -> dict[str, Any] | None:
     if not isinstance(tree, dict):
         return None
     change = cast("dict[str, Any]", tree)
-    return change if isinstance(change.get("op"), str) else None
+    return change if isinstance(change.get(_OP), str) else None
 
 
 def _row(columns: dict[str, Any], change: dict[str, Any]) -> dict[str, Any]:
-    about = {"__op": change["op"], "__ts_ms": change.get("ts_ms"), "__source": change.get("source")}
+    about = {"__op": change[_OP], "__ts_ms": change.get(_TIME), "__source": change.get(_SOURCE)}
     return columns | about
 
 
-KIND = EnvelopeKind("debezium", open_change, MappingProxyType({}))
+_AT: Final = ((), ("payload",))
+
+KIND = EnvelopeKind(
+    "debezium",
+    open_change,
+    MappingProxyType({}),
+    tuple(Content((*at, row)) for at in _AT for row in ("before", "after")),
+    (("schema",), *((*at, about) for at in _AT for about in (_OP, _SOURCE, _TIME))),
+)

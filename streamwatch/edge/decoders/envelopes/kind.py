@@ -20,6 +20,13 @@ class UnwrappedRecord:
     """Whether the record reports that `tree` was deleted: a pending prediction is then withdrawn."""
 
 
+class Content(NamedTuple):
+    """Place of content in a value: what paths look for at `of` is at `at` in the value."""
+
+    at: tuple[str, ...]
+    of: tuple[str, ...] = ()
+
+
 class EnvelopeKind(NamedTuple):
     """An envelope of record values."""
 
@@ -30,3 +37,8 @@ class EnvelopeKind(NamedTuple):
     `mapping.REASONS`); or None for a record to be skipped."""
     defaults: Mapping[str, Paths | ClassOfLargest | None]
     """Default paths by field of the mapping, instead of those of `TopicMapping`."""
+    contents: tuple[Content, ...] = ()
+    """Where the content may be, so that a wide value with a schema is converted as far as it is read; without
+    any, whole values are."""
+    reads: tuple[tuple[str, ...], ...] = ()
+    """Paths of what `open` itself reads, where there are `contents`."""

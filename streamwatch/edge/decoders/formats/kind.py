@@ -22,7 +22,7 @@ from streamwatch.edge.decoders.mapping import (
 )
 from streamwatch.edge.decoders.schemas.schema import Readers, SchemaRef
 from streamwatch.edge.decoders.texts import TextRule, steps_to
-from streamwatch.edge.decoders.transcoding.wanted import EVERYTHING, Wanted, wanted_of
+from streamwatch.edge.decoders.transcoding.wanted import EVERYTHING, Wanted, in_envelope, wanted_of
 from streamwatch.edge.decoders.trees import ReadValue, TreeDecoder, needs_trees, sided
 from streamwatch.edge.keys import IdKeys
 from streamwatch.folds import Scheme
@@ -56,9 +56,11 @@ class DecoderSpec:
 
     @property
     def wanted(self) -> Wanted:
-        """Parts of a value that mappings read; the whole value with an envelope or texts."""
-        whole = self.envelope is not None or bool(self.texts)
-        return EVERYTHING if whole else wanted_of(self.mapping, self.mappings)
+        """Parts of a value that mappings and the envelope read; all with texts, and in some envelopes."""
+        if self.texts or (self.envelope is not None and not self.envelope.contents):
+            return EVERYTHING
+        wanted = wanted_of(self.mapping, self.mappings)
+        return wanted if self.envelope is None else in_envelope(wanted, self.envelope)
 
     @property
     def any_value(self) -> bool:

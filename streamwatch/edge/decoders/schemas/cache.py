@@ -1,9 +1,11 @@
 """Readers by schema: each schema is fetched and compiled once.
 
-Records wait only for a registry that is unreachable, which is asked again after growing pauses. Any other
-failure to fetch or compile a schema makes only that schema unusable. A registry's refusal counts for a
-minute, but is doubted shortly after an outage, because a registry that restarts may still be loading its
-schemas. Fetching runs in tasks beside the consume loop, compiling in a thread.
+Records wait only for a registry that is unreachable or has an internal error, which is asked again after
+growing pauses. Where it has such an error for one schema and returns others, only that one is waited for, and
+named, for as long as it takes. Any other failure to fetch or compile a schema makes only that schema
+unusable. A registry's refusal counts for a minute, but is doubted shortly after an outage, because a registry
+that restarts may still be loading its schemas. Fetching runs in tasks beside the consume loop, compiling in a
+thread.
 """
 
 from __future__ import annotations
@@ -28,6 +30,7 @@ from streamwatch.edge.decoders.schemas.schema import (
     SchemaUnavailable,
     SchemaUnknown,
     SchemaUnusable,
+    SchemaWithheldError,
     ValueReader,
 )
 from streamwatch.telemetry import (
@@ -36,6 +39,7 @@ from streamwatch.telemetry import (
     SchemaRegistryLost,
     SchemaRegistryRecovered,
     SchemaRejected,
+    SchemaWithheld,
 )
 
 UNAVAILABLE: Final = "schema_unavailable"
@@ -101,6 +105,14 @@ class _Wait:
     since: float
     asked: float
     reported: bool = False
+    error: str | None = None
+    """Error that the registry last answered for this schema; None if it answered none."""
+    failed_at: float = 0.0
+    """Time of its first such answer."""
+    withheld: int = 0
+    """Requests that failed in a row while the registry returned other schemas."""
+    retry_at: float = 0.0
+    """Time before which this schema is not asked for again."""
 
 
 _Entry: TypeAlias = _Ready | _Refusal
@@ -137,6 +149,8 @@ class SchemaCache:
         self._retry_at = 0.0
         self._doubt_until: float | None = 0.0
         """Time until which a refusal is doubted; None from a failure to the next answer."""
+        self._answered_at = float("-inf")
+        """Time of the last answer about a schema that was no error of the registry."""
         self._wanted: frozenset[SchemaRequest] = frozenset()
         self._awaited: dict[SchemaRequest, _Wait] = {}
         self._one_by_one = asyncio.Lock()
@@ -153,19 +167,27 @@ class SchemaCache:
     def waiting(self) -> str | None:
         """Describe why records wait: the registry's problem, or else one schema that they wait for.
 
-        None if no records wait. A schema is named after `REPORTED_SECONDS` of waiting. Records count as
+        None if no records wait. A schema is named at once if the registry returns others but not this one,
+        else after `REPORTED_SECONDS` of waiting. Records count as
         waiting until `FORGOTTEN_SECONDS` after `fetch` was last called for their schema.
         """
-        now = self._monotonic()
-        awaited = {
-            each: wait for each, wait in self._awaited.items() if now - wait.asked <= FORGOTTEN_SECONDS
-        }
+        awaited = self._waited_for()
         if not awaited:
             return None
         waiting = next((each for each, wait in awaited.items() if wait.reported), None)
-        if self._problem is not None or waiting is None:
+        if self._problem is not None:
             return self._problem
+        if (withheld := self.withheld) is not None:
+            why = f"{awaited[withheld].error}, while other schemas are returned"
+            return f"schema {withheld.ref} of the registry at {self._registry.host}: {why}"
+        if waiting is None:
+            return None
         return f"schema {waiting.ref} of the registry at {self._registry.host} is being fetched or compiled"
+
+    @property
+    def withheld(self) -> SchemaRequest | None:
+        """A schema that records wait for and that alone the registry does not return; None without one."""
+        return next((each for each, wait in self._waited_for().items() if wait.withheld), None)
 
     def reader(self, wanted: SchemaRequest) -> ValueReader | str:
         """Return the reader of a schema that `fetch` loaded, or the reason why its records are invalid."""
@@ -196,9 +218,11 @@ class SchemaCache:
         self._wanted = frozenset(wanted)
         missing = [each for each in wanted if self.is_missing(each)]
         if missing:
-            if self._monotonic() >= self._retry_at:
+            now = self._monotonic()
+            if now >= self._retry_at:
                 for each in missing:
-                    if each not in self._fetching:
+                    wait_for = self._awaited.setdefault(each, _Wait(now, now))
+                    if each not in self._fetching and now >= wait_for.retry_at:
                         self._fetching[each] = asyncio.create_task(self._load(each))
             running = [self._fetching[each] for each in missing if each in self._fetching]
             if running and wait:
@@ -221,6 +245,11 @@ class SchemaCache:
         await asyncio.gather(*self._fetching.values(), return_exceptions=True)
         self._fetching.clear()
         await self._registry.close()
+
+    def _waited_for(self) -> Mapping[SchemaRequest, _Wait]:
+        """Schemas that are missing and were asked for a moment ago."""
+        now = self._monotonic()
+        return {each: wait for each, wait in self._awaited.items() if now - wait.asked <= FORGOTTEN_SECONDS}
 
     def _sweep(self) -> None:
         """Remove finished fetches; raises the exception of a fetch that failed by a bug."""
@@ -245,6 +274,8 @@ class SchemaCache:
         try:
             async with self._slots:
                 schema = await self._registry.schema(wanted.ref)
+        except SchemaWithheldError as error:
+            self._withheld(wanted, str(error))
         except SchemaUnavailable as error:
             self._doubt_until = None
             self._lost(str(error))
@@ -301,6 +332,7 @@ class SchemaCache:
 
     def _answered(self) -> float:
         """Note that the registry answered; returns the time until which its refusals are doubted."""
+        self._answered_at = self._monotonic()
         if self._doubt_until is None:
             self._doubt_until = self._monotonic() + DOUBT_SECONDS
         return self._doubt_until
@@ -310,6 +342,21 @@ class SchemaCache:
         if self._problem is not None:
             self._problem = None
             self._emit(SchemaRegistryRecovered(round(self._monotonic() - self._lost_at, 3)))
+
+    def _withheld(self, wanted: SchemaRequest, error: str) -> None:
+        """Note an error that the registry answers: its own, unless it has answered about others since."""
+        now = self._monotonic()
+        wait = self._awaited.setdefault(wanted, _Wait(now, now))
+        if wait.error != error:
+            wait.error, wait.failed_at, wait.withheld = error, now, 0
+        if self._answered_at <= wait.failed_at:
+            self._doubt_until = None
+            self._lost(f"{error}, asked for schema {wanted.ref}")
+            return
+        wait.retry_at = now + RETRY_SECONDS[min(wait.withheld, len(RETRY_SECONDS) - 1)]
+        wait.withheld += 1
+        if wait.withheld == 1:
+            self._emit(SchemaWithheld(str(wanted.ref), error, self._registry.host))
 
     def _lost(self, error: str) -> None:
         """Note that the registry is unreachable; several requests that fail together count as one failure."""
@@ -423,9 +470,10 @@ class TopicSchemas:
         return [partition for partition, each in needed.items() if any(map(self._cache.is_missing, each))]
 
     def families(self) -> Sequence[Family]:
-        """Return metrics: whether the registry is reachable, and the number of schemas in the cache."""
+        """Return metrics: whether the registry returns what records need, and the number of schemas."""
+        returns = self._cache.problem is None and self._cache.withheld is None
         return (
-            single("schema_registry_up", float(self._cache.problem is None)),
+            single("schema_registry_up", float(returns)),
             single("schemas_cached", float(len(self._cache))),
         )
 

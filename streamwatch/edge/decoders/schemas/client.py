@@ -30,6 +30,7 @@ from streamwatch.edge.decoders.schemas.schema import (
     SchemaUnavailable,
     SchemaUnknown,
     SchemaUnusable,
+    SchemaWithheldError,
     Version,
 )
 from streamwatch.edge.outgoing import AddressRefusedError, GuardedResolver, SystemResolver, refused
@@ -105,7 +106,8 @@ class RegistryClient:
             The answer is none of a registry or too large, or the schema refers to more than
             `MAX_REFERENCES` others or has more than `MAX_TEXT_BYTES` with them.
         SchemaUnavailable
-            The registry cannot be reached, denies access, is overloaded or has an internal error.
+            The registry cannot be reached, or, `SchemaWithheldError`, it answers that it denies access,
+            is overloaded or has an internal error.
         """
         try:
             async with asyncio.timeout(self._spec.timeout_seconds):
@@ -247,9 +249,9 @@ def _understood(status: int, body: bytes) -> Answer:
     if status == 404 and _error_code(body) in _NOT_FOUND:
         raise SchemaUnknown
     if status in _DENIED:
-        raise SchemaUnavailable(f"answers {status}: it does not let this user in")
+        raise SchemaWithheldError(f"answers {status}: it does not let this user in")
     if status in _BUSY or status >= 500:
-        raise SchemaUnavailable(f"answers {status}")
+        raise SchemaWithheldError(f"answers {status}")
     raise SchemaUnusable(f"the registry answers {status}")
 
 

@@ -60,6 +60,10 @@ class SchemaUnavailable(OSError):  # noqa: N818
     """A registry is unreachable for now: records that need a schema wait."""
 
 
+class SchemaWithheldError(SchemaUnavailable):
+    """A registry answers with an error that another schema may not meet (408, 429, 5xx, or no access)."""
+
+
 class ValueReader(Protocol):
     """Converts values that were written with one schema to JSON text."""
 

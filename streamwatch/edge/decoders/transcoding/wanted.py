@@ -9,6 +9,7 @@ from typing import Any, NamedTuple, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from streamwatch.edge.decoders.envelopes.kind import EnvelopeKind
 from streamwatch.edge.decoders.mapping import (
     InArray,
     InFields,
@@ -46,8 +47,39 @@ class Wanted:
                 here = here.elements
         here.whole = True
 
+    def below(self, path: Iterable[str]) -> Wanted:
+        """Return what is wanted of the content at a path; nothing of it if no path leads there."""
+        here = self
+        for name in path:
+            if here.whole:
+                break
+            here = here.fields.get(name, Wanted())
+        return here
+
+    def merge(self, other: Wanted) -> None:
+        """Add what another wants of the same content."""
+        self.whole = self.whole or other.whole
+        for name, inside in other.fields.items():
+            self.fields.setdefault(name, Wanted()).merge(inside)
+        if other.elements is not None:
+            self.elements = self.elements or Wanted()
+            self.elements.merge(other.elements)
+
 
 EVERYTHING = Wanted(whole=True)
+
+
+def in_envelope(wanted: Wanted, envelope: EnvelopeKind) -> Wanted:
+    """Return what is wanted of values in an envelope with `contents`, to find `wanted` in their content."""
+    found = Wanted()
+    for path in envelope.reads:
+        found.add(path)
+    for at, of in envelope.contents:
+        here = found
+        for name in at:
+            here = here.fields.setdefault(name, Wanted())
+        here.merge(wanted.below(of))
+    return found
 
 
 def wanted_of(mapping: TopicMapping, mappings: Iterable[SidedMapping] = ()) -> Wanted:

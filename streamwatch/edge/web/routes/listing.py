@@ -3,7 +3,8 @@
 `GET /api/v1/list?sort=attention&filter=fraud&first=0&rows=50&lines=1`::
 
     {"published_timestamp_seconds": 1760000000.5, "forgetting": "fading:0.999",
-     "counts": {"models": 500, "better": 480, "open": 17, "worse": 3, "incidents": 2, "warnings": 1},
+     "counts": {"models": 500, "better": 480, "open": 15, "worse": 3, "waiting": 2, "incidents": 2,
+                "warnings": 1},
      "warned": [{"model": "fraud-v9", "warning": "no label …", "page": "deploy/runbooks/NothingJoins.md"}],
      "found": 120, "first": 0, "names": ["fraud-v3", …], "rows": {"fraud-v3": {"verdict": "worse", …}},
      "lines": {"timestamps": [1759980000.0, …],
@@ -83,6 +84,9 @@ _BRIEF: Final = {
     "evaluation_began_anew": 0,
 }
 """Field of a brief row → the decimals that its numbers keep."""
+WAITING: Final = "waiting"
+_KINDS: Final = (*TROUBLES[: TROUBLES.index("better")], WAITING, "better")
+"""Kinds of models in a group, the most urgent first: troubles, and models without an outcome yet."""
 _BEGINNING: Final = re.compile(r"[^-_./:# ]*[-_./:# ]?")
 
 LinesOf: TypeAlias = "Callable[[Mapping[str, str]], Lines]"
@@ -244,13 +248,19 @@ def _sorted(rows: Mapping[str, Row], names: list[str], asked: Mapping[str, str])
     return [*sorted(with_value, key=lambda name: rows[name][field], reverse=down), *without]
 
 
+def is_waiting(row: Row) -> bool:
+    """Tell whether a model has no outcome yet, so that its open verdict says nothing."""
+    return WAITING in row
+
+
 def _counts(rows: Mapping[str, Row]) -> Counts:
-    verdicts = Counter(row["verdict"] for row in rows.values())
+    verdicts = Counter(WAITING if is_waiting(row) else row["verdict"] for row in rows.values())
     return Counts(
         models=len(rows),
         better=verdicts["better"],
         open=verdicts["open"],
         worse=verdicts["worse"],
+        waiting=verdicts[WAITING],
         incidents=sum("incidents" in row for row in rows.values()),
         warnings=sum("warning" in row for row in rows.values()),
     )
@@ -267,12 +277,14 @@ def _groups(rows: Mapping[str, Row], found: Sequence[str]) -> list[Group]:
     """Make the groups, sorted by the most urgent trouble in each."""
     troubles: dict[str, Counter[str]] = {}
     for name in found:
-        troubles.setdefault(beginning_of(name), Counter())[str(rows[name]["trouble"])] += 1
+        trouble = str(rows[name]["trouble"])
+        kind = WAITING if trouble == "open" and is_waiting(rows[name]) else trouble
+        troubles.setdefault(beginning_of(name), Counter())[kind] += 1
     ordered = sorted(
         troubles,
-        key=lambda name: (min(map(TROUBLES.index, troubles[name])), name_key(name)),  # type: ignore[arg-type]
+        key=lambda name: (min(map(_KINDS.index, troubles[name])), name_key(name)),
     )
     return [
-        Group(prefix=name, models=troubles[name].total(), **{each: troubles[name][each] for each in TROUBLES})
+        Group(prefix=name, models=troubles[name].total(), **{each: troubles[name][each] for each in _KINDS})
         for name in ordered
     ]

@@ -10,7 +10,8 @@
                       "alarms": 2, "last_alarm_timestamp_seconds": 1759999990.0,
                       "last_prediction_timestamp_seconds": 1760000000.1,
                       "last_label_timestamp_seconds": 1759999998.9,
-                      "delay_median_seconds": 1.2, "delay_p90_seconds": 3.4, "pending": 17,
+                      "delay_median_seconds": 1.2, "delay_p90_seconds": 3.4,
+                      "delay_median_within_seconds": 5.0, "delay_p90_within_seconds": 5.0, "pending": 17,
                       "joined": 0.97, "warning": "no label has matched any of 120 predictions",
                       "warning_page": "deploy/runbooks/NothingJoins.md",
                       "trouble": "incident", "incidents": 1, "incident_severity": "warning",
@@ -37,7 +38,9 @@ last change, if that is among the recent alarms. `first_horizon_ends_timestamp_s
 first prediction is one horizon old, or observed delays show that hardly any label takes longer: until then,
 only quick labels are in. `labels_assumed_as` is present where predictions without a label count as a class
 (`join.on_expiry`), `evaluation_since_timestamp_seconds` once a setting was changed that decides how outcomes
-are made. Undefined values are absent. `alarms` are the latest, newest first.
+are made. Delays are counted in buckets: `delay_median_within_seconds` is a bound that half of them do not
+exceed, `delay_median_seconds` an estimate within the bucket. Undefined values are absent. `alarms` are the
+latest, newest first.
 """
 
 from __future__ import annotations
@@ -56,7 +59,7 @@ from streamwatch.edge.web import documents
 from streamwatch.edge.web.documents import Trouble
 from streamwatch.edge.web.json_text import encode, number
 from streamwatch.edge.web.ports import Route
-from streamwatch.edge.web.quantiles import quantile
+from streamwatch.edge.web.quantiles import quantile, within
 from streamwatch.edge.web.routes.json_api import alarm_document
 
 # Headline of a model: its verdict against no change and against the majority.
@@ -519,10 +522,11 @@ def _read(family: Family, forgetting: str | None, rows: dict[str, Row]) -> None:
             continue
         if isinstance(value, Histogram):
             row = rows.setdefault(values[of_model], {})
-            for share, name in ((0.5, "delay_median_seconds"), (0.9, "delay_p90_seconds")):
-                delay = quantile(share, value, family.bounds)
-                if delay is not None:
-                    row[name] = delay
+            for share, name in ((0.5, "delay_median"), (0.9, "delay_p90")):
+                if (delay := quantile(share, value, family.bounds)) is not None:
+                    row[f"{name}_seconds"] = delay
+                if (bound := within(share, value, family.bounds)) is not None:
+                    row[f"{name}_within_seconds"] = bound
             continue
         if math.isnan(value):
             continue

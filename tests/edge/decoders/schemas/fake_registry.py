@@ -23,6 +23,8 @@ class FakeRegistry:
     subjects: dict[tuple[str, int], int] = field(default_factory=dict)
     authorization: str | None = None
     status: int | None = None
+    broken: set[int] = field(default_factory=set)
+    """Numbers of schemas for which it answers 500."""
     body: bytes | None = None
     encoding: str = "identity"
     hold: asyncio.Event | None = None
@@ -90,6 +92,8 @@ class FakeRegistry:
 
     def _known(self, path: str) -> web.Response:
         match [unquote(part) for part in path.split("/")]:
+            case ["schemas", "ids", number] if int(number) in self.broken:
+                return web.json_response({"error_code": 50001, "message": "Internal"}, status=500)
             case ["schemas", "ids", number]:
                 return self._schema(int(number), 40403)
             case ["schemas", "guids", guid]:

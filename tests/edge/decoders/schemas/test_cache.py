@@ -26,6 +26,7 @@ from streamwatch.edge.decoders.schemas.cache import (
     UNKNOWN,
     UNUSABLE,
     SchemaCache,
+    TopicSchemas,
 )
 from streamwatch.edge.decoders.schemas.client import MAX_BYTES, RegistryClient
 from streamwatch.edge.decoders.schemas.schema import (
@@ -45,6 +46,7 @@ from streamwatch.telemetry import (
     SchemaRegistryLost,
     SchemaRegistryRecovered,
     SchemaRejected,
+    SchemaWithheld,
     Telemetry,
 )
 from tests.edge.decoders.schemas.fake_registry import FakeRegistry
@@ -487,6 +489,66 @@ async def test_a_registry_that_comes_back_without_a_schema_is_not_believed_at_on
             pass
         assert cache.reader(*wanted(2)) == UNKNOWN
     await cache.close()
+
+
+async def test_one_schema_that_the_registry_never_returns_is_named_and_holds_up_no_other() -> None:
+    clock, reported = Clock(), list[InternalEvent]()
+    broken, known = wanted(2)[0], wanted(1)[0]
+    async with FakeRegistry(broken={2}) as registry:
+        for number in (1, 2, *range(10, 20)):
+            registry.add(number, TEXT)
+        cache = SchemaCache(client(registry), reported.append, clock)
+        schemas = TopicSchemas(cache, {})
+        while not await cache.fetch([known]):
+            pass
+        for number in range(10, 20):  # others are asked for from time to time, and one is not there at all
+            await cache.fetch([broken, known, *wanted(number, 99)])
+            clock.seconds += RETRY_SECONDS[-1] / 2
+        assert await cache.fetch([known, *wanted(*range(10, 20), 99)])
+        assert cache.reader(*wanted(99)) == UNKNOWN
+        assert not await cache.fetch([broken])
+        assert cache.problem is None
+        assert cache.waiting == (
+            "schema 2 of the registry at 127.0.0.1: answers 500, while other schemas are returned"
+        )
+        assert dict(_samples(schemas))["schema_registry_up"] == 0
+        assert [each for each in reported if isinstance(each, SchemaWithheld)] == [
+            SchemaWithheld("2", "answers 500", "127.0.0.1")
+        ]
+        lost = [each for each in reported if isinstance(each, SchemaRegistryLost) and "500" in each.error]
+        assert len(lost) <= 2
+        assert registry.asked.count("schemas/ids/2") < 15
+        registry.broken.clear()
+        clock.seconds += RETRY_SECONDS[-1]
+        while not await cache.fetch([broken]):
+            pass
+        assert cache.waiting is None
+        assert dict(_samples(schemas))["schema_registry_up"] == 1
+        await cache.close()
+
+
+async def test_a_registry_that_breaks_down_is_doubted_although_it_withheld_a_schema_before() -> None:
+    clock = Clock()
+    async with FakeRegistry(broken={2}) as registry:
+        registry.add(1, TEXT)
+        cache = SchemaCache(client(registry), lambda _: None, clock)
+        while not await cache.fetch(wanted(1)):
+            pass
+        for _ in range(5):
+            assert not await cache.fetch(wanted(2))
+            clock.seconds += RETRY_SECONDS[-1] + DOUBT_SECONDS
+        registry.status = 503
+        while cache.problem is None:
+            assert not await cache.fetch(wanted(2, 3))
+        registry.status = None
+        clock.seconds += RETRY_SECONDS[-1]
+        for _ in range(20):
+            assert not await cache.fetch(wanted(3)), "a registry that was away a moment ago is believed"
+        await cache.close()
+
+
+def _samples(schemas: TopicSchemas) -> list[tuple[str, float]]:
+    return [(family.name, family.samples[0][1]) for family in schemas.families()]
 
 
 @pytest.mark.slow

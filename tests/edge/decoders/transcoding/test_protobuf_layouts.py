@@ -12,6 +12,7 @@ import pytest
 from google.protobuf import descriptor_pb2, message_factory
 from google.protobuf.descriptor_pool import DescriptorPool
 
+from streamwatch.edge.decoders.envelopes import KINDS
 from streamwatch.edge.decoders.formats import DecoderSpec, FormatOptions, protobuf
 from streamwatch.edge.decoders.mapping import TopicMapping
 from streamwatch.edge.decoders.schemas.protobuf import MAIN, ProtobufReader, compile_protobuf
@@ -33,6 +34,7 @@ from tests.tiers import by_tier
 
 FILES = by_tier(fast=60, rotating=250, default=1_000, everything=20_000)
 VALUES = 20
+IN_DATA = TopicMapping(id="value.data.id", model="value.data.model", prediction="value.data.prediction")
 SCALARS = (1, 2, 3, 4, 5, 6, 7, 8, 9, 9, 9, 12, 13, 14, 15, 16, 17, 18)
 """Types of fields but messages and groups, text more often."""
 
@@ -210,6 +212,38 @@ def test_of_a_wide_message_only_what_is_wanted_is_converted() -> None:
     assert built.as_json(record, narrow=True).value == b'{"id":"a"}'
     assert len(built.as_json(record).value or b"") > 30_000
     assert [event.id for event in built.decode_batch(fetched([record])).events()] == ["a"]  # type: ignore[union-attr]
+
+
+def test_of_a_wide_row_in_an_envelope_only_what_is_wanted_is_converted() -> None:
+    wide = "".join(f"repeated double feature_number_{i} = {i + 10};" for i in range(1_500))
+    row = f"message Row {{ string id = 1; string model = 2; string prediction = 3; {wide} }}"
+    changes = f'syntax = "proto3"; message M {{ string op = 1; Row before = 2; Row after = 3; }} {row}'
+    events = f"""syntax = "proto3"; message M {{ string specversion = 1; string id = 2; string source = 3;
+        string type = 4; Row data = 5; }} {row}"""
+    inner = string(1, b"a") + string(2, b"m") + string(3, b"x")
+    change = (string(1, b"u") + string(3, inner), string(1, b"d") + string(2, inner))
+    event = string(1, b"1.0") + string(2, b"e") + string(3, b"s") + string(4, b"t") + string(5, inner)
+    headers = [(f"ce_{name}", b"1.0") for name in ("specversion", "id", "source", "type")]
+    binary = f'syntax = "proto3"; {row}', "Row"
+    cases = [
+        ("debezium", TopicMapping(), (changes, "M"), [FakeRecord(framed(1, each)) for each in change]),
+        ("cloudevents", IN_DATA, (events, "M"), [FakeRecord(framed(1, event))]),
+        ("cloudevents", IN_DATA, binary, [FakeRecord(framed(1, inner), headers=headers)]),
+    ]
+    for envelope, mapping, (text, message), records in cases:
+        reader = compile_protobuf(Schema("PROTOBUF", text), message)
+        built = protobuf.build(
+            DecoderSpec("t", "prediction", mapping, envelope=KINDS[envelope]),
+            FormatOptions(cast("Any", SimpleNamespace(reader=lambda _, reader=reader: reader))),
+        )
+        narrow = [built.as_json(record, narrow=True) for record in records]
+        assert max(len(record.value or b"") for record in narrow) < 200
+        assert min(len(built.as_json(record).value or b"") for record in records) > 30_000
+        stamps = [0] * len(records)
+        exactly_as = built._json.decode_all([built.as_json(record) for record in records], stamps)
+        assert built.decode_all(records, stamps) == exactly_as
+        assert [type(each).__name__ for each in exactly_as] == ["Prediction", "NullRecord"][: len(records)]
+        assert len(built.decode_batch(fetched(records)).events()) == len(records)
 
 
 PROTO = """syntax = "proto3"; package ml;

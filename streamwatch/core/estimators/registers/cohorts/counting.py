@@ -17,6 +17,7 @@ from streamwatch.core.estimators.registers.cohorts.state import (
     HITS,
     MAJORITY,
     MISSES,
+    MOST_COUNTED,
     NO_CHANGE,
     OPPONENTS,
     WHOLE,
@@ -107,8 +108,7 @@ def count_outcome(m, u, p, x, predicted_ms, delay_ms):
         bucket = slot_of(m, p, predicted_ms)
         # Of a pair of models, labels may come sooner where both are right than where one is.
         if bucket >= 0 and (first or p.opponents > 1):
-            u.counts[np.uint32(bucket), side, np.uint32(k)] += 1
-            m.bucket_outcomes[np.uint32(bucket)] += 1
+            count_in_bucket(m, u, np.uint32(bucket), side, np.uint32(k))
     leading = leader_at(m, predicted_ms)
     second = (leading >= 0) & ((leading != y) if is_hit else (leading == y))
     sign = 1 if is_hit else -1
@@ -131,6 +131,14 @@ def count_outcome(m, u, p, x, predicted_ms, delay_ms):
         count_claimed(m.opponents[MAJORITY], predicted_ms, leading >= 0, sign * second)
 
 
+@hot
+def count_in_bucket(m, u, bucket, side, k):
+    """Count an outcome of a kind with a delay in bin k, unless the bucket is full and will be left out."""
+    if m.bucket_outcomes[bucket] < MOST_COUNTED:
+        u.counts[bucket, side, k] += 1
+        m.bucket_outcomes[bucket] += 1
+
+
 @inner
 def count_by_costs(m, b, u, own_classes, costs, p, x, predicted_ms, delay_ms):
     """Count an outcome of a model that is judged by costs; as `count_outcome` otherwise."""
@@ -141,8 +149,7 @@ def count_by_costs(m, b, u, own_classes, costs, p, x, predicted_ms, delay_ms):
         k = count_in_windows(m, p, predicted_ms, delay_ms)
         bucket = slot_of(m, p, predicted_ms)
         if bucket >= 0:
-            u.counts[np.uint32(bucket), side, np.uint32(k)] += 1
-            m.bucket_outcomes[np.uint32(bucket)] += 1
+            count_in_bucket(m, u, np.uint32(bucket), side, np.uint32(k))
     stretch = stretch_of(m.bounds_ms, predicted_ms)
     answers = known, leading
     for j in range(len(OPPONENTS)):
@@ -169,8 +176,7 @@ def count_pair_by_costs(m, b, u, costs, p, x, predicted_ms, delay_ms):
     k = count_in_windows(m, p, predicted_ms, delay_ms)
     bucket = slot_of(m, p, predicted_ms)
     if bucket >= 0 and lead != 0.0:
-        u.counts[np.uint32(bucket), side, np.uint32(k)] += 1
-        m.bucket_outcomes[np.uint32(bucket)] += 1
+        count_in_bucket(m, u, np.uint32(bucket), side, np.uint32(k))
     stretch = stretch_of(m.bounds_ms, predicted_ms)
     count_lead(m, b, u, NO_CHANGE, side, stretch, True, lead, predicted_ms, delay_ms)
     if stretch >= 0:

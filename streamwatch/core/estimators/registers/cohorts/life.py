@@ -20,6 +20,7 @@ from streamwatch.core.estimators.registers.cohorts.state import (
     EARLY,
     FAST_RULE,
     MAJORITY,
+    MOST_COUNTED,
     NO_CHANGE,
     OPPONENTS,
     SETTLED_RULE,
@@ -65,9 +66,14 @@ def advance(m, b, kinds, p, position, row, changes, count):
         slot = m.first_cohort % SLOTS
         if m.clock_ms < judged_at(m, p, slot):
             break
-        take_errors(m, kinds, row, slot, m.bounds - m.next_cohort + m.first_cohort)
+        is_counted = m.cohorts[slot].predictions < MOST_COUNTED
+        if is_counted:
+            take_errors(m, kinds, row, slot, m.bounds - m.next_cohort + m.first_cohort)
         m.first_cohort += 1
         m.first_slot = m.first_cohort % SLOTS
+        if not is_counted:
+            m.left_out += 1
+            continue
         m.judged += 1
         m.judged_predictions += m.cohorts[slot].predictions
         for j in range(p.opponents):

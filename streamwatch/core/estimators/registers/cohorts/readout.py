@@ -60,6 +60,8 @@ class CohortVerdicts(NamedTuple):
     """Age of the newest cohort; undefined before the first."""
     judged: Integers
     age_changes: Integers
+    left_out: Integers
+    """Number of buckets and cohorts with more outcomes than are counted."""
     headlines: NDArray[Any]
     """`HEADLINES` records, (m,)."""
     waiting: Integers
@@ -115,6 +117,7 @@ def read_cohorts(models: NDArray[Any], rows: Integers, parameters: NDArray[Any])
         age_seconds=np.where(is_open, models["last_age_ms"][rows] / 1000.0, np.nan),
         judged=judged,
         age_changes=models["age_changes"][rows],
+        left_out=models["left_out"][rows],
         headlines=headlines_of(models, rows, parameters),
         waiting=opened - models["is_open"][rows] - models["first_cohort"][rows],
     )
@@ -253,6 +256,7 @@ def document_of(
         "provisional": not verdicts.headlines[index]["is_there"],
         "waiting": int(verdicts.waiting[index]),
         "age_changes": int(verdicts.age_changes[index]),
+        "left_out": int(verdicts.left_out[index]),
         "opponents": {name: _opponent(verdicts, index, j) for j, name in enumerate(OPPONENTS)},
     }
     needed = 4.0 * max(float(least), float(shown.recent[index])) / delta

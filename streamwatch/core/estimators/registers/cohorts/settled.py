@@ -8,8 +8,8 @@ at least the last 200 are remembered. The share labelled by an age is G = E/T wi
     s² = max(G(1 − G)/T, (EE − 2G·ET + G²·TT)/T²)
 
 where the second term is the variance between buckets. A kind with fewer than 100 settled outcomes has the
-share of its pooled kind. Instead of fading every sum, the unit in which sums are counted grows; the age is
-chosen when a cohort opens.
+share of its pooled kind. A bucket with more outcomes than are counted is left out. Instead of fading every
+sum, the unit in which sums are counted grows; the age is chosen when a cohort opens.
 """
 
 # pyright: reportUnknownParameterType=false, reportMissingParameterType=false
@@ -26,6 +26,7 @@ from streamwatch.core.estimators.registers.cohorts.state import (
     HITS,
     LIVE,
     MISSES,
+    MOST_COUNTED,
     SIDES,
     SLOTS,
     WHOLE,
@@ -63,14 +64,17 @@ def settle(m, kinds, row, p):
         slot = m.bucket_slot + number
         slot -= LIVE if slot >= LIVE else 0
         outcomes = m.bucket_outcomes[slot]
-        if outcomes > 0:
+        if outcomes >= MOST_COUNTED:
+            empty_bucket(m, kinds, row, slot)
+            m.left_out += 1
+        elif outcomes > 0:
             factor = max(FADING, 1.0 - outcomes / LEAST_REMEMBERED)
             m.settled_unit /= factor
             if m.settled_unit > LIMIT:
                 shrink_sums(m, kinds, row)
             add_bucket(m, kinds, row, slot)
-            m.bucket_outcomes[slot] = 0
             m.settled_number = factor * m.settled_number + 1.0
+        m.bucket_outcomes[slot] = 0
         m.settled_buckets += int(outcomes > 0 or m.settled_buckets > 0)
     if m.settled_buckets > 0:
         m.settled_buckets += max(due - LIVE, 0)
@@ -152,6 +156,16 @@ def add_bucket(m, kinds, row, slot):
         if first >= 0:
             u = kinds[first, row]
             add_counts(m.pooled, side, u.counts, slot, m.settled_unit)
+            for k in range(AGES):
+                u.counts[slot, side, k] = 0
+
+
+@inner
+def empty_bucket(m, kinds, row, slot):
+    """Drop the counts of a bucket."""
+    for c in range(classes_of(m)):
+        u = kinds[c, row]
+        for side in range(SIDES):
             for k in range(AGES):
                 u.counts[slot, side, k] = 0
 

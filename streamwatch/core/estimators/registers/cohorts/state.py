@@ -107,6 +107,12 @@ HALVES: Final = 2
 """Vectors that hold a number for every age."""
 HELD: Final = 31
 """Largest number of outcomes of a model that are held."""
+MOST_COUNTED: Final = 2**32 - 2**24
+"""Outcomes of a bucket, and predictions of a cohort, from which its counts are left out.
+
+In this range no count of 32 bits runs over. A share of outcomes of a bucket, those labelled first, would be
+biased, so the others tell nothing of their kinds either.
+"""
 
 OPEN, EARLY, CONFIRMED = range(3)
 """Status of a verdict: none held, or held by a claim that is not confirmed yet, or by a confirmed one."""
@@ -305,7 +311,8 @@ MODEL: Final = np.dtype(
         ("recent_made", "i8"),  # … and `made` when it was last computed
         ("opponents", OPPONENT, (len(OPPONENTS),)),
         ("headlines", "i8"),  # number of changes of the headline, its beginning included
-        ("unused", "i8", (4,)),  # so that a record ends with a cache line
+        ("left_out", "i8"),  # number of buckets and cohorts with `MOST_COUNTED` or more
+        ("unused", "i8", (3,)),  # so that a record ends with a cache line
     ],
     align=True,
 )

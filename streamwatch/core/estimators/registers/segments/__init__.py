@@ -48,6 +48,8 @@ class SegmentsSpec:
     """Most values with estimates of their own over all segments and models, each `__other__` included."""
     folds_share_stream: bool = False
     """As `JoinSpec.folds_share_stream`."""
+    names: frozenset[str] | None = None
+    """Names of the segments that mappings define; others are not restored and not shown. None: any."""
 
 
 def table_spec(spec: SegmentsSpec) -> MonitorsSpec:

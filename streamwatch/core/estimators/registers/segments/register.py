@@ -253,6 +253,7 @@ class Segments:
     def restore(self, row: int, state: bytes) -> None:
         """Set a cleared row to a snapshot; values for which there is no room are left out and counted.
 
+        Segments that no mapping names any more are dropped.
         The row of `__other__` is restored first, as later outcomes of values without room count there.
 
         Raises
@@ -263,6 +264,8 @@ class Segments:
         decoded = decode(state, self._spec.max_classes)
         self._state.last[row] = decoded.last
         for kept in decoded.segments:
+            if not self._is_named(kept.name):
+                continue
             number = self._state.add_segment(row, self._state.numbers.name_of(kept.name))
             segment = self._state.segments[number]
             segment["counted"], segment["left_out"] = kept.counted, kept.left_out
@@ -283,7 +286,7 @@ class Segments:
         for measure in self._measures:
             samples[f"segment_{measure.name}"] = []
         for one in chosen:
-            for name, number in self._state.segments_of(one.row):
+            for name, number in self._shown(one.row):
                 left_out = float(self._state.segments[number]["left_out"])
                 if left_out:
                     samples["segment_outcomes_left_out_total"].append(((one.model, name), left_out))
@@ -305,7 +308,7 @@ class Segments:
 
     def _details(self, row: int) -> Mapping[str, object]:
         found: dict[str, object] = {}
-        for name, number in self._state.segments_of(row):
+        for name, number in self._shown(row):
             of_values = self._estimates(number)
             order = np.lexsort((np.arange(len(of_values.values)), -of_values.weights))[:_SHOWN].tolist()
             found[name] = {
@@ -327,7 +330,7 @@ class Segments:
     def change_of(self, row: int) -> SegmentChange | None:
         """Find the segment value with most of the model's additional errors; None if none stands out."""
         found: list[SegmentChange] = []
-        for name, number in self._state.segments_of(row):
+        for name, number in self._shown(row):
             of_values = self._estimates(number)
             change = named_change(
                 name, of_values.values, of_values.weights, of_values.shares, of_values.before, of_values.now
@@ -335,6 +338,16 @@ class Segments:
             if change is not None and change.value != OTHER:
                 found.append(change)
         return max(found, key=lambda change: change.share, default=None)
+
+    def _shown(self, row: int) -> list[tuple[str, int]]:
+        """Names and numbers of a model's segments that mappings name.
+
+        Predictions that waited for their label when a segment was removed from a mapping still carry it.
+        """
+        return [each for each in self._state.segments_of(row) if self._is_named(each[0])]
+
+    def _is_named(self, segment: str) -> bool:
+        return self._spec.names is None or segment in self._spec.names
 
     def _estimates(self, number: int) -> SegmentEstimates:
         """Read the estimates of a segment's values, in the order of their names."""

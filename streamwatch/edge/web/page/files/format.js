@@ -33,6 +33,13 @@ export function duration(seconds) {
   return seconds < 1 && seconds > 0 ? `${Math.round(seconds * 1000)}\u202fms` : `${seconds.toFixed(1)}\u202fs`;
 }
 
+// A delay that a share of labels does not exceed, of a row: the bound of a bucket, as delays are counted in buckets.
+export function delayOf(row, share, sign = "≤\u202f") {
+  if (!defined(row[`delay_${share}_seconds`])) return DASH;
+  const bound = row[`delay_${share}_within_seconds`];
+  return defined(bound) ? `${sign}${duration(bound)}` : `>\u202f${duration(row[`delay_${share}_seconds`])}`;
+}
+
 export function bytes(value) {
   if (!defined(value)) return DASH;
   for (const [size, unit] of [[1e9, "GB"], [1e6, "MB"]]) {

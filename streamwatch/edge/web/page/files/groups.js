@@ -5,7 +5,7 @@ import { count } from "./format.js";
 
 const BADGES = [ // what is counted, its label, the colour of a verdict
   ["worse", "worse than no change", "worse"], ["incident", "with an open incident", "open"], ["warning", "with a warning", "worse"],
-  ["open", "open", "open"], ["better", "better", "better"],
+  ["open", "open", "open"], ["waiting", "without a label yet", "open"], ["better", "better", "better"],
 ];
 
 export function groupItem(group, address) {

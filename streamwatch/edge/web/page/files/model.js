@@ -9,7 +9,7 @@ import { classCharts } from "./classes.js";
 import { Days } from "./days.js";
 import { byId, element, say } from "./dom.js";
 import { early } from "./early.js";
-import { both, count, duration, moment, percent, ratio, short, wholePercent } from "./format.js";
+import { both, count, delayOf, duration, moment, percent, ratio, short, wholePercent } from "./format.js";
 import { labelled, late } from "./late.js";
 import { Past } from "./past.js";
 import { probabilities } from "./probabilities.js";
@@ -238,7 +238,7 @@ export class Model {
       ...confusion(details.confusion),
     ], classes.length > 4 ? `${count(classes.length)} classes` : classes.join(", "));
     sections.labels.fill([labels(metrics, details, row), ...late(details.late_labels), ...labelled(details.label_delays), ...sampled(details.sampled_labels), ...revisions(details.revisions)],
-      row.delay_median_seconds === undefined ? "" : `half of them within ${duration(row.delay_median_seconds)}`);
+      row.delay_median_seconds === undefined ? "" : `half of them ${delayOf(row, "median")}`);
     sections.early.fill(early(details.early_hints));
     sections.probabilities.fill(probabilities(details.probabilities, metrics));
     sections.estimates.fill([estimates(measures, metrics), drift(metrics, details)], `measures, bounds and baselines under every forgetting${this.sampled ? UNWEIGHTED : ""}`);
@@ -281,8 +281,8 @@ function labels(metrics, details, row) {
     ["predictions evaluated", count(metrics.outcomes_total)],
     ["wrong predictions", count(metrics.errors_total)],
     ["waiting for their label", count(metrics.pending_predictions)],
-    ["delay, median", duration(row.delay_median_seconds)],
-    ["delay, 90 % below", duration(row.delay_p90_seconds)],
+    ["delay, half of the labels", delayOf(row, "median")],
+    ["delay, 90 % of the labels", delayOf(row, "p90")],
     ["delay, mean", delay?.count ? duration(delay.sum / delay.count) : "–"],
     ["latest label", metrics.last_label_timestamp_seconds === undefined ? "–" : moment(metrics.last_label_timestamp_seconds)],
     ["first seen", details.first_seen_timestamp_seconds === undefined ? "–" : moment(details.first_seen_timestamp_seconds)],

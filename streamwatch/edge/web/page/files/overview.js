@@ -112,6 +112,7 @@ export class Overview {
     const { counts, found, first, names, groups, forgetting } = this.found;
     const parts = [
       `${count(counts.models)} watched`, `${count(counts.better)} better than no change`, `${count(counts.open)} open`, `${count(counts.worse)} worse`,
+      counts.waiting ? `${count(counts.waiting)} without a label yet` : null,
       counts.incidents ? `${count(counts.incidents)} with an open incident` : null, counts.warnings ? `${count(counts.warnings)} with a warning` : null,
     ];
     say(byId("summary"), counts.models === 0 ? "" : parts.filter((text) => text !== null).join(" · "));

@@ -2,7 +2,7 @@
 
 import { caveatsOf } from "./caveats.js";
 import { element, mark, say } from "./dom.js";
-import { ago, count, duration, moment, percent, ratio, when } from "./format.js";
+import { ago, count, delayOf, moment, percent, ratio, when } from "./format.js";
 import { Sparkline } from "./sparkline.js";
 import { changeOf, meaningOf, sinceOf, stateOf, wordsOf } from "./verdict.js";
 
@@ -17,7 +17,7 @@ export const COLUMNS = [
   { key: "last-label", sort: "last_label", title: "Last label", number: true, at: "last_label_timestamp_seconds" },
   { key: "kappa_plus", sort: "kappa_plus", title: "κ⁺", hint: "Combined gain over chance and over the previous label; 0 unless both gains are positive", number: true, detail: true, text: (r) => ratio(r.kappa_plus) },
   { key: "last-alarm", sort: "last_alarm", title: "Last alarm", number: true, detail: true, at: "last_alarm_timestamp_seconds", nothing: "none" },
-  { key: "delay", sort: "delay", title: "Label delay", hint: "Time from prediction to label: median and 90th percentile", number: true, detail: true, text: (r) => duration(r.delay_median_seconds) },
+  { key: "delay", sort: "delay", title: "Label delay", hint: "Time from prediction to label that half of the labels do not exceed, and 90 % of them", number: true, detail: true, text: (r) => delayOf(r, "median") },
   { key: "pending", sort: "pending", title: "Pending", hint: "Predictions that wait for their label", number: true, detail: true, text: (r) => count(r.pending) },
   { key: "outcomes", sort: "outcomes", title: "Outcomes", hint: "Predictions whose label is known", number: true, detail: true, text: (r) => count(r.outcomes) },
 ];
@@ -81,7 +81,7 @@ export class Row {
     say(this.accuracy, percent(row.accuracy));
     say(lines.bound, row.lower === undefined ? "" : `${percent(row.lower).slice(0, -2)} – ${percent(row.upper)}`);
     say(lines.raised, row.alarms ? `${count(row.alarms)} in all` : "");
-    say(lines.late, row.delay_p90_seconds === undefined ? "" : `90 %: ${duration(row.delay_p90_seconds)}`);
+    say(lines.late, row.delay_p90_seconds === undefined ? "" : `90 %: ${delayOf(row, "p90", "")}`);
     for (const column of COLUMNS) {
       if (column.text) say(this.cells[column.key].firstChild, column.text(row));
       if (column.at) {

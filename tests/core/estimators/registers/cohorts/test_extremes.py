@@ -9,7 +9,17 @@ import pytest
 
 from streamwatch.core.estimators.names import Classes, Slice
 from streamwatch.core.estimators.registers.cohorts import CohortsSpec, bytes_of
-from streamwatch.core.estimators.registers.cohorts.state import CLASS, HELD_OUTCOMES, MODEL, SLOTS, empty
+from streamwatch.core.estimators.registers.cohorts.state import (
+    CLASS,
+    HELD_OUTCOMES,
+    HITS,
+    LIVE,
+    MODEL,
+    MOST_COUNTED,
+    SLOTS,
+    WHOLE,
+    empty,
+)
 from tests.core.estimators.registers.cohorts.observed import batch_of, part, register_of
 from tests.core.estimators.registers.cohorts.streams import Outcomes
 from tests.tiers import few
@@ -94,6 +104,31 @@ def test_numbers_stay_finite_and_cohorts_few(name, by_prediction) -> None:
         assert 0 <= record["next_cohort"] - record["first_cohort"] < SLOTS
         json.dumps(register.details([Slice("m", 0, classes)])(0), allow_nan=False)
     assert register.taken_in([0]).models[0]["observed"] == len(outcomes.at)
+
+
+def test_more_outcomes_than_32_bits_count_are_left_out_and_said() -> None:
+    """57,000 a second of one model with a horizon of 14 days fill a bucket."""
+    batch = batch_of(drawn(6_000, horizon_ms=DAY_MS))
+    half = np.arange(6_000) < 3_000
+    full, usual = (register_of(CohortsSpec(DAY_MS, outcomes=1_000), start=(100.0, 100.0)) for _ in range(2))
+    for register in (full, usual):
+        register.observe(part(batch, half))
+    models, classes = full.taken_in([0]).models, full.state.classes
+    models["bucket_outcomes"][0, :LIVE] = MOST_COUNTED
+    classes["counts"][0, 0, :LIVE, HITS, WHOLE] += MOST_COUNTED - classes["counts"][:, 0].sum((0, 2, 3))
+    made = models["made"][0]
+    models["made"][0] += 2**33  # that many predictions in the cohort that is open
+    for register in (full, usual):
+        register.observe(part(batch, ~half))
+        register.taken_in([0])
+    assert models["made"][0] > made
+    assert (models["bucket_outcomes"][0] <= MOST_COUNTED).all()
+    assert classes["counts"][:, 0].sum((0, 2, 3), dtype=np.int64).max() <= MOST_COUNTED
+    settled, as_usual = (each.state.classes["sums"]["totals"][:, 0].sum() for each in (full, usual))
+    assert 0 < settled < as_usual, "what was left out is not among the settled outcomes"
+    details = full.details([Slice("m", 0, _named())])(0)["cohorts"]
+    assert details["left_out"] > LIVE
+    assert models["judged_predictions"][0] < 2**32
 
 
 def flat_fields(record):

@@ -169,6 +169,7 @@ def test_before_evidence_is_kept_nothing_is_said_of_a_verdict() -> None:
         "provisional": True,
         "waiting": 0,
         "age_changes": 0,
+        "left_out": 0,
         "opponents": {name: {"retracted": 0, "changes": 0} for name in NAMES},
     }
 
