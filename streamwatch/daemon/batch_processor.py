@@ -32,7 +32,7 @@ from streamwatch.core.records.batch import RecordBatch
 from streamwatch.core.records.events import VERDICT, Alarm, Invalid, Partition, fold_of, model_of
 from streamwatch.daemon.merged_records import MergedRecords, MismatchReporter, RejectedRecords, Topic
 from streamwatch.daemon.status import Clocks
-from streamwatch.daemon.turns import rows_up_to_objects, scores_in_columns, scores_of
+from streamwatch.daemon.turns import TurnLength, rows_up_to_objects, scores_in_columns, scores_of
 from streamwatch.edge.stores.kind import damage_named
 from streamwatch.telemetry import RecordRejected, Telemetry
 
@@ -84,6 +84,7 @@ class Evaluating:
         self._steps: Iterator[PartialResult] = iter(())
         self._left = 0  # records of the stretch that are not evaluated yet
         self._taken = 0  # records of the stretch that are evaluated
+        self._length = TurnLength()
 
     async def make_room(self) -> None:
         """Enlarge the join's table in a thread if it is nearly full."""
@@ -105,8 +106,9 @@ class Evaluating:
         end_of_record
             Finds the end of the record of a row.
         """
+        self._length.begin()
         if not self._left:
-            most = rows_up_to_objects(records.part(start, len(records)))
+            most = rows_up_to_objects(records.part(start, len(records)), self._length.rows)
             self._left = end_of_record(start + most) - start
             self._taken = 0
             self._stretch = records.part(start, start + self._left)
@@ -127,6 +129,7 @@ class Evaluating:
         retired = [name for _, name in step.retired]
         end = start + taken
         is_whole = step.is_whole and (not self._left or not end or end_of_record(end) == end)
+        self._length.end(taken)
         return Evaluated(taken, invalid, step.alarms, retired, scores, step.work, is_whole)
 
 

@@ -6,6 +6,7 @@ of scores, each of which takes a microsecond or more.
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Collection, Generator, Iterable, Mapping, Sequence
 from typing import Final, NamedTuple
 
@@ -23,6 +24,12 @@ RECORDS_PER_TURN: Final = 500
 """Most records that are decoded (of a partition) or evaluated (of all) as Python objects in a turn."""
 ROWS_PER_TURN: Final = 4_096
 """Most records in columns that are joined in a turn, at most `RECORDS_PER_TURN` of them objects."""
+ROWS_PER_SHORT_TURN: Final = 8_192
+"""The same while turns are short (`TurnLength`)."""
+SHORT_SECONDS: Final = 0.005
+"""Processor time of a turn of `ROWS_PER_TURN` records after which twice as many are joined in one."""
+LONG_SECONDS: Final = 0.015
+"""Processor time of a turn after which no more than `ROWS_PER_TURN` records are joined in the next."""
 SCORES_PER_TURN: Final = 20_000
 """Most scores that are evaluated and committed in a turn."""
 _PLAIN_SHARE: Final = 8
@@ -40,8 +47,40 @@ class Room(NamedTuple):
 
 ROOM: Final = Room(2_000, 1 << 18)
 """Limits while many records are decoded to objects."""
-ROOM_OF_COLUMNS: Final = Room(8_000, 1 << 20)
-"""Limits while nearly all records are decoded to columns: compiled decoding of so many takes about 1 ms."""
+ROOM_OF_COLUMNS: Final = Room(16_000, 1 << 21)
+"""Limits while nearly all records are decoded to columns: compiled decoding of so many takes about 2 ms."""
+
+
+class TurnLength:
+    """Chooses how many records in columns are joined in a turn: twice as many while turns are short.
+
+    Part of what a turn costs does not depend on its length: calls of the interpreter and of numpy. The time
+    is the processor's, so turns do not become shorter where others use it, too. No result depends on where
+    turns end.
+
+    Parameters
+    ----------
+    thread_seconds
+        Processor time of the calling thread, in seconds.
+    """
+
+    def __init__(self, thread_seconds: Callable[[], float] = time.thread_time) -> None:
+        self._thread_seconds = thread_seconds
+        self._began = 0.0
+        self.rows = ROWS_PER_TURN
+        """Most records of the next turn."""
+
+    def begin(self) -> None:
+        """Note the beginning of a turn."""
+        self._began = self._thread_seconds()
+
+    def end(self, rows: int) -> None:
+        """Note the end of a turn in which this many records were joined."""
+        seconds = self._thread_seconds() - self._began
+        if seconds > LONG_SECONDS:
+            self.rows = ROWS_PER_TURN
+        elif seconds * ROWS_PER_TURN < SHORT_SECONDS * rows:
+            self.rows = ROWS_PER_SHORT_TURN
 
 
 def in_turns(
@@ -123,14 +162,14 @@ def _rows_up_to_scores(records: RecordBatch) -> int:
     return len(records) if fitting >= len(at) else int(at[fitting])
 
 
-def rows_up_to_objects(records: RecordBatch) -> int:
-    """Number of leading records, at least one, within the limits of rows, objects and scores of a turn."""
-    count = _rows_up_to_scores(records.part(0, ROWS_PER_TURN))
+def rows_up_to_objects(records: RecordBatch, most: int = ROWS_PER_TURN) -> int:
+    """Number of leading records, at least one and at most `most`, within the limits of a turn."""
+    count = _rows_up_to_scores(records.part(0, most))
     at = records.part(0, count).object_rows()
     if not len(at):
         return count
-    most = at[:RECORDS_PER_TURN]
-    events = up_to_scores([records.objects[number] for number in records.rows["object"][most].tolist()])
+    numbers = records.rows["object"][at[:RECORDS_PER_TURN]]
+    events = up_to_scores([records.objects[number] for number in numbers.tolist()])
     return count if len(events) == len(at) else int(at[len(events)])
 
 

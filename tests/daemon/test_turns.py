@@ -13,11 +13,15 @@ from streamwatch.core.merge import Arrivals, arrivals_of
 from streamwatch.core.records.events import Invalid, Label, Partition, Prediction
 from streamwatch.core.records.vocabulary import Vocabulary
 from streamwatch.daemon.turns import (
+    LONG_SECONDS,
     RECORDS_PER_TURN,
     ROOM,
     ROOM_OF_COLUMNS,
+    ROWS_PER_SHORT_TURN,
     ROWS_PER_TURN,
     SCORES_PER_TURN,
+    SHORT_SECONDS,
+    TurnLength,
     in_turns,
     room_after,
     rows_up_to_objects,
@@ -107,7 +111,7 @@ def test_where_nearly_all_are_columns_larger_turns_follow_until_there_are_object
     assert room_after(decoded([label] * 69 + [odd] * 10)) == ROOM
     partition, rooms = Partition("a", 0), iter((ROOM, ROOM_OF_COLUMNS, ROOM))
     fetched = gathered(
-        partition, [piece_of([KafkaRecord("a", 0, i, 0, None, bytes(100)) for i in range(12_000)])]
+        partition, [piece_of([KafkaRecord("a", 0, i, 0, None, bytes(100)) for i in range(20_000)])]
     )
     turns = [len(turn[partition]) for turn in in_turns({partition: fetched}, lambda: next(rooms))]
     assert turns == [ROOM.fetched, ROOM_OF_COLUMNS.fetched, ROOM.fetched]
@@ -125,3 +129,26 @@ def test_of_many_objects_among_columns_no_more_than_fit_a_turn_are_joined_at_onc
         [label, prediction(SCORES_PER_TURN + 1), label, prediction(1)], Vocabulary(), digests=False
     )
     assert rows_up_to_objects(scored) == 3
+
+
+def test_turns_are_twice_as_long_while_they_are_short_and_only_then() -> None:
+    now = 0.0
+    length = TurnLength(lambda: now)
+
+    def rows_after(seconds: float, rows: int) -> int:
+        nonlocal now
+        length.begin()
+        now += seconds
+        length.end(rows)
+        return length.rows
+
+    assert length.rows == ROWS_PER_TURN
+    assert rows_after(1.1 * SHORT_SECONDS, ROWS_PER_TURN) == ROWS_PER_TURN
+    assert rows_after(0.9 * SHORT_SECONDS, ROWS_PER_TURN) == ROWS_PER_SHORT_TURN
+    assert rows_after(0.9 * LONG_SECONDS, ROWS_PER_SHORT_TURN) == ROWS_PER_SHORT_TURN
+    assert rows_after(1.1 * LONG_SECONDS, ROWS_PER_SHORT_TURN) == ROWS_PER_TURN
+    assert rows_after(0.9 * SHORT_SECONDS, ROWS_PER_TURN // 2) == ROWS_PER_TURN
+    assert rows_after(0.4 * SHORT_SECONDS, ROWS_PER_TURN // 2) == ROWS_PER_SHORT_TURN
+    assert rows_after(0.0, 0) == ROWS_PER_SHORT_TURN
+    plain = in_columns([Label("i", "a", 0)] * (ROWS_PER_SHORT_TURN + 1), Vocabulary(), digests=False)
+    assert rows_up_to_objects(plain, length.rows) == ROWS_PER_SHORT_TURN

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from streamwatch.core.estimators.names import Batch
+from streamwatch.core.estimators.registers.counting import count_minutes
 
 # Stretches of time in tiers.
 #
@@ -40,8 +41,8 @@ FINE: Final = ((MINUTE_S, 240), (600, 288))
 """Length in seconds and slots of the finer tiers: minutes of four hours, ten minutes of two days."""
 HOUR_S: Final = 3_600
 GATHERED: Final = 256
-"""Number of runs (successive outcomes of a row in the same minute) that are gathered before they are merged
-into the row's stretches, which takes some hundred microseconds."""
+"""Number of minutes of a row that are gathered before they are merged into the row's stretches, which takes
+some hundred microseconds."""
 NONE: Final = np.zeros(0, STRETCH)
 NOTHING: Final = np.zeros((0, 4), np.int64)
 
@@ -51,7 +52,7 @@ class PastView(NamedTuple):
 
     settled: Stretches
     gathered: NDArray[np.int64]
-    """Runs to be added: minute, outcomes, hits, hits of no change; shape (n, 4). A minute may repeat."""
+    """Counts to be added: minute, outcomes, hits, hits of no change; shape (n, 4). A minute may repeat."""
 
 
 def tiers(days: int) -> tuple[tuple[int, int], ...]:
@@ -143,11 +144,6 @@ def differ(values: NDArray[np.generic]) -> NDArray[np.bool_]:
 
 
 _UNSEEN: Final = -1
-_MANY_RUNS: Final = 4
-"""Mean number of runs per model in a batch above which those of the same minute are added up first."""
-_MINUTE_BITS: Final = 32
-_SORTED_BY_COUNTING: Final = 1 << 16
-"""Most rows that are sorted as 16-bit integers; numpy then counts, which takes a third of the time."""
 
 
 class PastSnapshot(NamedTuple):
@@ -201,7 +197,7 @@ class PastViews(Mapping[str, Sequence[PastView]]):
 class Pasts:
     """Histories of up to `capacity` models, over `days` days; memory is touched only for rows in use."""
 
-    __slots__ = ("_days", "_gathered", "_previous", "_settled", "_used")
+    __slots__ = ("_days", "_gathered", "_left", "_left_rows", "_previous", "_settled", "_used")
 
     def __init__(self, capacity: int, days: int) -> None:
         self._days = days
@@ -210,6 +206,9 @@ class Pasts:
         self._used: NDArray[np.int32] = np.zeros(capacity, np.int32)
         """Number of minutes gathered of each row."""
         self._previous: NDArray[np.int32] = np.full(capacity, _UNSEEN, np.int32)
+        # Room for outcomes of rows that are full.
+        self._left_rows: NDArray[np.int32] = np.empty(0, np.int32)
+        self._left: NDArray[np.int64] = np.empty((0, 4), np.int64)
 
     def clear(self, row: int) -> None:
         """Reset a row; called before a model uses it and after the model has retired."""
@@ -221,51 +220,19 @@ class Pasts:
         """Count outcomes, in order."""
         if not self._days or not len(batch.rows):
             return
-        narrow = len(self._previous) <= _SORTED_BY_COUNTING
-        order = np.argsort(batch.rows.astype(np.uint16) if narrow else batch.rows, kind="stable")
-        rows, truth = batch.rows[order], batch.true_class[order]
-        begins = np.flatnonzero(np.concatenate(([True], differ(rows))))
-        previous = np.empty_like(truth)
-        previous[1:] = truth[:-1]
-        previous[begins] = self._previous[rows[begins]]
-        ends = np.concatenate((begins[1:], [len(rows)])) - 1
-        self._previous[rows[ends]] = truth[ends]
-        minutes = batch.event_ms[order] // (1_000 * MINUTE_S)
-        changes = differ(rows) | differ(minutes)
-        runs = np.flatnonzero(np.concatenate(([True], changes)))
-        gathered = np.empty((len(runs), 4), np.int64)
-        gathered[:, 0] = minutes[runs]
-        gathered[:, 1] = np.diff(np.concatenate((runs, [len(rows)])))
-        gathered[:, 2] = np.add.reduceat((batch.predicted_class[order] == truth).astype(np.int64), runs)
-        gathered[:, 3] = np.add.reduceat((previous == truth).astype(np.int64), runs)
-        owners = rows[runs]
-        if len(runs) > _MANY_RUNS * len(begins):
-            owners, gathered = _added_up(owners, gathered)
-        self._gather(owners, gathered)
-
-    def _gather(self, rows: NDArray[np.int32], gathered: NDArray[np.int64]) -> None:
-        """Add runs sorted by row; successive runs of a row are of different minutes."""
-        starts = np.flatnonzero(np.concatenate(([True], differ(rows))))
-        own = rows[starts].astype(np.int64)
-        number = np.diff(np.concatenate((starts, [len(rows)])))
-        used = self._used[own]
-        goes_on = (used > 0) & (self._gathered[own, used - 1, 0] == gathered[starts, 0])
-        base = used - goes_on
-        for full in np.flatnonzero(base + number > GATHERED).tolist():
-            row, start = int(own[full]), int(starts[full])
-            added = PastView(NONE, gathered[start : start + int(number[full])])
+        if len(self._left_rows) < len(batch.rows):
+            self._left_rows = np.empty(len(batch.rows), np.int32)
+            self._left = np.empty((len(batch.rows), 4), np.int64)
+        columns = batch.rows, batch.true_class, batch.predicted_class, batch.event_ms
+        left = self._left_rows, self._left
+        count = count_minutes(*columns, self._previous, self._gathered, self._used, *left)
+        if not count:
+            return
+        rows, gathered = self._left_rows[:count], self._left[:count]
+        for row in np.unique(rows).tolist():
+            added = PastView(NONE, gathered[rows == row])
             self._settled[row] = merged([self._look(row), added], self._days)
-            self._used[row] = base[full] = number[full] = 0
-            goes_on[full] = False
-        left = np.repeat(number > 0, np.diff(np.concatenate((starts, [len(rows)]))))
-        slots = np.repeat(own * GATHERED + base, number)
-        slots += np.arange(len(slots)) - np.repeat(np.cumsum(number) - number, number)
-        flat, added = self._gathered.reshape(-1, 4), gathered[left]
-        more = slots[np.cumsum(number)[goes_on] - number[goes_on]]
-        before = flat[more, 1:]
-        flat[slots] = added
-        flat[more, 1:] += before
-        self._used[own] = base + number
+            self._used[row] = 0
 
     def _look(self, row: int) -> PastView:
         """View the current state without copying; it may change later."""
@@ -322,19 +289,3 @@ class Pasts:
         # `history_days` may have changed since the snapshot: readers merge these under the current number.
         self._settled[row] = np.frombuffer(state.stretches, STRETCH)
         self._previous[row] = state.previous
-
-
-def _added_up(
-    rows: NDArray[np.int32], gathered: NDArray[np.int64]
-) -> tuple[NDArray[np.int32], NDArray[np.int64]]:
-    """Add up the runs of a row in the same minute, which are many if labels do not come in time order."""
-    minutes = gathered[:, 0] - gathered[:, 0].min()
-    if int(minutes.max()) >> _MINUTE_BITS:
-        return rows, gathered
-    keys = (rows.astype(np.int64) << _MINUTE_BITS) | minutes
-    order = np.argsort(keys)
-    begins = np.flatnonzero(np.concatenate(([True], differ(keys[order]))))
-    added = np.add.reduceat(gathered[order], begins, axis=0)
-    first = order[begins]
-    added[:, 0] = gathered[first, 0]
-    return rows[first], added

@@ -348,8 +348,7 @@ class EstimatorSet:
                 columns += register.trace(batch)
             else:
                 register.observe(batch)
-        observed = batch.only(~batch.assumed)
-        state.delays.observe(observed.rows, observed.delay_ms, observed.event_ms)
+        state.delays.observe(batch)
         return columns
 
     def _recorded(self, named: Sequence[NamedAlarm]) -> list[Alarm]:

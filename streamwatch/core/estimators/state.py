@@ -4,17 +4,18 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Mapping, Sequence
-from typing import Final, TypeAlias
+from typing import TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
 from streamwatch.core.estimators.index import ModelIndex
 from streamwatch.core.estimators.kernel.table import ModelTable
-from streamwatch.core.estimators.names import ReportKeys
+from streamwatch.core.estimators.names import Batch, ReportKeys
 from streamwatch.core.estimators.past import Pasts
 from streamwatch.core.estimators.registers import registers_of
 from streamwatch.core.estimators.registers.alarms import JudgesModels, RaisesAlarms
+from streamwatch.core.estimators.registers.counting import count_delays
 from streamwatch.core.metrics import LABEL_DELAY_BOUNDS
 from streamwatch.core.metrics.series import HistogramColumn, ModelKeys
 from streamwatch.core.records.events import VERDICT, Alarm
@@ -31,10 +32,6 @@ Integers: TypeAlias = NDArray[np.int64]
 
 _BOUNDS_MS = (np.array(LABEL_DELAY_BOUNDS) * 1000).astype(np.int64)
 _BUCKETS = len(_BOUNDS_MS) + 1
-_LONGEST_MS: Final = 2**40
-"""Delay of 35 years; a longer one is summed as this, so that a batch cannot overflow."""
-_MOST_MS: Final = 2**62
-"""Largest sum of delays; it stays there."""
 NEVER = np.iinfo(np.int64).min
 """Time that stands for "no label yet", or "no alarm yet"."""
 
@@ -42,11 +39,10 @@ NEVER = np.iinfo(np.int64).min
 class LabelDelays:
     """Label delays of up to `capacity` models; memory is touched only for rows in use."""
 
-    __slots__ = ("_counts", "_flat", "_latest_ms", "_sum_ms")
+    __slots__ = ("_counts", "_latest_ms", "_sum_ms")
 
     def __init__(self, capacity: int) -> None:
         self._counts: Integers = np.zeros((capacity, _BUCKETS), np.int64)
-        self._flat = self._counts.reshape(-1)
         self._sum_ms: Integers = np.zeros(capacity, np.int64)
         self._latest_ms: Integers = np.zeros(capacity, np.int64)
 
@@ -56,13 +52,11 @@ class LabelDelays:
         self._sum_ms[row] = 0
         self._latest_ms[row] = NEVER
 
-    def observe(self, rows: NDArray[np.int32], delay_ms: Integers, event_ms: Integers) -> None:
-        """Count n labels: rows of their models, delays and event times in milliseconds, each (n,)."""
-        buckets = np.searchsorted(_BOUNDS_MS, delay_ms)
-        np.add.at(self._flat, rows.astype(np.int64) * _BUCKETS + buckets, 1)
-        np.add.at(self._sum_ms, rows, np.minimum(delay_ms, _LONGEST_MS))
-        np.minimum.at(self._sum_ms, rows, _MOST_MS)
-        np.maximum.at(self._latest_ms, rows, event_ms)
+    def observe(self, batch: Batch) -> None:
+        """Count the delays of labels that came, not of assumed ones."""
+        counts, sums_ms, latest_ms = self._counts, self._sum_ms, self._latest_ms
+        columns = batch.rows, batch.delay_ms, batch.event_ms, batch.assumed
+        count_delays(*columns, _BOUNDS_MS, counts, sums_ms, latest_ms)
 
     def histograms(self, rows: Integers, keys: ModelKeys) -> HistogramColumn:
         """Histogram of each row: cumulative bucket counts, and the sum of delays in seconds."""

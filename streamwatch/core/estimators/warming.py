@@ -16,6 +16,7 @@ from streamwatch.core.estimators.kernel import admission, fold
 from streamwatch.core.estimators.kernel import readout as reading
 from streamwatch.core.estimators.kernel.layout import layout_of
 from streamwatch.core.estimators.names import Batch
+from streamwatch.core.estimators.registers import counting
 from streamwatch.core.estimators.registers.cohorts import CohortsSpec
 from streamwatch.core.estimators.registers.cohorts import headline as cohort_headline
 from streamwatch.core.estimators.registers.cohorts import observe as cohorts
@@ -43,6 +44,8 @@ ENTRIES: tuple[Any, ...] = (
     admission.claim_block,
     admission.number,
     admission.remember,
+    counting.count_minutes,
+    counting.count_delays,
     lay_out,
     lay_out_pairs,
     observe,

@@ -214,7 +214,7 @@ class JoinReading:
         return self._holdings
 
 
-MOST_AT_ONCE: Final = 4_096
+MOST_AT_ONCE: Final = 8_192
 """Number of outcomes after which a step ends."""
 
 

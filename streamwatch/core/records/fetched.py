@@ -60,7 +60,8 @@ class FetchedRecords(Sequence["Record"]):
     @property
     def sizes_bytes(self) -> NDArray[np.int64]:
         """Bytes of key and value of each record: int64, shape (n,)."""
-        sizes: NDArray[np.int64] = np.maximum(self.rows[:, (KEY_BYTES, VALUE_BYTES)], 0).sum(axis=1)
+        sizes: NDArray[np.int64] = np.maximum(self.rows[:, KEY_BYTES], 0)
+        sizes += np.maximum(self.rows[:, VALUE_BYTES], 0)  # a sum over an axis of two takes longer
         return sizes
 
     @property

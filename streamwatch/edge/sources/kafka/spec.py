@@ -113,7 +113,7 @@ class KafkaSpec:
     are added to a topic later begin at offset 0."""
     on_data_loss: Literal["continue", "fail"] = "continue"
     """Reaction to data loss: count it and continue, or stop."""
-    max_poll_records: int = 8_000
+    max_poll_records: int = 16_000
     """Records of one poll at most. They are decoded and evaluated in parts, between which health checks
     answer; in a backlog, more records share the fixed cost of a poll."""
     max_partition_fetch_bytes: int = 1_048_576
