@@ -37,8 +37,8 @@ from streamwatch.daemon.waiting_publications import (
     FENCED_SECONDS,
     MOST_BYTES,
     RETRY_SECONDS,
-    TRANSACTION_BYTES,
     Attempts,
+    TransactionSize,
     WaitingPublications,
 )
 from streamwatch.edge.sources.kafka.transactions import (
@@ -106,6 +106,7 @@ class Publisher:
         """Ledger as this process last read or wrote it; None before."""
         self._is_open = False
         self._attempts = Attempts(names, emit, RETRY_SECONDS)
+        self._size = TransactionSize()
         self._outcomes = self._events = self._transactions_committed = 0
 
     def begin(self, life: str, commits: int, waiting: Mapping[int, bytes]) -> None:
@@ -202,12 +203,13 @@ class Publisher:
         if not chosen:
             await self._queue.change()
             return
-        await self._write([publication.after(ledger) for publication in chosen], chosen)
+        with self._size.attempted():
+            await self._write([publication.after(ledger) for publication in chosen], chosen)
 
     def _next(self, ledger: Ledger) -> list[Publication]:
         """Drop publications that the ledger has; return those of the next transaction."""
         self._queue.drop_while(lambda publication: publication.commit <= ledger.commit)
-        return self._queue.first(TRANSACTION_BYTES)
+        return self._queue.first(self._size.bytes)
 
     async def _open(self) -> None:
         if self._ledger is not None:  # opening would fence a process that has taken over meanwhile

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import asyncio
 from collections import deque
-from collections.abc import Callable, Iterable, Sequence
-from contextlib import suppress
+from collections.abc import Callable, Generator, Iterable, Sequence
+from contextlib import contextmanager, suppress
 from typing import Final
 
 from streamwatch.core.metrics import single
@@ -71,6 +71,28 @@ class Attempts:
         self.error = str(error)
         self._emit(PublishingDelayed(self._names, waiting, self.error, delay))
         return delay
+
+
+class TransactionSize:
+    """Encoded bytes of the next transaction: halved by each failure, doubled by each success up to the limit.
+
+    A transaction has a deadline. One that is too large for the network would fail again and again, and the
+    next would be larger, as more waits by then.
+    """
+
+    def __init__(self) -> None:
+        self.bytes = TRANSACTION_BYTES
+        """Encoded bytes at which to end the transaction; its last publication may exceed them."""
+
+    @contextmanager
+    def attempted(self) -> Generator[None]:
+        """Adapt to whether the block writes the transaction or raises."""
+        try:
+            yield
+        except Exception:
+            self.bytes = max(1, self.bytes // 2)
+            raise
+        self.bytes = min(TRANSACTION_BYTES, 2 * self.bytes)
 
 
 class WaitingPublications:

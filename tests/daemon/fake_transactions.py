@@ -27,6 +27,8 @@ class Broker:
     fails: list[str] = field(default_factory=list)
     """Where the next transactions fail: `begin`, `send`, `commit` (nothing is there) or `answer` (all is)."""
     transactions: int = 0
+    most_outcomes: int | None = None
+    """Outcomes that a transaction may have before its deadline is over; None: any number."""
 
 
 class FakeTransactions:
@@ -59,6 +61,11 @@ class FakeTransactions:
         fault = broker.fails.pop(0) if broker.fails else ""
         if fault in ("begin", "send", "commit"):
             raise PublishingFailed(f"at {fault}")
+        if (
+            broker.most_outcomes is not None
+            and sum(each.count for each in publications) > broker.most_outcomes
+        ):
+            raise PublishingFailed("TimeoutError")
         for publication in publications:
             broker.outcomes += records_of(publication)
             broker.events += [event.value for event in publication.events]

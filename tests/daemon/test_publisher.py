@@ -11,6 +11,7 @@ import pytest
 
 from streamwatch.core.publishing.publications import Event, Ledger, encoded
 from streamwatch.daemon import publisher as module
+from streamwatch.daemon import waiting_publications
 from streamwatch.daemon.publisher import Publisher
 from streamwatch.edge.sources.kafka.transactions import PublishingFenced
 from streamwatch.telemetry import (
@@ -179,7 +180,7 @@ async def test_commits_wait_while_too_much_waits_for_brokers() -> None:
 
 
 async def test_what_waits_is_written_in_the_order_of_commits(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(module, "TRANSACTION_BYTES", 4)
+    monkeypatch.setattr(waiting_publications, "TRANSACTION_BYTES", 4)
     broker = Broker(fails=["", "answer", "", "send", "answer"])
     async with Process(broker).running() as publisher:
         publisher.begin(LIFE, 0, {})
@@ -189,3 +190,19 @@ async def test_what_waits_is_written_in_the_order_of_commits(monkeypatch: pytest
             first += commit % 4
         await publisher.drain(10)
     assert numbers(broker) == list(range(1, first))
+
+
+async def test_a_transaction_that_takes_too_long_is_divided() -> None:
+    broker = Broker(most_outcomes=3)
+    async with Process(broker).running() as publisher:
+        publisher.begin(LIFE, 0, {})
+        for commit in range(1, 101):
+            publisher.add(publication(commit, commit, 1))
+        await publisher.drain(10)
+        assert numbers(broker) == list(range(1, 101))
+        broker.most_outcomes, before = None, broker.transactions
+        for commit in range(101, 201):
+            publisher.add(publication(commit, commit, 1))
+        await publisher.drain(10)
+    assert numbers(broker) == list(range(1, 201))
+    assert broker.transactions - before < 100

@@ -12,7 +12,7 @@ The checksum covers all bytes after it.
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, Final, NamedTuple
 
 import numpy as np
@@ -180,6 +180,41 @@ def batches_of(texts: Texts, chosen: NDArray[np.int64], most_bytes: int) -> Iter
         stop, size = put_records(texts, chosen, begin, most_bytes, out)
         yield PreparedBatch(out[:size].tobytes(), stop - begin, time.time_ns() // 1_000_000)
         begin = stop
+
+
+def joined(several: Iterable[Texts], least_bytes: int) -> Iterator[Texts]:
+    """Yield consecutive texts as one each, once their values have so many bytes, and the rest as the last.
+
+    Each of several costs a batch for every partition, and a partition takes one batch after the other:
+    written apart, small texts take as many round trips to its broker.
+    """
+    waiting, size = list[Texts](), 0
+    for texts in several:
+        waiting.append(texts)
+        size += len(texts.values)
+        if size >= least_bytes:
+            yield _concatenated(waiting)
+            waiting, size = [], 0
+    if waiting:
+        yield _concatenated(waiting)
+
+
+def _concatenated(several: Sequence[Texts]) -> Texts:
+    if len(several) == 1:
+        return several[0]
+    value_at = np.cumsum([0, *(len(texts.values) for texts in several)])[:-1]
+    key_at = np.cumsum([0, *(len(texts.keys) for texts in several)])[:-1]
+    keys_before = np.cumsum([0, *(len(texts.key_ends) - 1 for texts in several)])[:-1]
+    key_ends = [texts.key_ends[1:] + at for texts, at in zip(several, key_at, strict=True)]
+    numbers = [texts.key_numbers + before for texts, before in zip(several, keys_before, strict=True)]
+    return Texts(
+        np.concatenate([texts.values for texts in several]),
+        np.concatenate([texts.starts + at for texts, at in zip(several, value_at, strict=True)]),
+        np.concatenate([texts.stops + at for texts, at in zip(several, value_at, strict=True)]),
+        np.concatenate([texts.keys for texts in several]),
+        np.concatenate([np.zeros(1, np.int64), *key_ends]),
+        np.concatenate(numbers).astype(np.int32),
+    )
 
 
 def texts_of(records: list[tuple[bytes, bytes]]) -> Texts:

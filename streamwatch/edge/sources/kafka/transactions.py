@@ -36,7 +36,7 @@ from streamwatch.core.publishing.publications import (
 )
 from streamwatch.edge.sources.kafka.client import Client, attempted, connection_options
 from streamwatch.edge.sources.kafka.ledger_topic import LedgerTail, part_key
-from streamwatch.edge.sources.kafka.record_batches import Texts, batches_of, texts_of
+from streamwatch.edge.sources.kafka.record_batches import Texts, batches_of, joined, texts_of
 from streamwatch.edge.sources.kafka.spec import KafkaSpec
 from streamwatch.edge.sources.kafka.wire import CONNECTION_ERRORS, list_topics, worded
 
@@ -295,8 +295,8 @@ class KafkaTransactions:
         spec = self._spec
         texts: dict[str, Iterable[Texts]] = {}
         if spec.outcomes_topic is not None:
-            texts[spec.outcomes_topic] = (
-                outcome_texts(part) for each in publications for part in each.lines()
+            texts[spec.outcomes_topic] = joined(
+                (outcome_texts(part) for each in publications for part in each.lines()), _BATCH_BYTES
             )
         if spec.events_topic is not None:
             events = [event for each in publications for event in each.events]

@@ -9,7 +9,7 @@ import pytest
 from aiokafka.producer.message_accumulator import BatchBuilder
 from aiokafka.record.memory_records import MemoryRecords
 
-from streamwatch.edge.sources.kafka.record_batches import PreparedBatch, batches_of, texts_of
+from streamwatch.edge.sources.kafka.record_batches import PreparedBatch, batches_of, joined, texts_of
 
 Records = list[tuple[bytes, bytes]]
 
@@ -85,3 +85,13 @@ def test_it_has_what_the_client_asks_of_its_own_builder() -> None:
     assert len(batch._build()) == size
     assert batch._build() is batch._build()  # once more where it is sent again
     assert batch.size() == size
+
+
+@pytest.mark.parametrize(("least_bytes", "expected"), [(1, 40), (1_000, 2), (1 << 20, 1)])
+def test_texts_that_are_joined_have_all_records_in_order(least_bytes: int, expected: int) -> None:
+    several = [records_of(seed, 5, 20) for seed in range(40)]
+    made = list(joined(map(texts_of, several), least_bytes))
+    assert len(made) == pytest.approx(expected, abs=1 if least_bytes == 1_000 else 0)
+    batches = [each for texts in made for each in batches_of(texts, np.arange(len(texts.starts)), 1 << 20)]
+    assert [record for batch in batches for record in parsed(batch)] == [r for each in several for r in each]
+    assert list(joined([], least_bytes)) == []
