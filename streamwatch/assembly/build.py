@@ -96,6 +96,7 @@ def build_daemon(
     status = DaemonStatus(source, telemetry, parts, schemas=reading.schemas)
     if isinstance(publisher, StandbyPublisher):
         publisher.caught_up = lambda: status.caught_up
+        publisher.stalled = lambda: status.stalled
         status.standby = publisher
     server = build_server(settings.http, status, telemetry, monitors)
     supervisor = Supervisor.from_environment(os.environ)

@@ -208,6 +208,11 @@ class Commits:
         why = "" if problem is None else f": {problem}"
         return f"evaluated records have not been committed for {waited:.0f} s{why}"
 
+    @property
+    def waits_for_disk(self) -> bool:
+        """Return whether records have been overdue because the disk has not taken a commit."""
+        return self._flushing is not None and not self._flushing.done() and self.overdue is not None
+
     async def settle(self, *, soon: bool) -> None:
         """Commit if it is due, and if the processor is at a point at which a commit may be made.
 

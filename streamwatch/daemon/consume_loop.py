@@ -385,6 +385,7 @@ class ConsumeLoop:
         unused = self._spec.backups is None or await self._spec.backups.leave(seconds)
         await self.holder.leave(self._commits, seconds, unused=unused)
         self._commits = self._status.progress = None
+        self._status.partitions = {}  # the next state may begin elsewhere
 
     async def _open(self) -> Commits:
         state = await self.holder.open()

@@ -47,11 +47,12 @@ from streamwatch.core.publishing.publications import (
 )
 from streamwatch.core.records.events import Alarm
 from streamwatch.daemon.alerting import AlertDecisions, Alerting
+from streamwatch.daemon.membership import Election, Membership, Standing
 from streamwatch.daemon.publisher import ClosedPublication, Transactions
 from streamwatch.daemon.waiting_publications import (
     MOST_BYTES,
-    TRANSACTION_BYTES,
     Attempts,
+    TransactionSize,
     WaitingPublications,
 )
 from streamwatch.edge.sources.kafka.transactions import PublishingFailed
@@ -67,7 +68,7 @@ RETRY_SECONDS: Final = (0.1, 0.2, 0.5, 1.0)
 
 Shorter than without replicas, as a takeover waits for them."""
 LOOK_SECONDS: Final = 0.2
-"""Interval at which a follower reads the ledger, and a replica checks whether it may be a candidate."""
+"""Interval at which a follower reads the ledger."""
 MOST_POINTS: Final = 10_000
 """Most digests of the ledger that a replica behind it remembers for comparison."""
 
@@ -95,19 +96,6 @@ class SharedTransactions(Transactions, Protocol):
 
     async def leave(self) -> None:
         """Close the producer and the reader of the ledger in bounded time."""
-        ...
-
-
-class Election(Protocol):
-    """Membership in the consumer group that elects the holder (`edge.sources.kafka.election.Election`)."""
-
-    @property
-    def problem(self) -> str | None:
-        """Reason why this replica is not a member; None while it is."""
-        ...
-
-    async def run(self) -> None:
-        """Be a member until cancelled, and update the candidacy."""
         ...
 
 
@@ -216,6 +204,10 @@ class StandbyPublisher:
         self._writer = str(uuid.uuid4())
         self.caught_up: Callable[[], bool] = lambda: False
         """Returns whether all partitions were read to their ends; a replica is no candidate before."""
+        self.stalled: Callable[[], str | None] = lambda: None
+        """Returns the reason why no records can be evaluated, such as a full disk; None if there is none."""
+        self._has_caught_up = False
+        """Whether the state was, since it was opened, as far as one that may be a candidate."""
         self._state: SharedPublishing | None = None
         self._ledger: Ledger | None = None
         """Ledger as last read or written; None if nothing was written yet."""
@@ -228,6 +220,7 @@ class StandbyPublisher:
         self._outcomes_compared = Comparison("outcomes", Publication.outcome_digest)
         self._events_compared = Comparison("alarms and verdicts", Publication.event_digest)
         self._attempts = Attempts(names, emit, RETRY_SECONDS)
+        self._size = TransactionSize()
         self._outcomes = self._events = self._transactions_committed = 0
         self._takeovers = self._in_doubt = 0
 
@@ -255,7 +248,7 @@ class StandbyPublisher:
         self._events_compared.restart(log.events, log.digests.events)
         self._queue.restart(map(decoded, waiting.values()))
         self._sent = BEGINNING
-        self._is_read = False
+        self._is_read = self._has_caught_up = False
         self.candidacy.close()
         self._queue.wake()
 
@@ -337,6 +330,7 @@ class StandbyPublisher:
                 return [f"it cannot be a standby: {self.candidacy.divergence}"]
             case "catching_up":
                 problem = self._election.problem or self._attempts.error
+                problem = problem or self.stalled()
                 why = "it has not caught up" if problem is None else problem
                 return [f"it takes no part in the election of the holder yet: {why}"]
             case _:
@@ -369,9 +363,11 @@ class StandbyPublisher:
         PublishingRefused
             If the topics cannot be used.
         """
+        standing = Standing(self._may_join, self._impediment, self._is_relieved)
+        membership = Membership(self._election, self.candidacy, standing, self._emit, self._clock)
         try:
             async with asyncio.TaskGroup() as group:
-                group.create_task(self._be_candidate())
+                group.create_task(membership.run())
                 group.create_task(self._work())
         except BaseExceptionGroup as several:
             raise several.exceptions[0] from None
@@ -380,27 +376,23 @@ class StandbyPublisher:
             if self._dead_letters is not None:
                 await self._dead_letters.stop()
 
-    async def _be_candidate(self) -> None:
-        """Be a member of the electing group once all partitions were read, until a divergence is found.
+    def _may_join(self) -> bool:
+        """Return whether this replica may be a candidate: it has caught up, or its queue is half full."""
+        may = self._is_read and (self.caught_up() or self._queue.is_half_full)
+        self._has_caught_up = self._has_caught_up or may
+        return may
 
-        If its queue is half full, a replica becomes a candidate before it has caught up: commits wait for a
-        full queue to be written, and without a holder nobody writes it.
-        """
-        while not (  # noqa: ASYNC110 - nothing signals these conditions
-            self._is_read and (self.caught_up() or self._queue.is_half_full)
-        ):
-            await asyncio.sleep(LOOK_SECONDS)
-        if self.candidacy.divergence is not None:
-            return
-        running = asyncio.create_task(self._election.run())
-        try:
-            while self.candidacy.divergence is None and not running.done():
-                await asyncio.wait({running}, timeout=LOOK_SECONDS)
-            if running.done():
-                running.result()
-        finally:
-            running.cancel()
-            await asyncio.wait({running})
+    def _impediment(self) -> str | None:
+        """Return the reason why this replica cannot evaluate what comes in; None if it can."""
+        if (reason := self.stalled()) is not None:
+            return reason
+        if self._has_caught_up or self._may_join():
+            return None
+        return "it has not caught up since its state was opened"
+
+    def _is_relieved(self) -> bool:
+        """Return whether another replica has written to the ledger since this one did."""
+        return self._ledger is not None and self._ledger.writer != self._writer
 
     async def _work(self) -> None:
         while True:
@@ -519,13 +511,15 @@ class StandbyPublisher:
         ledger = self._ledger
         assert ledger is not None  # noqa: S101 - `_take_over` has set it
         self._drop_written(ledger)
-        chosen = self._queue.first(TRANSACTION_BYTES)
+        chosen = self._queue.first(self._size.bytes)
         if not chosen:
             await self._queue.change()
             return
         decided = [each.decisions for each in chosen if each.decisions is not None]
         await self._write_invalid([each.after(ledger) for each in chosen])
-        await self._write(chosen, ledger.with_shared(chosen, self._writer), decided[-1] if decided else None)
+        after = ledger.with_shared(chosen, self._writer)
+        with self._size.attempted():
+            await self._write(chosen, after, decided[-1] if decided else None)
         self._queue.drop(chosen)
         for publication in chosen:
             if (deliver := self._deliver_after.pop(publication.commit, None)) is not None:

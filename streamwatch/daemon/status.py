@@ -79,6 +79,11 @@ class Committing(MetricsProvider, Protocol):
         """Reason for which evaluated records have not been committed for long; None if none wait long."""
         ...
 
+    @property
+    def waits_for_disk(self) -> bool:
+        """Return whether they wait for the disk."""
+        ...
+
 
 class Standby(Protocol):
     """Publisher of one of several replicas, as the status reads it (`StandbyPublisher`)."""
@@ -164,6 +169,17 @@ class DaemonStatus:
         """Role of this replica; None without replicas."""
         return None if self.standby is None else self.standby.role
 
+    @property
+    def stalled(self) -> str | None:
+        """Reason of this host for which records are not evaluated or committed; None if there is none."""
+        if self.stage is not None:
+            return self.stage
+        if self.disk_low:
+            return "reading waits for room on the disk of the state"
+        if self.commits is not None and self.commits.waits_for_disk:
+            return self.commits.overdue
+        return None
+
     def unready(self) -> Sequence[str]:
         """Return the reasons why the daemon is not ready.
 
@@ -184,6 +200,8 @@ class DaemonStatus:
             reasons.append("the results of the state that was opened are not on /metrics yet")
         if self.standby is not None:
             reasons.extend(self.standby.unready())
+            if self.disk_low and (stalled := self.stalled) is not None:
+                reasons.append(stalled)
         if self.commits is not None and (overdue := self.commits.overdue) is not None:
             reasons.append(overdue)
         return reasons

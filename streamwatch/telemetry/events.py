@@ -437,6 +437,14 @@ class StandbyTookOver(InternalEvent):
 
 
 @dataclass(frozen=True)
+class StandbyGaveWay(InternalEvent):
+    """A replica that cannot evaluate left the election for a moment, so that another one takes over."""
+
+    level: ClassVar[Level] = "warning"
+    reason: str
+
+
+@dataclass(frozen=True)
 class StandbySteppedDown(InternalEvent):
     """A replica no longer publishes and notifies, as it lost the election."""
 

@@ -174,6 +174,7 @@ async def test_records_uncommitted_for_three_intervals_are_reported_with_what_th
         "evaluated records have not been committed for 4 s: "
         "2 dead letters wait for topic dead: NotEnoughReplicas"
     )
+    assert not commits.waits_for_disk
     letters.may_go_on.set()
     await waiting
     assert commits.overdue is None
@@ -192,9 +193,24 @@ async def test_a_commit_that_the_disk_does_not_take_is_overdue_until_it_has() ->
     assert commits.overdue == (
         "evaluated records have not been committed for 5 s: the disk of the state has not taken them"
     )
+    h.status.commits, h.status.stage = commits, None
+    assert commits.waits_for_disk
+    assert h.status.stalled == commits.overdue
     store.may_flush.set()
     await until(lambda: len(shown) == 1)
     assert commits.overdue is None
+    assert not commits.waits_for_disk
+    assert h.status.stalled is None
+
+
+def test_a_disk_without_room_and_a_state_that_is_closed_keep_a_daemon_from_evaluating() -> None:
+    status = fake_daemon().status
+    status.stage = None
+    assert status.stalled is None
+    status.disk_low = True
+    assert status.stalled == "reading waits for room on the disk of the state"
+    status.stage = "state is being opened"
+    assert status.stalled == "state is being opened"
 
 
 async def test_a_daemon_whose_dead_letters_hold_its_commits_up_is_not_ready_and_says_why() -> None:

@@ -424,6 +424,17 @@ async def test_a_follower_keeps_nothing_where_the_holder_writes_down_no_position
         old.begin()
 
 
+async def test_a_holder_divides_what_takes_too_long_in_one_transaction() -> None:
+    broker = SharedBroker()
+    async with replicas(broker) as (holder, _):
+        for reached in range(1, 41):
+            holder.commit(reached)
+        broker.most_outcomes = 3
+        holder.win()
+        await until(lambda: len(broker.outcomes) == 40)
+        assert numbers(broker) == list(range(1, 41))
+
+
 async def test_nothing_is_delivered_before_the_ledger_has_it() -> None:
     broker = SharedBroker()
     async with replicas(broker) as (holder, _):

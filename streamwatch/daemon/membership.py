@@ -1,0 +1,126 @@
+"""Membership in the group that elects the holder of several replicas: when to join it, and when to give way.
+
+- A replica joins once it has caught up. If its queue is half full, it joins before: commits wait for a full
+  queue to be written, and without a holder nobody writes it.
+- A holder that cannot evaluate (no room on its disk, a state that cannot be opened, or one that began anew
+  and reads everything again) gives way after `IMPAIRED_SECONDS`: it leaves the group, so that another replica
+  is elected, and joins again as a follower. If no other takes over, it becomes the holder again, as it can
+  still deliver and remind, and tries again after `GIVE_WAY_SECONDS`.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Final, Protocol
+
+from streamwatch.core.publishing.candidacy import Candidacy
+from streamwatch.telemetry import InternalEvent, StandbyGaveWay
+
+LOOK_SECONDS: Final = 0.2
+"""Interval at which conditions are looked at that nobody signals."""
+IMPAIRED_SECONDS: Final = 10.0
+"""Time for which a holder may be unable to evaluate before it gives way."""
+ABSENT_SECONDS: Final = 10.0
+"""Time for which a replica that gave way stays out of the group, unless another takes over sooner."""
+GIVE_WAY_SECONDS: Final = 1_800.0
+"""Time between two attempts to give way while a replica cannot evaluate, as the others may be no better."""
+
+
+class Election(Protocol):
+    """Membership in the consumer group that elects the holder (`edge.sources.kafka.election.Election`)."""
+
+    @property
+    def problem(self) -> str | None:
+        """Reason why this replica is not a member; None while it is."""
+        ...
+
+    async def run(self) -> None:
+        """Be a member until cancelled, and update the candidacy."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Standing:
+    """Conditions on which the membership of a replica depends."""
+
+    may_join: Callable[[], bool]
+    """Returns whether the ledger was read, and records up to their ends or more waits than should."""
+    impediment: Callable[[], str | None]
+    """Returns the reason why this replica cannot evaluate; None while it can."""
+    is_relieved: Callable[[], bool]
+    """Returns whether another replica has written to the ledger since this one did."""
+
+
+class Membership:
+    """Joins the electing group, leaves it for good after a divergence, and for a moment to give way.
+
+    Parameters
+    ----------
+    election
+        The group.
+    candidacy
+        Knows whether this replica is elected or diverged.
+    standing
+        Conditions of this replica.
+    emit
+        Receives `StandbyGaveWay`.
+    clock
+        Monotonic clock in seconds.
+    """
+
+    def __init__(
+        self,
+        election: Election,
+        candidacy: Candidacy,
+        standing: Standing,
+        emit: Callable[[InternalEvent], None],
+        clock: Callable[[], float],
+    ) -> None:
+        self._election = election
+        self._candidacy = candidacy
+        self._standing = standing
+        self._emit = emit
+        self._clock = clock
+        self._impaired_since: float | None = None
+        self._gave_way_at: float | None = None
+        """Time at which it gave way last; None if it could evaluate since."""
+
+    async def run(self) -> None:
+        """Be a member while it makes sense, until a divergence or cancelled."""
+        while not self._standing.may_join():  # noqa: ASYNC110 - nothing signals these conditions
+            await asyncio.sleep(LOOK_SECONDS)
+        while self._candidacy.divergence is None:
+            await self._take_part()
+            until = self._clock() + ABSENT_SECONDS
+            while self._clock() < until and not self._standing.is_relieved():  # noqa: ASYNC110 - see above
+                await asyncio.sleep(LOOK_SECONDS)
+
+    async def _take_part(self) -> None:
+        """Be a member until a divergence is found, or this replica gives way."""
+        running = asyncio.create_task(self._election.run())
+        try:
+            while self._candidacy.divergence is None and not running.done() and not self._gives_way():
+                await asyncio.wait({running}, timeout=LOOK_SECONDS)
+            if running.done():
+                running.result()
+        finally:
+            running.cancel()
+            await asyncio.wait({running})
+
+    def _gives_way(self) -> bool:
+        """Return whether to leave the group now, so that another replica is elected."""
+        now, reason = self._clock(), self._standing.impediment()
+        if reason is None:
+            self._impaired_since = self._gave_way_at = None
+            return False
+        if self._impaired_since is None:
+            self._impaired_since = now
+        if not self._candidacy.is_elected or now - self._impaired_since < IMPAIRED_SECONDS:
+            return False
+        if self._gave_way_at is not None and now - self._gave_way_at < GIVE_WAY_SECONDS:
+            return False
+        self._gave_way_at = now
+        self._emit(StandbyGaveWay(reason))
+        return True
