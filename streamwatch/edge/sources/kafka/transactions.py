@@ -8,6 +8,8 @@ Properties of aiokafka's transactional producer that matter here:
 - Batches are resent without end while brokers cannot be reached, and a commit whose answer is lost may have
   been made. So a transaction has a deadline here, after which the producer is closed. The next producer ends
   the transaction, and the ledger shows whether it was committed.
+- If brokers refuse the producer while records are being sent, the client refuses the next ones with an error
+  of its own (`IllegalOperation`).
 - Records of a partition keep their order. Input offsets are not part of a transaction, as in KIP-447,
   because positions are in the state.
 """
@@ -359,6 +361,8 @@ def _failure_of(error: BaseException) -> PublishingFailed | None:
     """Convert an error of the client to PublishingFailed; None for any other error."""
     if isinstance(error, kafka_errors.ProducerFenced):
         return ProducerWasFenced("brokers refuse the producer: another one was opened, or it took too long")
+    if isinstance(error, kafka_errors.IllegalOperation):
+        return PublishingFailed("the transaction was ended by brokers while its records were being sent")
     return PublishingFailed(worded(error)) if isinstance(error, CONNECTION_ERRORS) else None
 
 
