@@ -122,6 +122,7 @@ def build_publisher(settings: Settings, telemetry: Telemetry) -> Publisher | Sta
         candidacy,
         elect,
         steady_seconds,
+        deployment=spec.transactional_id,
         dead_letters=build_dead_letters(settings, telemetry),
     )
 

@@ -173,6 +173,8 @@ class StandbyPublisher:
         (callback) → membership in the electing group, which calls the callback after each change.
     clock
         Monotonic clock in seconds that also counts while the process is stopped.
+    deployment
+        Name that the replicas share.
     most_bytes
         Bytes of publications that may wait; beyond it, commits wait.
     dead_letters
@@ -188,6 +190,7 @@ class StandbyPublisher:
         election: Callable[[Callable[[], None]], Election],
         clock: Callable[[], float],
         *,
+        deployment: str,
         most_bytes: int = MOST_BYTES,
         dead_letters: DeadLetters | None = None,
     ) -> None:
@@ -196,6 +199,7 @@ class StandbyPublisher:
         self._sent = BEGINNING
         """Position up to which this process has written invalid records; the ledger may be behind it."""
         self._names = names
+        self._deployment = deployment
         self._emit = emit
         self._clock = clock
         self.candidacy = candidacy
@@ -337,9 +341,10 @@ class StandbyPublisher:
                 return []
 
     def families(self) -> Sequence[Family]:
-        """Role of this replica, takeovers, and records that it has written as the holder."""
+        """Deployment and role of this replica, takeovers, and records that it has written as the holder."""
         role = self.role
         return [
+            family("standby_info", [((self._deployment,), 1.0)]),
             family("standby_role", [((name,), float(name == role)) for name in ROLES]),
             single("standby_takeovers_total", float(self._takeovers)),
             single("standby_notifications_in_doubt_total", float(self._in_doubt)),

@@ -11,8 +11,8 @@ from tests.contracts.families import every_family
 
 FAMILIES = every_family()
 BOUNDED_LABELS = {
-    "baseline", "bound", "cause", "challenger", "champion", "class", "detector", "drift_weighted", "event",
-    "fold", "forgetting", "label_topic",
+    "baseline", "bound", "cause", "challenger", "champion", "class", "deployment", "detector",
+    "drift_weighted", "event", "fold", "forgetting", "label_topic",
     "implementation", "limit", "model", "opponent", "part", "partition", "reason", "receiver",
     "result", "role", "segment", "severity", "side", "stage", "tier", "topic", "value", "version",
 }  # fmt: skip

@@ -229,6 +229,7 @@ class Replica:
             self.candidacy,
             lambda _: FakeElection(),
             lambda: self.now,
+            deployment="fraud",
             dead_letters=LetterTopic(self._broker.letters, self.number),
         )
         self.publisher.caught_up = lambda: True

@@ -96,6 +96,11 @@ DAEMON: Final = (
         "Commits since the start that waited, and reading with them, because too many bytes waited.",
     ),
     gauge(
+        "standby_info",
+        "1, with the name that the replicas of one deployment share (ledger.transactional_id).",
+        "deployment",
+    ),
+    gauge(
         "standby_role",
         "1 for the part that this replica has (catching_up, standby, taking_over, holder or diverged), 0 for "
         "the others. Exported if standby.enabled is set, as are all standby_ series.",
