@@ -126,6 +126,19 @@ def test_alerts_of_many_models_are_grouped_by_team_and_topic() -> None:
     assert not any("group_by" in child for child in route["routes"])
 
 
+def test_alerts_on_models_stay_in_their_group_when_another_replica_is_the_holder() -> None:
+    route = yaml.safe_load(CONFIG.read_text(encoding="utf-8"))["route"]
+    own = [child for child in route["routes"] if 'service="streamwatch"' in child["matchers"]]
+    assert len(own) == 3
+    for child in own:
+        (of_holder,) = child["routes"]
+        assert of_holder["matchers"] == ['service="streamwatch"', 'subject!="daemon"']
+        assert set(of_holder["group_by"]) == {"service", "job", "namespace", "topic", "team"}
+        assert "receiver" not in of_holder
+    of_holders = {name for name, rule in alerts().items() if rule["expr"].endswith('{role="holder"} == 0')}
+    assert of_holders == {name for name, rule in alerts().items() if rule["labels"]["subject"] != "daemon"}
+
+
 @pytest.mark.parametrize(
     ("topic", "label", "of_models"),
     [
