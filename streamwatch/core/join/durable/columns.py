@@ -177,7 +177,7 @@ def pack_beside(numbers: NDArray[np.int32], words: NDArray[np.uint64]) -> bytes:
     described = np.array([(least, width), (0, _AS_IT_IS)], _COLUMN)
     narrow_numbers = (numbers - least).astype(_TYPES[width]).tobytes() if width else b""
     head = HEAD.pack(VERSION, 2, rows) + described.tobytes()
-    return b"".join([head, memoryview(np.ascontiguousarray(words)), narrow_numbers])
+    return b"".join([head, np.ascontiguousarray(words).data, narrow_numbers])
 
 
 def unpack_columns(value: bytes, count: int) -> list[Column]:
