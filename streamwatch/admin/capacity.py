@@ -34,6 +34,7 @@ from streamwatch.core.metrics import ALARMS, COMPARISONS, JOIN, Metric, metrics_
 from streamwatch.core.metrics.selection import is_standard
 from streamwatch.core.metrics.series_budget import RESERVE
 from streamwatch.core.metrics.table import is_needed, main_forgetting
+from streamwatch.core.pipeline.journal import ROOM
 from streamwatch.core.predictions.early_hints import EarlyHintsSpec
 from streamwatch.core.predictions.early_hints.observe import CLASSES, EARLY
 from streamwatch.core.predictions.label_delays import BUCKETS, LabelDelaysSpec
@@ -417,6 +418,9 @@ DISK_ENTRY_BYTES = 40
 DISK_OUTCOME_BYTES = 20
 """Bytes of an outcome without scores: 7 to 10 in the journal, 19 while it waits for its order
 (tests/admin/test_journal_room.py). Each score takes 9 more; settings do not say how many there are."""
+JOURNAL_BYTES = ROOM + DISK_OUTCOME_BYTES
+"""Bytes of the journal for each outcome of its limit: those that snapshots cover stay while there is room,
+and then all are replaced while as much as the limit is added."""
 UNMERGED = 0.5
 """Share of the live data on disk that overwritten data and running merges may take in addition."""
 
@@ -427,7 +431,7 @@ class DiskSpec:
 
     store: RocksSpec
     journal_outcomes: int
-    """Most outcomes in the journal."""
+    """Most outcomes of the journal that are evaluated again at a start."""
     table_entries: int
     """Entries of the join that stay in memory; the others are on disk."""
 
@@ -537,15 +541,21 @@ def worst_case_disk(join: JoinSpec, monitors: MonitorsSpec, disk: DiskSpec) -> l
         *register_parts(join, monitors),
         Part(f"snapshots of {models:,} models (monitors.max_models)", models * model_bytes(monitors)),
         Part(
-            f"{disk.journal_outcomes + held:,} outcomes without scores "
-            "(state.journal_outcomes, join.max_reordered)",
-            (disk.journal_outcomes + held) * DISK_OUTCOME_BYTES,
+            f"the journal, with {disk.journal_outcomes:,} outcomes without scores to be evaluated again "
+            "(state.journal_outcomes)",
+            disk.journal_outcomes * JOURNAL_BYTES,
         ),
+        *_held(held),
     ]
     unmerged = round(UNMERGED * sum(part.bytes for part in parts))
     parts.append(Part("what is overwritten and not merged away yet", unmerged))
     parts.append(Part("the write-ahead log", 2 * disk.store.write_buffer_bytes))
     return sorted(parts, key=lambda part: -part.bytes)
+
+
+def _held(outcomes: int) -> list[Part]:
+    what = f"{outcomes:,} outcomes without scores that wait for their order (join.max_reordered)"
+    return [Part(what, outcomes * DISK_OUTCOME_BYTES)] if outcomes else []
 
 
 @dataclass(frozen=True, slots=True)

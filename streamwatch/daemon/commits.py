@@ -28,7 +28,7 @@ from streamwatch.daemon.source_positions import (
     encoded_progress,
 )
 from streamwatch.daemon.standby import SharedPublishing
-from streamwatch.daemon.turns import SCORES_PER_TURN
+from streamwatch.daemon.turns import SCORES_PER_COMMIT
 from streamwatch.edge.stores.kind import StateFailed
 from streamwatch.telemetry import InternalEvent
 
@@ -83,8 +83,8 @@ class CommitSpec:
 
     interval_seconds: float = 1.0
     events: int = 5_000
-    scores: int = SCORES_PER_TURN
-    """Scores; a commit is written in one turn of the event loop, and each takes about a microsecond."""
+    scores: int = SCORES_PER_COMMIT
+    """Scores; a commit is written in one turn of the event loop."""
 
 
 @dataclass(frozen=True, slots=True)

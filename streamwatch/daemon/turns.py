@@ -1,7 +1,7 @@
 """Limits of what is decoded or evaluated in one turn of the event loop: records, bytes and scores.
 
 Polls differ much: one within the fetch limits can contain tens of megabytes of text, or hundreds of thousands
-of scores, each of which takes a microsecond or more.
+of scores. A score of an object takes a microsecond or more, one in columns a twentieth of that.
 """
 
 from __future__ import annotations
@@ -31,7 +31,11 @@ SHORT_SECONDS: Final = 0.005
 LONG_SECONDS: Final = 0.015
 """Processor time of a turn after which no more than `ROWS_PER_TURN` records are joined in the next."""
 SCORES_PER_TURN: Final = 20_000
-"""Most scores that are evaluated and committed in a turn."""
+"""Most scores of objects that are evaluated in a turn."""
+COLUMN_SCORES_PER_TURN: Final = 100_000
+"""Most scores in columns that are joined in a turn."""
+SCORES_PER_COMMIT: Final = 100_000
+"""Scores at which a commit is due, which is written in one turn; all are in columns by then."""
 _PLAIN_SHARE: Final = 8
 """Records per object from which on a turn counts as decoded to columns."""
 
@@ -155,10 +159,10 @@ def scores_in_columns(records: RecordBatch) -> int:
 
 
 def _rows_up_to_scores(records: RecordBatch) -> int:
-    """Number of leading records, at least one, with up to `SCORES_PER_TURN` scores in columns."""
+    """Number of leading records, at least one, with up to `COLUMN_SCORES_PER_TURN` scores in columns."""
     at = records.scored_rows()
     sizes = records.scores.sizes(records.rows["object"][at])
-    fitting = max(int(np.searchsorted(np.cumsum(sizes), SCORES_PER_TURN, "right")), 1)
+    fitting = max(int(np.searchsorted(np.cumsum(sizes), COLUMN_SCORES_PER_TURN, "right")), 1)
     return len(records) if fitting >= len(at) else int(at[fitting])
 
 

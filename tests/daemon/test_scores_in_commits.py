@@ -13,7 +13,7 @@ from streamwatch.core.ports import CommitBatch
 from streamwatch.core.records.events import Event, Outcome, Prediction
 from streamwatch.daemon import CommitSpec
 from streamwatch.daemon import batch_processor as evaluating
-from streamwatch.daemon.turns import RECORDS_PER_TURN, SCORES_PER_TURN, scores_of
+from streamwatch.daemon.turns import RECORDS_PER_TURN, SCORES_PER_COMMIT, SCORES_PER_TURN, scores_of
 from tests.daemon import test_durability
 from tests.daemon.fake_daemon import NOW_MS, Record, label, poll, until
 from tests.daemon.test_durability import Disk, DiskStore, durable_fake_daemon
@@ -76,12 +76,13 @@ async def commits_of(
 
 
 @pytest.mark.slow
-async def test_no_commit_holds_more_scores_than_fill_three_turns(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_no_commit_holds_more_scores_than_two_and_a_turn(monkeypatch: pytest.MonkeyPatch) -> None:
     """One that is due waits for the flush of the one before until there is enough for two."""
-    records, scores = 60, MOST
+    records, scores = 90, MOST
     commits = await commits_of(monkeypatch, records * scores, [scored(i, scores) for i in range(records)])
     assert sum(map(sum, commits)) == records * scores
-    assert max(map(sum, commits)) <= 3 * SCORES_PER_TURN
+    assert max(map(sum, commits)) <= 2 * SCORES_PER_COMMIT + SCORES_PER_TURN
+    assert len(commits) > 1
 
 
 @pytest.mark.slow

@@ -13,6 +13,7 @@ from streamwatch.core.merge import Arrivals, arrivals_of
 from streamwatch.core.records.events import Invalid, Label, Partition, Prediction
 from streamwatch.core.records.vocabulary import Vocabulary
 from streamwatch.daemon.turns import (
+    COLUMN_SCORES_PER_TURN,
     LONG_SECONDS,
     RECORDS_PER_TURN,
     ROOM,
@@ -125,9 +126,9 @@ def test_of_many_objects_among_columns_no_more_than_fit_a_turn_are_joined_at_onc
     assert rows_up_to_objects(many) == 2 * RECORDS_PER_TURN + 1
     plain = in_columns([label] * (ROWS_PER_TURN + 1), Vocabulary(), digests=False)
     assert rows_up_to_objects(plain) == ROWS_PER_TURN
-    scored = in_columns(
-        [label, prediction(SCORES_PER_TURN + 1), label, prediction(1)], Vocabulary(), digests=False
-    )
+    half = prediction(COLUMN_SCORES_PER_TURN // 2 + 1)
+    scored = in_columns([label, half, label, half, prediction(1)], Vocabulary(), digests=False)
+    assert not scored.objects
     assert rows_up_to_objects(scored) == 3
 
 

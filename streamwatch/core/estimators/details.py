@@ -17,14 +17,14 @@ import numpy as np
 from streamwatch.core.estimators.folds.report import joined_details
 from streamwatch.core.estimators.index import utility_of
 from streamwatch.core.estimators.measures.measures import accuracy
-from streamwatch.core.estimators.names import Slice, confusion_document
+from streamwatch.core.estimators.names import Details, Slice, confusion_document
 from streamwatch.core.estimators.registers import names_of
 from streamwatch.core.estimators.state import EstimatorState
 from streamwatch.core.metrics.layered import DetailsInParts
 from streamwatch.core.records.events import SEPARATOR, fold_of
 
-_SLICE_MODELS: Final = 200
-"""Number of models whose details are read in one turn of the event loop."""
+_SLICE_MODELS: Final = 500
+"""Number of models whose details are read at once, in several turns of the event loop."""
 
 
 _Read: TypeAlias = Callable[[int, Collection[str] | None], Mapping[str, object]]
@@ -70,13 +70,14 @@ def details_in_slices(state: EstimatorState) -> Generator[None, None, ModelDetai
         if index.slices() is not all_models:
             chosen = [one for one in chosen if index.has(one)]
         if chosen:
-            details.add([one.model for one in chosen], _read(state, chosen, headlines=True))
+            read = yield from _read(state, chosen, headlines=True)
+            details.add([one.model for one in chosen], read)
         yield
     for name in sorted(index.folds):
         slots = [(fold, index.models[fold]) for fold in index.folds.get(name, ())]
         if slots:
             chosen = [Slice(fold, slot.row, slot.classes) for fold, slot in slots]
-            of_folds = _read(state, chosen, headlines=False)
+            of_folds = yield from _read(state, chosen, headlines=False)
             joined = joined_details([of_folds(number, None) for number in range(len(chosen))])
             document = {**joined, **details.get(name, {}), "folds": _fold_accuracies(state, name)}
             document |= _judged_by(state, name)
@@ -91,17 +92,21 @@ def _whole(document: Mapping[str, object], index: int, parts: Collection[str] | 
     return document
 
 
-def _read(state: EstimatorState, chosen: Sequence[Slice], *, headlines: bool) -> _Read:
-    """Read the state from which the documents of some models are made."""
+def _read(state: EstimatorState, chosen: Sequence[Slice], *, headlines: bool) -> Generator[None, None, _Read]:
+    """Read the state from which the documents of some models are made, yielding between its parts.
+
+    The models must not change then.
+    """
     rows = np.array([one.row for one in chosen], np.int64)
     sizes = list(map(len, [one.classes for one in chosen]))
     first_ms = [state.index.models[one.model].first_ms for one in chosen]
     confusions = state.table.confusions(rows)
+    yield
     recoveries = state.table.recovery_documents(rows)
-    names = names_of(state.spec)
-    of_registers = [
-        (name, register.details(chosen)) for name, register in zip(names, state.registers, strict=True)
-    ]
+    of_registers: list[tuple[str, Details]] = []
+    for name, register in zip(names_of(state.spec), state.registers, strict=True):
+        yield
+        of_registers.append((name, register.details(chosen)))
     judging = state.judging if headlines else None
     headline_at = None if judging is None else judging.headlines(rows.tolist())
 

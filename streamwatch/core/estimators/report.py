@@ -73,7 +73,10 @@ class SeriesReport:
     def add(
         self, chosen: Sequence[Slice], table: ModelTable, delays: LabelDelays, alarms: Alarms
     ) -> Generator[None]:
-        """Add the series of some models, yielding after each mechanism; the models must not change then."""
+        """Add the series of some models, yielding after each mechanism and each kind of further series.
+
+        The models must not change then.
+        """
         models = self._keys.of([c.model for c in chosen])
         folds = np.array([SEPARATOR in model for model in models.models], np.bool_)
         self._folds = self._folds or bool(folds.any())
@@ -93,8 +96,11 @@ class SeriesReport:
             yield
         self._add_imbalance(models, shared, rows, table)
         self._add_weighted(models, rows, table)
+        yield
         self._add_detectors(models, rows, table, alarms)
+        yield
         self._add_recoveries(models, rows, table)
+        yield
         unfolded = np.flatnonzero(~folds).tolist()
         judged = self._keys.of([models.models[i] for i in unfolded])
         self._add_verdicts(judged, table.verdicts(rows[~folds]), table.layout.opponents)
@@ -248,8 +254,8 @@ class SeriesReport:
 # Report of all models in slices, each small enough not to block an event loop for long.
 
 
-_MODELS: Final = 200
-"""Number of models in a slice, at most."""
+_MODELS: Final = 500
+"""Number of models in a slice, at most: the fewer slices, the less often numpy is called."""
 _CELLS: Final = 10_000
 """Number of models in a slice times their largest number of classes, at most."""
 

@@ -86,7 +86,7 @@ class Checkpoint:
     spec
         Configuration that `monitors` was built from.
     journal_outcomes
-        Outcomes that the journal may hold before snapshots of models shorten it.
+        Outcomes that a start may have to evaluate again before snapshots of models replace them.
     made_under
         Document of the settings under which everything is made; empty to keep none.
     """
@@ -312,9 +312,10 @@ class Checkpoint:
         refolded = 0
         behind = {model: entry.position for model, entry in kept.items()}
         pairs = dict(self._refold_pairs(monitors, saved))
+        sizes = {number: len(entry) for number, entry in saved.journal}
         for number, outcomes in unfolded(saved.journal, behind):
             monitors.fold_models(outcomes)
-            self._journal.note(number, outcomes, paired=number in pairs)
+            self._journal.note(number, outcomes, sizes[number], paired=number in pairs)
             refolded += len(outcomes)
         return refolded
 

@@ -7,9 +7,12 @@ replace their outcomes in it; a start evaluates the remaining outcomes again.
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections import deque
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
+from itertools import accumulate, islice, repeat
+from operator import add
 from typing import Annotated, Any, Final
 
 import msgspec
@@ -95,6 +98,7 @@ class EntryWriter:
         self._parts: list[_Part] = []
         self._made = np.zeros((2, 0), np.int64)
         self._begun = np.zeros(0, np.bool_)
+        self._outcomes = np.zeros(0, np.int64)
         self._resolved_ms: tuple[int, int] | None = None
 
     def add(self, batch: OutcomeBatch) -> None:
@@ -119,9 +123,9 @@ class EntryWriter:
         )
         return _ENCODER.encode(entry)
 
-    def models(self) -> list[str]:
-        """Names of the models that have outcomes, by number in the entry; only after `close`."""
-        return [self._models.names[number] for number in np.flatnonzero(self._begun).tolist()]
+    def models(self) -> tuple[list[str], list[int]]:
+        """Names of the models that have outcomes, and the number of outcomes of each; only after `close`."""
+        return _counted(self._models.names, self._outcomes)
 
     def _pack(self) -> None:
         batches, self._batches, self._waiting = self._batches, [], 0
@@ -158,6 +162,8 @@ class EntryWriter:
             room = missing + len(self._begun)
             self._made = np.concatenate([self._made, np.zeros((2, room), np.int64)], axis=1)
             self._begun = np.concatenate([self._begun, np.zeros(room, np.bool_)])
+            self._outcomes = np.concatenate([self._outcomes, np.zeros(room, np.int64)])
+        self._outcomes += np.bincount(models, minlength=len(self._outcomes))
         steps = np.empty(len(made), np.int64)
         split_steps(models, made, self._made[0], self._made[1], self._begun, steps)
         return (steps + _WRAP // 2 & _WRAP - 1) - _WRAP // 2
@@ -253,11 +259,16 @@ def _unpacked_pairs(value: bytes, named: _Entry, outcomes: int) -> Pairs:
     return columns.astype(np.int32)
 
 
-def models_of(outcomes: OutcomeBatch) -> list[str]:
-    """Names of the models that have outcomes, by number."""
-    used = np.zeros(len(outcomes.models), np.bool_)
-    used[outcomes.records["model"]] = True
-    return [outcomes.models[number] for number in np.flatnonzero(used).tolist()]
+def models_of(outcomes: OutcomeBatch) -> tuple[list[str], list[int]]:
+    """Names of the models that have outcomes, by number, and the number of outcomes of each."""
+    numbers = outcomes.records["model"]
+    return _counted(outcomes.models, np.bincount(numbers, minlength=len(outcomes.models)))
+
+
+def _counted(names: Sequence[str], outcomes: NDArray[np.int64]) -> tuple[list[str], list[int]]:
+    """Names that have outcomes, and their numbers of outcomes; `outcomes` is by number of the name."""
+    used = np.flatnonzero(outcomes)
+    return [names[number] for number in used.tolist()], outcomes[used].tolist()
 
 
 class CommonNames:
@@ -376,13 +387,26 @@ COMPARISONS = ""
 """Name, among those of models, for all comparisons, which need the entries with pairs of outcomes."""
 
 
+ROOM: Final = 50
+"""Bytes that entries may take for each outcome of the journal's limit, before all of them are replaced."""
+MOST_SHARES: Final = 4
+FEW: Final = 50
+"""So many models may be overdue at once, and in addition so many multiples of those that would be if all had
+their turn while as much as the limit is added."""
+
+
 class Journal:
     """Collects the outcomes of the next commit, and tracks which entries each model still needs.
+
+    An entry is kept until no model needs it, so most of its outcomes may be of models that have a snapshot
+    since, and are not evaluated again: with many models, half of all. They take little room, while another
+    snapshot takes that of hundreds of outcomes; so only the outcomes that a start evaluates again count
+    against the limit, unless entries become large.
 
     Parameters
     ----------
     limit
-        Number of outcomes in the journal beyond which models are `overdue`.
+        Number of outcomes to be evaluated again beyond which models are `overdue`.
     """
 
     def __init__(self, limit: int) -> None:
@@ -391,11 +415,12 @@ class Journal:
         self._open = 0
         self._paired = False
         self._since: dict[str, int] = {}  # first entry that a model needs; ascending, as entries come
-        self._sizes: deque[tuple[int, int]] = deque()  # number and outcomes of every entry needed
-        self._total = 0
+        self._waiting: dict[str, int] = {}  # outcomes of a model to be evaluated again
+        self._entries: deque[tuple[int, int, int]] = deque()  # number, outcomes and bytes of those needed
+        self._held = self._held_bytes = self._total = 0
 
     def __len__(self) -> int:
-        """Outcomes in the entries that are needed."""
+        """Outcomes that a start evaluates again."""
         return self._total
 
     @property
@@ -414,46 +439,73 @@ class Journal:
         """Return the entry of commit `number`: all outcomes added since the last call; empty without any."""
         if not self._open:
             return b""
-        writer, count, paired = self._writer, self._open, self._paired
+        writer, paired = self._writer, self._paired
         self._writer, self._open, self._paired = EntryWriter(), 0, False
         entry = writer.close()
-        self._note(number, writer.models(), count, paired=paired)
+        self._note(number, *writer.models(), len(entry), paired=paired)
         return entry
 
-    def note(self, number: int, outcomes: OutcomeBatch, *, paired: bool) -> None:
-        """Register an entry found in the store; `paired`: comparisons of models need it."""
-        self._note(number, models_of(outcomes), len(outcomes), paired=paired)
+    def note(self, number: int, outcomes: OutcomeBatch, size: int, *, paired: bool) -> None:
+        """Register an entry found in the store.
 
-    def _note(self, number: int, models: Sequence[str], outcomes: int, *, paired: bool) -> None:
-        self._since |= dict.fromkeys([model for model in models if model not in self._since], number)
+        Parameters
+        ----------
+        number
+            Number of its commit.
+        outcomes
+            Its outcomes that are evaluated again.
+        size
+            Bytes of the entry.
+        paired
+            Whether comparisons of models need it.
+        """
+        self._note(number, *models_of(outcomes), size, paired=paired)
+
+    def _note(
+        self, number: int, models: Sequence[str], outcomes: Sequence[int], size: int, *, paired: bool
+    ) -> None:
+        waiting = self._waiting
+        self._since |= dict.fromkeys([model for model in models if model not in waiting], number)
+        waiting.update(zip(models, map(add, map(waiting.get, models, repeat(0)), outcomes), strict=True))
         if paired:
             self._since.setdefault(COMPARISONS, number)
-        self._sizes.append((number, outcomes))
-        self._total += outcomes
+        added = sum(outcomes)
+        self._entries.append((number, added, size))
+        self._total += added
+        self._held += added
+        self._held_bytes += size
 
     def forget(self, models: Collection[str]) -> None:
         """Note that models need none of the present entries: they have new snapshots, or have retired."""
-        for model in models:
-            if model in self._since:
-                del self._since[model]
+        known = [model for model in models if model in self._since]
+        deque(map(self._since.pop, known), maxlen=0)
+        self._total -= sum(map(self._waiting.pop, known, repeat(0)))
 
     def overdue(self) -> list[str]:
         """Return the models whose snapshots shorten the journal, those that need its oldest entries first.
 
-        `COMPARISONS` among them stands for all comparisons.
-        Their number keeps the journal near its limit: it is in proportion to what the last entry added.
+        `COMPARISONS` among them stands for all comparisons. There are so many that the outcomes to be
+        evaluated again stay near the limit; and if entries are large, so many in proportion to what the last
+        entry added that all have a turn before as much as the limit is added.
         """
-        if self._total <= self._limit:
+        if self._held <= self._limit:
             return []
-        added = self._sizes[-1][1]
-        number = -(-len(self._since) * added // self._limit) + 1
-        return [model for model, _ in zip(self._since, range(number), strict=False)]
+        share = -(-len(self._since) * self._entries[-1][1] // self._limit) + 1
+        number, over = 0, self._total - self._limit
+        if over > 0:
+            first = islice(self._since, FEW + MOST_SHARES * share)
+            number = bisect_left(list(accumulate(map(self._waiting.get, first, repeat(0)))), over) + 1
+        if self._held_bytes > ROOM * self._limit:
+            number = max(number, share)
+        return list(islice(self._since, number))
 
     def floor(self, number: int) -> int:
         """Return the first entry still needed after commit `number`, and forget all entries before it."""
         floor = next(iter(self._since.values()), number + 1)
-        while self._sizes and self._sizes[0][0] < floor:
-            self._total -= self._sizes.popleft()[1]
+        while self._entries and self._entries[0][0] < floor:
+            _, outcomes, size = self._entries.popleft()
+            self._held -= outcomes
+            self._held_bytes -= size
         return floor
 
 
@@ -483,7 +535,7 @@ def unfolded(
     nowhere = JournalPosition(-1, -1)
     for number, value in journal:
         entry = _entry(number, value)
-        covered = {model: behind.get(model, nowhere) for model in models_of(entry)}
+        covered = {model: behind.get(model, nowhere) for model in models_of(entry)[0]}
         first = {
             model: _ALL if at.commit > number else at.position if at.commit == number else -1
             for model, at in covered.items()

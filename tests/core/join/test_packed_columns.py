@@ -17,6 +17,7 @@ from streamwatch.core.join.durable.columns import (
     VERSION,
     Column,
     PackedError,
+    pack_beside,
     pack_columns,
     unpack_columns,
 )
@@ -71,6 +72,20 @@ def test_columns_are_read_as_they_were_written(columns: list[Column]) -> None:
         assert read.dtype == column.dtype
         np.testing.assert_array_equal(read, column)
     assert len(value) == HEAD + OF_COLUMN * len(columns) + sum(map(size_of, columns))
+
+
+@given(
+    st.lists(DIGESTS, max_size=300),
+    st.sampled_from([1, 2, 256, 257, 65_536, 65_537, 2**31]),
+    st.integers(1, 300),
+)
+def test_numbers_beside_words_are_packed_as_all_columns_are(
+    words: list[int], span: int, repeated: int
+) -> None:
+    of_words = np.repeat(np.array(words, np.uint64), repeated)
+    chance = np.random.default_rng(len(words))
+    numbers = chance.integers(2**31 - span, 2**31, len(of_words)).astype(np.int32)
+    assert pack_beside(numbers, of_words) == pack_columns([numbers.astype(np.int64), of_words])
 
 
 @pytest.mark.parametrize("rows", [1, 63, 64, 65, 129])

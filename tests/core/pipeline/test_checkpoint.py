@@ -172,8 +172,11 @@ def test_the_journal_stays_near_its_limit_whatever_the_number_of_models():
         for model in "mnop":
             evaluate(life, 5, model=model, begin=5 * commit)
         life.commit()
-        assert sum(len(read(entry)) for entry in life.model_store.journal.values()) <= 100 + 2 * 20
-    assert life.restarted().canonical() == life.canonical()
+        assert sum(len(read(entry)) for entry in life.model_store.journal.values()) <= 2 * 100 + 20
+        assert len(life.checkpoint._journal) <= 100 + 20
+    again = life.restarted()
+    assert again.resumed.refolded == len(life.checkpoint._journal)
+    assert again.canonical() == life.canonical()
 
 
 def test_a_model_that_fell_silent_does_not_keep_the_journal_long():

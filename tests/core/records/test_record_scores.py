@@ -12,7 +12,12 @@ from streamwatch.core.merge.inbox import KeptBatches
 from streamwatch.core.records.batch import OBJECT, RecordBatch, rows_of
 from streamwatch.core.records.events import Event, Prediction
 from streamwatch.core.records.vocabulary import Vocabulary
-from streamwatch.daemon.turns import ROWS_PER_TURN, rows_up_to_objects, scores_in_columns
+from streamwatch.daemon.turns import (
+    COLUMN_SCORES_PER_TURN,
+    ROWS_PER_TURN,
+    rows_up_to_objects,
+    scores_in_columns,
+)
 from streamwatch.edge.decoders.formats.json import JsonDecoder
 from streamwatch.edge.decoders.mapping import TopicMapping
 from tests.edge.decoders.fetched import fetched
@@ -80,13 +85,13 @@ def test_a_turn_ends_before_more_scores_in_columns_than_fit() -> None:
     chance = random.Random(3)
     plain = [
         of({"id": f"{n}", "model": "m", "prediction": "c0", "scores": {f"c{k}": 0.01 for k in range(100)}})
-        for n in range(300)
+        for n in range(1_200)
     ]
     for _ in range(2):
         many = DECODER.decode_batch(fetched(plain))
     assert not many.objects
-    assert rows_up_to_objects(many) == 200
-    assert scores_in_columns(many.part(0, 200)) == 20_000
+    assert rows_up_to_objects(many) == COLUMN_SCORES_PER_TURN // 100 == 1_000
+    assert scores_in_columns(many.part(0, 1_000)) == COLUMN_SCORES_PER_TURN
     few = batch(chance, 30)
     sizes = [len(event.scores or ()) for event in few.events() if isinstance(event, Prediction)]
     assert scores_in_columns(few) == sum(sizes)

@@ -160,7 +160,7 @@ def _shadow_pieces(pools: Pools, chosen: Records) -> Pieces:
         heads[name] = shadow[name]
     goes_on = shadow["stopped"] == 0
     pieces = [head if there else b"" for head, there in zip(_equal(heads), goes_on.tolist(), strict=True)]
-    for classes, span, members in _alike(chosen):
+    for classes, span, members in _alike(chosen["classes"], shadow):
         words = shadow["start"][members, None] + np.arange(shadow_words(span))
         blocks = pools.shadows[words].reshape(len(members), -1, span + 1)[:, _rows_of(span, classes)]
         counts, leaders = blocks[:, :, :classes], blocks[:, :, span]
@@ -203,12 +203,11 @@ def confusions(pools: Pools, rows: Integers) -> list[NDArray[np.float64] | None]
     Shape (K, K) by local class index, K the number of classes of the model; an outcome of age a counts
     .999^a. None before the first outcome, without shadow classifiers and once they have stopped.
     """
-    chosen = taken(pools.models, rows)
     found: list[NDArray[np.float64] | None] = [None] * len(rows)
-    if not chosen["shadow"].shape[1]:
+    if not pools.models["shadow"].shape[1]:
         return found
-    shadow = chosen["shadow"][:, 0]
-    for classes, span, members in _alike(chosen):
+    shadow = pools.models["shadow"][rows, 0]
+    for classes, span, members in _alike(pools.models["classes"][rows], shadow):
         words = shadow["start"][members, None] + np.arange(shadow_words(span))
         pairs = _rows_of(span, classes)[1 + classes :]
         cubes = pools.shadows[words].reshape(len(members), -1, span + 1)[:, pairs, :classes]
@@ -222,13 +221,19 @@ def confusions(pools: Pools, rows: Integers) -> list[NDArray[np.float64] | None]
     return found
 
 
-def _alike(chosen: Records) -> Iterator[tuple[int, int, Integers]]:
+def _alike(counts: NDArray[Any], shadow: Records) -> Iterator[tuple[int, int, Integers]]:
     """Group models by number of classes and span of the block; yield both, and the models' positions.
 
     Those without classes, or whose shadow classifiers have stopped, are left out.
+
+    Parameters
+    ----------
+    counts
+        Number of classes of each model, (m,).
+    shadow
+        Records of their shadow classifiers, (m,).
     """
-    shadow = chosen["shadow"][:, 0]
-    sizes = np.stack([chosen["classes"], shadow["span"]], axis=1).astype(np.int64)
+    sizes = np.stack([counts, shadow["span"]], axis=1).astype(np.int64)
     counted = (shadow["stopped"] == 0) & (sizes[:, 0] > 0)
     for classes, span in np.unique(sizes[counted], axis=0).tolist():
         yield classes, span, np.flatnonzero(counted & (sizes == (classes, span)).all(axis=1))

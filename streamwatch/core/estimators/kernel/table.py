@@ -345,11 +345,9 @@ class ModelTable:
         The verdict is that of the fold with the most changes (see `verdicts.folds`), the evidence that of the
         mean M; lead, bounds and dispersion are means over the folds.
         """
-        models = self._judged(np.array(rows, np.int64))
+        steps, verdicts = self._judged(np.array(rows, np.int64))
         threshold = float(self.layout.parameters["verdict"]["threshold"][0, 0])
-        return read_fold_verdicts(
-            models["pace"]["steps"].T, models["verdicts"].T, self._spec.confidence_delta, threshold
-        )
+        return read_fold_verdicts(steps.T, verdicts.T, self._spec.confidence_delta, threshold)
 
     def fold(
         self,
@@ -435,25 +433,26 @@ class ModelTable:
 
     def verdicts(self, rows: Integers) -> Verdicts:
         """Verdicts of m models, each array (opponents, m)."""
-        models = self._judged(rows)
-        return self._verdicts_of(models["pace"]["steps"].T, models["verdicts"].T)
+        steps, verdicts = self._judged(rows)
+        return self._verdicts_of(steps.T, verdicts.T)
 
     def verdict_changes(self, row: int, opponent: str) -> int:
         """Number of changes of a model's verdict against an opponent; 0 if it is not compared with it."""
         if opponent not in self.layout.opponents:
             return 0
-        verdicts = self._judged(np.array([row], np.int64))["verdicts"]
+        _, verdicts = self._judged(np.array([row], np.int64))
         return int(verdicts[0, self.layout.opponents.index(opponent)]["changes"])
 
     def verdicts_traced(self, traced: Trace) -> Verdicts:
         """Verdicts after every outcome of a trace, each array (opponents, n)."""
         return self._verdicts_of(traced.reported["steps"], traced.reported)
 
-    def _judged(self, rows: Integers) -> Records:
-        """Copy the records of m models, with verdicts brought up to date."""
+    def _judged(self, rows: Integers) -> tuple[Integers, Records]:
+        """Copy the steps and the records of m models' verdicts, both (m, opponents), brought up to date."""
         rows = self.rows.live(rows)
         reading.prepare_verdicts(self.pools.models, self.layout.parameters, rows, self._evaluation.alarms)
-        return taken(self.pools.models, rows)
+        models = self.pools.models
+        return models["pace"]["steps"][rows], taken(models["verdicts"], rows)
 
     def _verdicts_of(self, steps: Integers, records: NDArray[np.void]) -> Verdicts:
         threshold = float(self.layout.parameters["verdict"]["threshold"][0, 0])

@@ -162,6 +162,24 @@ def pack_columns(columns: Sequence[Column]) -> bytes:
     return pack_table(table, [n for n, column in enumerate(columns) if column.dtype == np.uint64])
 
 
+def pack_beside(numbers: NDArray[np.int32], words: NDArray[np.uint64]) -> bytes:
+    """Pack a column of integers and one of uint64, of equal length, as `pack_columns` does.
+
+    Where the latter is stored as it is, nothing but the result is a copy of it, which takes an eighth of the
+    time with scores by the hundred thousand.
+    """
+    rows = len(words)
+    begun = int(np.count_nonzero(words[1:] != words[:-1])) + 1
+    if not rows or (rows + 63) // 64 + begun < rows:
+        return pack_columns((numbers.astype(np.int64), words))
+    least, most = int(numbers.min()), int(numbers.max())
+    width = next(width for width in (0, 1, 2, 4) if (most - least) >> 8 * width == 0)
+    described = np.array([(least, width), (0, _AS_IT_IS)], _COLUMN)
+    narrow_numbers = (numbers - least).astype(_TYPES[width]).tobytes() if width else b""
+    head = HEAD.pack(VERSION, 2, rows) + described.tobytes()
+    return b"".join([head, np.ascontiguousarray(words).data, narrow_numbers])
+
+
 def unpack_columns(value: bytes, count: int) -> list[Column]:
     """Unpack `count` columns.
 

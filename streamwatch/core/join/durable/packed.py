@@ -19,6 +19,7 @@ from streamwatch.core.join.durable.columns import (
     MOST_ROWS,
     Column,
     PackedError,
+    pack_beside,
     pack_columns,
     pack_table,
     unpack_columns,
@@ -375,7 +376,7 @@ def pack_scores(scored: NDArray[np.int64], scores: ScoreLists) -> bytes:
         return b""
     rows = pack_columns((np.diff(scored, prepend=np.int64(0)), np.diff(scores.ends, prepend=np.int64(0))))
     values = np.ascontiguousarray(scores.values).view(np.uint64)
-    packed = PackedScores(rows, pack_columns((scores.classes.astype(np.int64), values)))
+    packed = PackedScores(rows, pack_beside(scores.classes, values))
     return _SCORES_ENCODER.encode(packed)
 
 

@@ -1,0 +1,104 @@
+"""How many outcomes the journal leaves to be evaluated again, and how many snapshots that takes."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from streamwatch.core.pipeline.journal import FEW, MOST_SHARES, ROOM, Journal
+from streamwatch.core.records.outcomes import OUTCOME, OutcomeBatch
+
+LIMIT, EACH = 20_000, 1_000
+
+
+def outcomes(models: np.ndarray, names: list[str]) -> OutcomeBatch:
+    records = np.zeros(len(models), OUTCOME)
+    records["model"], records["scores"], records["label_at_prediction"] = models, -1, -1
+    return OutcomeBatch(records, names, ["a"])
+
+
+class Kept:
+    """A journal whose overdue models get snapshots at each commit, as a checkpoint does it."""
+
+    def __init__(self, size: int | None = None) -> None:
+        self.journal, self.entries, self.covered = Journal(LIMIT), {}, {}
+        self.size = size
+        self.snapshots = self.commits = 0
+
+    def commit(self, models: np.ndarray, names: list[str]) -> None:
+        self.commits += 1
+        if self.size is None:
+            self.journal.add(outcomes(models, names))
+            assert self.journal.close(self.commits)
+        else:  # an entry of another size, as one found in a store
+            self.journal.note(self.commits, outcomes(models, names), self.size, paired=False)
+        self.entries[self.commits] = [names[number] for number in models.tolist()]
+        due = self.journal.overdue()
+        self.journal.forget(due)
+        self.snapshots += len(due)
+        self.covered |= dict.fromkeys(due, self.commits)
+        floor = self.journal.floor(self.commits)
+        self.entries = {number: entry for number, entry in self.entries.items() if number >= floor}
+
+    @property
+    def again(self) -> int:
+        """Outcomes that no snapshot covers."""
+        entries = self.entries.items()
+        return sum(self.covered.get(model, 0) < number for number, entry in entries for model in entry)
+
+    @property
+    def held(self) -> int:
+        return sum(map(len, self.entries.values()))
+
+
+def test_models_alike_have_a_snapshot_for_each_two_limits_of_outcomes() -> None:
+    kept, models = Kept(), 400
+    names = [f"m{number}" for number in range(models)]
+    draw = np.random.default_rng(0)
+    for commit in range(400):
+        kept.commit(draw.integers(0, models, EACH), names)
+        if commit % 10 == 0:
+            assert kept.again == len(kept.journal) <= LIMIT
+        assert kept.held < 3 * LIMIT
+        if commit == 199:
+            kept.snapshots = 0
+    assert kept.snapshots == pytest.approx(models * 200 * EACH / (2 * LIMIT), rel=0.1)
+
+
+def test_as_many_outcomes_as_the_limit_are_kept_where_entries_are_large() -> None:
+    kept, models = Kept(size=2 * ROOM * EACH), 400
+    names = [f"m{number}" for number in range(models)]
+    draw = np.random.default_rng(0)
+    for commit in range(200):
+        kept.commit(draw.integers(0, models, EACH), names)
+        assert kept.held <= 2 * LIMIT + EACH
+        if commit == 99:
+            kept.snapshots = 0
+    assert kept.snapshots == pytest.approx(models * 100 * EACH / LIMIT, rel=0.1)
+
+
+def test_busy_models_in_turn_do_not_let_quiet_ones_keep_every_entry() -> None:
+    kept = Kept()
+    names = [f"m{number}" for number in range(300)]
+    kept.commit(np.arange(300), names)
+    for busy in range(200):
+        for _ in range(21):
+            kept.commit(np.full(EACH, busy), names)
+            assert len(kept.journal) < 1.25 * LIMIT + 2 * EACH
+    assert kept.held * 8 < 3 * ROOM * LIMIT
+
+
+def test_a_smaller_limit_is_reached_over_several_commits() -> None:
+    kept, models = Kept(), 2_000
+    names = [f"m{number}" for number in range(models)]
+    draw = np.random.default_rng(0)
+    for number in range(1, 6):
+        found = outcomes(draw.integers(0, models, LIMIT), names)
+        kept.journal.note(number, found, 8 * LIMIT, paired=False)
+    kept.commits = 5
+    most = FEW + MOST_SHARES * (models * EACH // LIMIT + 2)
+    while len(kept.journal) > LIMIT:
+        before = kept.snapshots
+        kept.commit(draw.integers(0, models, EACH), names)
+        assert kept.snapshots - before <= most
+        assert kept.commits < 40
