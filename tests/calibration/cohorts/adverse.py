@@ -45,6 +45,16 @@ def without_class(never: int) -> Delays:
     return lambda rng, p, h: np.where(p.label == never, NEVER, by_hit()(rng, p, h))
 
 
+def first_class_soon(rng: np.random.Generator, p: Predictions, h: float) -> Floats:
+    """Labels of class 0 come after 3 days on average, those of others after 30."""
+    return exponential(rng, np.where(p.label == 0, 3.0, 30.0), h)
+
+
+def first_two_soon(rng: np.random.Generator, p: Predictions, h: float) -> Floats:
+    """Labels of classes 0 and 1 come after 3 days on average, those of others after 30."""
+    return exponential(rng, np.where(p.label < 2, 3.0, 30.0), h)
+
+
 def as_capacity_allows(rng: np.random.Generator, p: Predictions, h: float) -> Floats:
     """As `by_hit`, but not more than a thousand labels a day's predictions, whatever the outcome."""
     return np.where(rng.random(p.time.size) < 1.0 / p.volume, by_hit()(rng, p, h), NEVER)

@@ -43,6 +43,10 @@ class Variant(NamedTuple):
     """The same, where it holds few."""
     many: float = 2_000.0
     rare_share: float = 0.15
+    least_own: float = 30.0
+    """Settled outcomes of a kind from which it has a share of its own."""
+    shared: float = 0.05
+    """Most outcomes of kinds without a share of their own, as a part of the hits or misses, the fewer."""
     fixed_age: int = -1
     by_sign: bool = False
     """Kinds by the sign of the lead and the class, of each opponent, instead of hit or miss and the class."""
@@ -416,11 +420,16 @@ def _judge(at_, delay_, made_, label_, predicted_, last_, horizon, ages, v, rate
                         for cell in range(16, 18):
                             if total[q, cell] < 100 or early[q, cell, k] < 0.15 * total[q, cell]:
                                 good = False
-                        if several and total[q, 7] + total[q, 15] > 0.01 * everything:
+                        shared = 0.0
+                        for cell in range(16):
+                            if total[q, cell] < v.least_own or (several and cell % 8 == 7):
+                                shared += total[q, cell]
+                        if shared > v.shared * min(total[q, 16], total[q, 17]):
                             good = False
                         for cell in range(16):
-                            if total[q, cell] >= 100:
-                                frequent = total[q, cell] > 0.05 * everything and v.fixed_age < 0
+                            if total[q, cell] >= v.least_own:
+                                frequent = total[q, cell] > 0.05 * everything or total[q, cell] < 100
+                                frequent = frequent and v.fixed_age < 0
                                 if frequent:
                                     least_share = v.keeps_share * frequent_share if keeps else frequent_share
                                 else:
@@ -472,7 +481,7 @@ def _judge(at_, delay_, made_, label_, predicted_, last_, horizon, ages, v, rate
                 if settled_age:
                     for q in range(kinds):
                         for cell in range(16):
-                            src = cell if total[q, cell] >= 100 else 16 + cell // 8
+                            src = cell if total[q, cell] >= v.least_own else 16 + cell // 8
                             t = total[q, src]
                             g = early[q, src, age] / t
                             by_bucket = (

@@ -196,11 +196,40 @@ HELD_TOO = (
         volume=step(1.0, 5.0),
         length=310.0,
     ),
+    equal(
+        "10 a day, three classes, two of which are labelled after 30 days",
+        accuracy=constant(0.7),
+        shares=(constant(0.15), constant(0.15)),
+        delays=adverse.first_class_soon,
+        rate=10.0,
+        length=700.0,
+    ),
+    equal(
+        "100 a day, five classes of .01 are labelled after 30 days",
+        accuracy=constant(0.95),
+        shares=(constant(0.01),) * 5,
+        delays=adverse.first_class_soon,
+        rate=100.0,
+        length=300.0,
+    ),
+    equal(
+        "13 a day, the rarer class is labelled after 30 days",
+        delays=adverse.first_class_soon,
+        rate=13.0,
+        length=900.0,
+    ),
 )
 """Worlds that were looked for to break the promise, within what it assumes."""
 NOT_HELD_TOO = (
     grown(
         "a third of errors never labelled, × 5", delays=adverse.mostly_quick(0.0, 1 / 3, 80.0), length=240.0
+    ),
+    equal(
+        "a third class from day 100 on, labelled after 30 days",
+        accuracy=step(0.7, 0.6),
+        shares=(constant(0.3), ramp(0.0, 0.1, 100.0, 100.01)),
+        delays=adverse.first_two_soon,
+        length=240.0,
     ),
     grown("the rarer class never labelled", delays=adverse.without_class(1), length=240.0),
     equal(

@@ -47,7 +47,7 @@ class World:
 
     name: str
     share: float = 0.05
-    by: Literal["constant", "score", "segment"] = "constant"
+    by: Literal["constant", "score", "segment", "neglect"] = "constant"
     delays: tuple[float, float] = (0.0, 0.0)
     error: float = 0.1
     informative: bool = True
@@ -82,7 +82,15 @@ class Stream:
     majority: NDArray[np.float64]
 
 
-def stream_of(world: World, seed: int) -> Stream:
+def _neglected(
+    world: World, chance: np.random.Generator, n: int
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Draw errors and π; a twentieth is asked for a fiftieth as often, and wrong thirty times as often."""
+    seldom = chance.random(n) < 0.05
+    return np.where(seldom, 0.3, 0.01), np.where(seldom, world.share / 50.0, world.share)
+
+
+def stream_of(world: World, seed: int) -> Stream:  # noqa: PLR0915 - one draw after the other
     """Draw a run."""
     chance = np.random.default_rng(seed)
     n = int(BUCKETS * LABELS_PER_BUCKET / world.share)
@@ -103,6 +111,11 @@ def stream_of(world: World, seed: int) -> Stream:
     probability = np.full(n, world.share)
     if world.by == "score":
         probability = np.clip(world.share * error / error.mean(), world.share / 5.0, 1.0)
+    if world.by == "neglect":
+        error, probability = _neglected(world, chance, n)
+        wrong = drawn < error
+        truth = np.where(wrong, (answer + chance.integers(1, 3, n)) % 3, answer)
+        scores = np.full(n, 1.0 - error.mean())
     if world.by == "segment":
         probability = np.where(flagged, 1.0, 0.6 * world.share)
     asked = chance.random(n) < probability
@@ -150,6 +163,7 @@ ONES: Final = (
     World("1 %, more where scores are low", 0.01, by="score"),
     World("5 %, all of a segment and 3 % of the rest", by="segment"),
     World("1 %, all of a segment and 0.6 % of the rest", 0.01, by="segment"),
+    World("50 %, 1 % of a twentieth that has most of the errors", 0.5, by="neglect"),
     World("5 %, errors labelled sooner", delays=(4.0, 0.8), by="score"),
     World("1 %, errors labelled sooner", 0.01, delays=(4.0, 0.8), by="score"),
     World("5 %, all alike, errors labelled sooner", delays=(4.0, 0.8)),

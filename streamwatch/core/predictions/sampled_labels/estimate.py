@@ -12,9 +12,10 @@ m/(m + 100) for m of them. Without such labels g = 0. The estimate is the mean o
 buckets.
 
 Its interval is an asymptotic confidence sequence (Waudby-Smith, Arbour, Sinha, Kennedy, Ramdas 2024) with
-k = (Σ 1/π)²/Σ 1/π² effective labels as its time, ρ² = 1/200, and the variance of Z as found from the sums,
-times a dispersion φ from differences of neighbouring buckets. It is given from 200·φ effective labels in 9
-buckets on: with fewer, rare heavy weights may not have been seen yet, or too few losses are independent.
+k = (Σ 1/π)²/Σ 1/π² effective labels as its time, ρ² = 1/200, and the variance of Z as found from the sums and
+one further label of each value, times a dispersion φ from differences of neighbouring buckets. It is given
+from 200·φ effective labels in 9 buckets on: with fewer, rare heavy weights may not have been seen yet, or too
+few losses are independent.
 """
 
 from __future__ import annotations
@@ -147,6 +148,8 @@ class _Buckets:
         A label may be used for predictions of buckets that begin this number of buckets after its own.
     late
         Largest share of the labels of settled buckets that may still come.
+    heaviest
+        Largest 1/π of a prediction so far.
     """
 
     number: Integers
@@ -156,6 +159,7 @@ class _Buckets:
     window: NDArray[np.bool_]
     gap: int
     late: float
+    heaviest: float
 
 
 def estimate(record: Any, horizon_ms: int, delta: float) -> SampledEstimate:
@@ -169,7 +173,9 @@ def estimate(record: Any, horizon_ms: int, delta: float) -> SampledEstimate:
     predictions = np.ascontiguousarray(record["predictions"][:, used].T)
     sums = np.ascontiguousarray(record["sums"][:, used].swapaxes(0, 1))
     window = _window(sums, settled)
-    kept = _Buckets(number, predictions, sums, settled, window, 1 + -(-age_ms // width_ms), late)
+    gap = 1 + -(-age_ms // width_ms)
+    heaviest = 1.0 / float(record["least"])
+    kept = _Buckets(number, predictions, sums, settled, window, gap, late, heaviest)
     loss, *leads = (_interval(kept, which, delta) for which in range(len(CELLS)))
     whole = used[settled]
     about = number[window]
@@ -267,8 +273,9 @@ def _interval(kept: _Buckets, which: int, delta: float) -> Interval:
     dispersion = _dispersion(total[there] / counted[there], squares[there] / counted[there] ** 2.0)
     if effective < LEAST_LABELS * dispersion or np.count_nonzero(there) < LEAST_BUCKETS:
         return Interval(value, labels=effective, dispersion=dispersion)
-    # One further label of each value, of the weight that an observed 1/π has on average.
-    heavy = inverse / effective * (n / inverse)
+    # One further label of each value, of the largest weight that a label can have: of predictions that are
+    # seldom labelled, none that is wrong may have been seen yet.
+    heavy = kept.heaviest * (n / inverse)
     variance = float(squares[window].sum()) + heavy * heavy * float(((values - value) ** 2.0).sum())
     deviation = sqrt(dispersion * variance) / n
     grown = effective * RHO_SQUARED + 1.0

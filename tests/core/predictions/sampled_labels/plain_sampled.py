@@ -240,8 +240,8 @@ class Plain:
                     dispersion = max(dispersion, squares / expected * (groups - 1) / (groups - 4))
         if labels / dispersion < 200:
             return Found(value, labels=labels)
-        typical = (weights**2).sum() / weights.sum() / rho
-        further = sum((typical * (each - value)) ** 2 for each in GRIDS[which])
+        heaviest = 1 / min(one.probability for one in self.ones) / rho
+        further = sum((heaviest * (each - value)) ** 2 for each in GRIDS[which])
         deviation = math.sqrt(dispersion * ((psi[window] ** 2).sum() + further)) / n
         t, rho2 = labels, 1 / 200
         width = (

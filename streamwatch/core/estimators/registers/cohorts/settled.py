@@ -7,8 +7,9 @@ at least the last 200 are remembered. The share labelled by an age is G = E/T wi
 
     s² = max(G(1 − G)/T, (EE − 2G·ET + G²·TT)/T²)
 
-where the second term is the variance between buckets. A kind with fewer than 100 settled outcomes has the
-share of its pooled kind. A bucket with more outcomes than are counted is left out. Instead of fading every
+where the second term is the variance between buckets. A kind with fewer than 30 settled outcomes has the
+share of its pooled kind, and cohorts wait for the horizon where such kinds matter. A bucket with more
+outcomes than are counted is left out. Instead of fading every
 sum, the unit in which sums are counted grows; the age is chosen when a cohort opens.
 """
 
@@ -37,11 +38,13 @@ from streamwatch.core.jit import hot, inner
 FADING = 15.0 / 16.0
 LEAST_REMEMBERED = 200.0
 LEAST_SETTLED = 100.0
+"""Settled hits, and misses, from which an age below the horizon is possible."""
+LEAST_OWN = 30.0
 """Settled outcomes of a kind from which its own share is used."""
 LEAST_SHARE = 0.15
 """Share that must be labelled by the age in every kind …"""
 LEAST_COMMON_SHARE = 1.0 / 3.0
-"""… and in every kind with more than 5 % of the outcomes, if an age holds many predictions …"""
+"""… and in those with more than 5 % of the outcomes or less than 100, if an age holds many predictions …"""
 LEAST_SCARCE_SHARE = 3.0 / 4.0
 """… or if it holds few: then labels that are waited for are worth more than an early look."""
 MANY = 2_000.0
@@ -52,8 +55,8 @@ ERRORS = 2.5
 LEAST_ERROR = 0.05
 """… or this part of G, if that is more."""
 LOWEST = 0.05
-SHARED = 0.01
-"""Largest share of the settled outcomes that classes with a common kind may have: their delays may differ."""
+SHARED = 0.05
+"""Most settled outcomes that have the share of others, as a part of the hits or the misses, the fewer."""
 
 
 @inner
@@ -184,9 +187,9 @@ def add_counts(sums, side, counts, slot, unit):
 
 
 @inner
-def is_settled(m, sums, side):
-    """Tell whether a kind has enough settled outcomes for a share of its own."""
-    return sums.totals[side] >= LEAST_SETTLED * m.settled_unit
+def has_settled(m, sums, side, least):
+    """Tell whether a kind has at least so many settled outcomes."""
+    return sums.totals[side] >= least * m.settled_unit
 
 
 @inner
@@ -208,24 +211,28 @@ def band_of(m, sums, side, k, share):
 @inner
 def has_both(m):
     """Tell whether hits and misses both have shares."""
-    return is_settled(m, m.pooled, HITS) and is_settled(m, m.pooled, MISSES)
+    return has_settled(m, m.pooled, HITS, LEAST_SETTLED) and has_settled(m, m.pooled, MISSES, LEAST_SETTLED)
 
 
 @inner
-def shares_a_kind(m, kinds, row, p):
-    """Tell whether several classes that have a common kind have more than `SHARED` of the settled outcomes.
+def lacks_shares(m, kinds, row, p):
+    """Tell whether more than `SHARED` of the settled outcomes have no share of their own kind.
 
-    If such classes are labelled at different speeds and their shares of the traffic change, G of the common
-    kind is wrong for each. All classes after the seventh share a kind, and so do all classes beyond the limit
-    of classes, which count as several even if there is only one, as their number is not known.
+    If they are labelled at another speed than those whose share they have, G is wrong for them, and a lead
+    that rests on them is one of delays. These are kinds with too few settled outcomes, and classes with a
+    common kind: all after the seventh, and all beyond the limit of classes, which count as several even if
+    there is only one, as their number is not known. What they are compared with bounds the leads of a model
+    that is as good as its opponent, on either side; up to this part, the limits of G allow for it.
     """
-    if m.classes <= p.apart:
-        return False
-    shared = 0.0
-    for c in range(min(p.apart, CLASSES - 1), classes_of(m)):
-        totals = kinds[c, row].sums.totals
-        shared += totals[HITS] + totals[MISSES]
-    return shared > SHARED * (m.pooled.totals[HITS] + m.pooled.totals[MISSES])
+    lacking = 0.0
+    several = m.classes > p.apart
+    for c in range(classes_of(m)):
+        sums = kinds[c, row].sums
+        has_common = several and c >= min(p.apart, CLASSES - 1)
+        for side in range(SIDES):
+            if has_common or not has_settled(m, sums, side, LEAST_OWN):
+                lacking += sums.totals[side]
+    return lacking > SHARED * min(m.pooled.totals[HITS], m.pooled.totals[MISSES])
 
 
 @inner
@@ -242,8 +249,10 @@ def is_allowed(m, kinds, row, p, k):
     for c in range(classes_of(m)):
         sums = kinds[c, row].sums
         for side in range(SIDES):
-            if is_settled(m, sums, side):
-                least = common if sums.totals[side] > COMMON * everything else LEAST_SHARE
+            if has_settled(m, sums, side, LEAST_OWN):
+                is_common = sums.totals[side] > COMMON * everything
+                is_uncertain = not has_settled(m, sums, side, LEAST_SETTLED)
+                least = common if is_common or is_uncertain else LEAST_SHARE
                 if share_of(sums, side, k) < least:
                     return False
     return True
@@ -257,7 +266,7 @@ def choose_age(m, kinds, row, p):
     if not both and m.settled_buckets < WIDTHS:
         return
     age = WHOLE
-    both = both and not shares_a_kind(m, kinds, row, p)
+    both = both and not lacks_shares(m, kinds, row, p)
     if both and p.fixed_age >= 0:
         if p.fixed_age < WHOLE and is_allowed(m, kinds, row, p, p.fixed_age):
             age = p.fixed_age
@@ -279,7 +288,7 @@ def choose_age(m, kinds, row, p):
             u = kinds[c, row]
             u.settled_share[side] = m.settled_share[side]
             u.settled_band[side] = m.settled_band[side]
-            if is_settled(m, u.sums, side):
+            if has_settled(m, u.sums, side, LEAST_OWN):
                 u.settled_share[side] = share_of(u.sums, side, age)
                 u.settled_band[side] = band_of(m, u.sums, side, age, u.settled_share[side])
                 lower = lower_limit(u.settled_share[side], u.settled_band[side])

@@ -8,7 +8,7 @@ from tests.core.estimators.registers.cohorts.streams import Outcomes, Stream, in
 
 _STREAMS = {
     "slow hits": Stream(),
-    "slow hits, crowded": Stream(crowded=4.0),
+    "slow hits, crowded": Stream(10_000, classes=2, majority=0.6, crowded=4.0),
     "slow errors": Stream(mean_delays=(0.05, 0.2)),
     "hits at the horizon": Stream(mean_delays=(0.02, 0.05), hits_after=0.8, per_horizon=900),
     "complete within seconds": Stream(mean_delays=(1e-4, 4e-5)),

@@ -22,6 +22,8 @@ BUCKETS = 16
 OPPONENTS = ("no_change", "majority")
 BETTER, WORSE, OPEN = 1, -1, 0
 OWN_CLASSES = 7
+LEAST_OWN = 30
+"""Settled outcomes of a kind from which it has a share of its own."""
 POOLED_HITS, POOLED_MISSES = ("all", True), ("all", False)
 MOST_COHORTS = 40
 MONTH_MS = 30 * 86_400_000
@@ -594,7 +596,7 @@ class NaiveCohorts:
         ages = range(AGES - 1) if self.fixed_age is None else [self.fixed_age]
         for i in ages:
             if i < AGES - 1 and self._is_enough(i):
-                used = {k: s for k, s in self.settled.items() if k[0] == "all" or s.total >= 100}
+                used = {k: s for k, s in self.settled.items() if k[0] == "all" or s.total >= LEAST_OWN}
                 share = {kind: s.share(i) for kind, s in used.items()}
                 lower = {kind: max(s.share(i) - s.band(i), 0.05) for kind, s in used.items()}
                 upper = {kind: min(s.share(i) + s.band(i), 1.0) for kind, s in used.items()}
@@ -606,16 +608,21 @@ class NaiveCohorts:
         if any(s is None or s.total < 100 or s.share(i) < 0.15 for s in both):
             return False
         everything = sum(s.total for s in both)
-        shared = sum(s.total for kind, s in self.settled.items() if kind[0] == "others")
-        if self.classes > self.apart and shared > 0.01 * everything:
-            return False  # classes with a common kind may have other delays
+        common = self.classes > self.apart
+        lacking = sum(
+            s.total
+            for kind, s in self.settled.items()
+            if kind[0] != "all" and (s.total < LEAST_OWN or (common and kind[0] == "others"))
+        )
+        if lacking > 0.05 * min(s.total for s in both):
+            return False  # kinds without a share of their own may have other delays
         within_age = everything / self.settled_number * self.ages[i] / self.bucket_width
         least = 1 / 3 if within_age >= 2_000 else 3 / 4
         for kind, s in self.settled.items():
             if kind[0] == "all":
                 continue
-            frequent = s.total > 0.05 * everything and self.fixed_age is None
-            if s.total >= 100 and s.share(i) < (least if frequent else 0.15):
+            frequent = (s.total > 0.05 * everything or s.total < 100) and self.fixed_age is None
+            if s.total >= LEAST_OWN and s.share(i) < (least if frequent else 0.15):
                 return False
         return True
 

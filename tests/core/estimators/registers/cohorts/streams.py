@@ -54,7 +54,7 @@ class Stream:
     predictions: int = 8_000
     horizon_ms: int = 20_000_000
     per_horizon: int = 2_000
-    classes: int = 8
+    classes: int = 3
     majority: float = 0.7
     accuracy: tuple[float, float] = (0.85, 0.4)
     mean_delays: tuple[float, float] = (0.2, 0.05)

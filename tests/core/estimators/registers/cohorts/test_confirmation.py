@@ -76,9 +76,9 @@ def plainly_of(naive: NaiveCohorts, judged_until: int, at_ms: int, rise: float) 
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("crowded", "predictions"), [(1.0, 9_000), (5.0, 12_000)])
+@pytest.mark.parametrize(("crowded", "predictions"), [(1.0, 12_000), (5.0, 12_000)])
 def test_a_confirmation_is_what_plain_sums_say(crowded: float, predictions: int) -> None:
-    stream = Stream(predictions=predictions, accuracy=(0.85, 0.7), crowded=crowded)
+    stream = Stream(predictions, classes=2, majority=0.6, accuracy=(0.85, 0.7), crowded=crowded)
     outcomes = outcomes_of(stream, 3)
     naive = NaiveCohorts(stream.horizon_ms, predictions=1_000, start=START)
     register = register_of(CohortsSpec(stream.horizon_ms, outcomes=1_000), start=START)

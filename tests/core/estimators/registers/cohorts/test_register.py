@@ -221,7 +221,7 @@ def test_in_the_order_of_predictions_a_label_counts_as_one_that_came_at_once() -
 
 
 def test_changes_are_reported_with_the_outcome_at_which_they_happened() -> None:
-    stream = Stream(crowded=4.0)
+    stream = Stream(10_000, classes=2, majority=0.6, crowded=4.0)
     batch = batch_of(outcomes_of(stream, 1))
     whole = register_of(SPEC, 1, START)
     changes = whole.changes_in(batch)
@@ -235,7 +235,7 @@ def test_changes_are_reported_with_the_outcome_at_which_they_happened() -> None:
 
 def test_series_and_details_say_what_the_record_says() -> None:
     register = register_of(SPEC, 1, START)
-    register.observe(batch_of(outcomes_of(Stream(), 1)))
+    register.observe(batch_of(outcomes_of(Stream(10_000), 1)))
     classes = Classes(12)
     assert classes["a"] == 0
     series = register.series([Slice("m", 0, classes)])
