@@ -205,6 +205,10 @@ def _bits_at_most(left: Any, right: Any) -> np.int64:
     return np.int64(sum(1 << k for k in range(8) if left[k] <= right[k]))
 
 
+def _either(condition: Any, then: Any, otherwise: Any) -> Any:
+    return then if condition else otherwise
+
+
 def _lanes_where(bits: Any, values: Any) -> NDArray[np.float64]:
     return np.array([values[k] if builtins.int(bits) >> k & 1 else 0.0 for k in range(8)])
 
@@ -222,7 +226,7 @@ def _sum_in_pairs(v: Any) -> np.float64:
 
 
 def _ones_of(array: Any) -> NDArray[np.float64]:
-    return np.ones(array.shape[-1])
+    return np.ones(array.shape[0])
 
 
 def _with_entry(row: Any, index: Any, value: Any) -> NDArray[np.float64]:
@@ -242,6 +246,7 @@ _INTRINSICS: Final[dict[str, Callable[..., Any]]] = {
     "word_at": _word_at,
     "trailing_zeros": _trailing_zeros,
     "count_bits": _count_bits,
+    "either": _either,
     "high_product": _high_product,
     "swapped": _swapped,
     "lanes": _lanes,

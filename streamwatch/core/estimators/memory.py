@@ -7,7 +7,19 @@ from typing import Any
 
 import numpy as np
 
-from streamwatch.core.jit import add_to_row, class_bits, hot, inner, ones_of, with_entry
+from streamwatch.core.jit import (
+    add_to_row,
+    class_bits,
+    either,
+    hot,
+    inner,
+    lanes,
+    lanes_of,
+    lanes_where,
+    ones_of,
+    put_lanes,
+    with_entry,
+)
 
 # Flags of an outcome: 0/1 facts that every mechanism sums in addition to hits and label repeats.
 #
@@ -76,14 +88,19 @@ def own_flags(m, true_class, predicted_class, label_at_prediction):
 # Agreement totals in the kernel (Bifet et al. 2015, §5; Žliobaitė et al. 2015, §3).
 #
 # A model's record holds, per forgetting mechanism (a *column*), the sums n, hits, repeats and pairs,
-# followed by the sums of the outcomes' flags (see above). The pool of class rows holds agreed, missed
-# and false counts per class, all mechanisms side by side. Each mechanism counts in its own unit, which is 1
-# except under fading, so that adding an outcome is the same operation for all.
+# followed by the sums of the outcomes' flags (see above): a row of `totals`, two vectors long. The pool of
+# class rows holds agreed, missed and false counts per class, all mechanisms side by side. Each mechanism
+# counts in its own unit, which is 1 except under fading, so that adding an outcome is the same operation for
+# all.
 
 
 N, HITS, REPEATS, PAIRS, MARKED = 0, 1, 2, 3, 4
 SUMS = MARKED + FLAGS
-"""Number of rows of a model's totals; flag k has row MARKED + k."""
+"""Number of a mechanism's sums; that of flag k is number MARKED + k."""
+WIDTH = 8
+"""Number of doubles in a vector."""
+SUMS_ROOM = -(-SUMS // WIDTH) * WIDTH
+"""Length of a row of a model's totals: whole vectors, with zeros after the sums."""
 AGREED, MISSED, FALSE = 0, 1, 2
 """Counts per class k: 1[y = ŷ = k], 1[y = k ≠ ŷ], 1[ŷ = k ≠ y].
 
@@ -110,7 +127,7 @@ def units_of(m):
 @hot
 def columns_of(m):
     """Number of mechanisms."""
-    return m.totals.shape[1]
+    return m.totals.shape[0]
 
 
 @hot
@@ -118,12 +135,13 @@ def add(m, true_class, predicted_class, flags, hit, repeat, paired, class_counts
     """Add one outcome to the totals of every mechanism."""
     columns = columns_of(m)
     units = units_of(m)
-    add_to_row(m.totals, N, 0, units, 1.0)
-    add_to_row(m.totals, HITS, 0, units, 1.0 * hit)
-    add_to_row(m.totals, REPEATS, 0, units, 1.0 * repeat)
-    add_to_row(m.totals, PAIRS, 0, units, 1.0 * paired)
-    for k in range(FLAGS):
-        add_to_row(m.totals, MARKED + k, 0, units, 1.0 * bit(flags, k))
+    sums = 1 << N | int(hit) << HITS | int(repeat) << REPEATS | int(paired) << PAIRS | flags << MARKED
+    for c in range(columns):
+        unit = lanes(unit_of(m, c))
+        for part in range(SUMS_ROOM // WIDTH):
+            row = c * (SUMS_ROOM // WIDTH) + part
+            added = lanes_where(sums >> (part * WIDTH), unit)
+            put_lanes(m.totals, row, lanes_of(m.totals, row) + added)
     of_label = m.class_counts + true_class
     if hit:
         add_to_row(class_counts, of_label, AGREED * columns, units, 1.0)
@@ -136,30 +154,29 @@ def add(m, true_class, predicted_class, flags, hit, repeat, paired, class_counts
 def forget(m, column, true_class, predicted_class, class_counts):
     """Subtract one outcome from the per-class totals of one window."""
     columns = columns_of(m)
-    if true_class == predicted_class:
-        class_counts[m.class_counts + true_class, AGREED * columns + column] -= 1.0
-    else:
-        class_counts[m.class_counts + true_class, MISSED * columns + column] -= 1.0
-        class_counts[m.class_counts + predicted_class, FALSE * columns + column] -= 1.0
+    hit = true_class == predicted_class
+    own, other = m.class_counts + true_class, m.class_counts + predicted_class
+    class_counts[own, either(hit, AGREED, MISSED) * columns + column] -= 1.0
+    class_counts[other, either(hit, MISSED, FALSE) * columns + column] -= 1.0 * (not hit)
 
 
 @inner
 def gather(m, column, class_counts, sums, counts, t):
     """Write one mechanism's totals, in units of outcomes, for model or step t.
 
-    Writes `sums[:, t]` (rows of the totals, then n_eff) and `counts[:, t, :]` (truth, predicted, agreed). The
-    sums of shadow classifiers are 0 once these have stopped.
+    Writes `sums[:, t]` (its sums, then n_eff) and `counts[:, t, :]` (truth, predicted, agreed). The sums of
+    shadow classifiers are 0 once these have stopped.
     n_eff = (Σw)²/Σw² (Gama, Sebastião, Rodrigues 2009, §3.2.1); n for mechanisms without weights.
     """
     columns = columns_of(m)
     unit = unit_of(m, column)
     for k in range(SUMS):
-        sums[k, t] = m.totals[k, column] / unit
+        sums[k, t] = m.totals[column, k] / unit
     for j in range(len(m.shadow)):
         if m.shadow[j].stopped:
             for k in range(MARKED + SHADOW_MARKS, SUMS):
                 sums[k, t] = 0.0
-    n = m.totals[N, column]
+    n = m.totals[column, N]
     if column < len(m.fading) and n > 0.0:
         sums[SUMS, t] = n * n / m.fading[column].squares
     else:

@@ -143,8 +143,8 @@ def observe_recovery(m, parameters, event_ms, alarms, first, count):
 def follow(m, r, p, event_ms, alarms, first, count):
     """Let a drift go on, begin or end; keep a sample of the error if one is due."""
     unit = m.fading[0].unit
-    n = m.totals[N, 0]
-    error = 1.0 - (m.totals[HITS, 0] / unit) / (n / unit)
+    n = m.totals[0, N]
+    error = 1.0 - (m.totals[0, HITS] / unit) / (n / unit)
     if r.since == 0 and count > first:
         begin(r, p, m.outcomes, event_ms, alarms, first, count)
     if r.since > 0:

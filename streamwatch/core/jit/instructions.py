@@ -122,6 +122,22 @@ def trailing_zeros(typing_context: Any, bits: Any) -> Any:  # noqa: ARG001  (its
 
 
 @intrinsic
+def either(typing_context: Any, condition: Any, then: Any, otherwise: Any) -> Any:
+    """`jit.either`: a choice that the compiler is told not to turn into a branch."""
+    del typing_context
+    if not (condition == types.boolean and then == otherwise and isinstance(then, types.Number)):
+        got = f"{condition}, {then}, {otherwise}"
+        raise TypeError(f"a choice needs a boolean and two numbers of one type, got {got}")
+
+    def generate(_context: Any, builder: Any, _signature: Any, arguments: Any) -> Any:
+        chosen = builder.select(*arguments)
+        chosen.set_metadata("unpredictable", builder.module.add_metadata([]))
+        return chosen
+
+    return then(condition, then, otherwise), generate
+
+
+@intrinsic
 def count_bits(typing_context: Any, bits: Any) -> Any:  # noqa: ARG001  (its type is fixed)
     """`jit.count_bits`: one instruction."""
     del typing_context
@@ -375,7 +391,7 @@ def sum_in_pairs(typing_context: Any, values: Any) -> Any:  # noqa: ARG001  (its
 
 
 class _Row(types.Type):
-    """Type of a vector of doubles as long as a row of a nested array; for rows without entries, of one."""
+    """Type of a vector of doubles, one for each row of a nested array; of one if it has none."""
 
     def __init__(self, length: int) -> None:
         self.length = length
@@ -398,7 +414,7 @@ def ones_of(typing_context: Any, array: Any) -> Any:
     del typing_context
     if not (isinstance(array, types.NestedArray) and array.dtype == types.float64):
         raise TypeError(f"vectors of ones are made for nested arrays of float64, got {array}")
-    length = array.shape[-1]
+    length = array.shape[0]
 
     def generate(_context: Any, _builder: Any, _signature: Any, _arguments: Any) -> Any:
         kind = _doubles(length)

@@ -76,6 +76,11 @@ def swapped(word: Any) -> Any:
 
 
 @_intrinsic
+def either(condition: Any, then: Any, otherwise: Any) -> Any:
+    """Choose one of two numbers of one type without a branch: for conditions that cannot be foreseen."""
+
+
+@_intrinsic
 def count_bits(bits: Any) -> Any:
     """Count the bits that are set, of an int64."""
 
@@ -132,7 +137,7 @@ def sum_in_pairs(values: Any) -> Any:
 
 @_intrinsic
 def ones_of(array: Any) -> Any:
-    """Give a vector of ones, as many as the rows of a nested array of float64 are long."""
+    """Give a vector of ones, as many as a nested array of float64 has rows."""
 
 
 @_intrinsic

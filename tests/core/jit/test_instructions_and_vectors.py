@@ -4,8 +4,18 @@ from __future__ import annotations
 
 import numba
 import numpy as np
+import pytest
 
-from streamwatch.core.jit import add_to_row, bytes_with, lanes_of, lanes_where, ones_of, put_lanes, with_entry
+from streamwatch.core.jit import (
+    add_to_row,
+    bytes_with,
+    either,
+    lanes_of,
+    lanes_where,
+    ones_of,
+    put_lanes,
+    with_entry,
+)
 
 
 @numba.njit
@@ -38,8 +48,22 @@ def test_lanes_are_kept_where_their_bit_is_set_whatever_the_bits_above() -> None
 
 
 @numba.njit
+def _either(left, right, then, otherwise):
+    return either(left > right, then, otherwise)
+
+
+def test_one_of_two_numbers_of_a_type_is_chosen() -> None:
+    for then, otherwise in ((1, 2), (1.5, -0.25)):
+        assert _either(2.0, 1.0, then, otherwise) == then
+        assert _either(1.0, 1.0, then, otherwise) == otherwise
+        assert _either(np.nan, 1.0, then, otherwise) == otherwise
+    with pytest.raises(TypeError, match="two numbers of one type"):
+        _either(2.0, 1.0, 1, 2.5)
+
+
+@numba.njit
 def _added(records, into, index, start, values, factor):
-    row = ones_of(records[0].totals)
+    row = ones_of(records[0].units)
     for k in range(len(values)):
         row = with_entry(row, k, values[k])
     add_to_row(records[0].totals, 1, 0, row, factor)
@@ -49,7 +73,8 @@ def _added(records, into, index, start, values, factor):
 def test_a_vector_is_added_to_its_entries_of_a_row_and_no_others_for_rows_of_any_length() -> None:
     rng = np.random.default_rng(1)
     for length in range(10):
-        records = np.zeros(1, [("totals", "f8", (3, length)), ("after", "f8")])
+        fields = [("units", "f8", (length, 2)), ("totals", "f8", (3, length)), ("after", "f8")]
+        records = np.zeros(1, fields)
         records["totals"][0], records["after"] = rng.normal(size=(3, length)), 7.0
         into, factor = rng.normal(size=(4, length + 5)), float(rng.normal())
         values = rng.normal(size=max(length - 1, 0))

@@ -48,7 +48,7 @@ from streamwatch.core.estimators.memory import (
     sum_of,
     true_class_of,
 )
-from streamwatch.core.jit import hot, inner
+from streamwatch.core.jit import either, hot, inner
 
 PER_ROW = 5
 ROWS = 31
@@ -130,12 +130,12 @@ def must_cut(w, n, losses, delta, min_subwindow, dispersion):
     variance = p * (1.0 - p)
     d = confidence(float(n), delta)
     bound = 2.0 * variance * d * n * dispersion * (1.0 - 1e-9)
-    n0 = 0.0
-    losses0 = 0.0
+    outcomes_before, losses_before = 0, 0  # whole numbers: the next need not wait for an addition of doubles
     for r in range(w.rows - 1, -1, -1):
         for k in range(w.buckets[r]):
-            n0 += float(1 << r)
-            losses0 += float(w.losses[r, k])
+            outcomes_before += 1 << r
+            losses_before += np.int64(w.losses[r, k])
+            n0, losses0 = float(outcomes_before), float(losses_before)
             n1 = n - n0
             difference = n * losses0 - n0 * losses
             if difference * difference > bound * n0 * n1 and n0 >= min_subwindow and n1 >= min_subwindow:
@@ -248,27 +248,27 @@ def count_oldest(m, w, r, column, rings, row, blocks, block):
     """Count the 2^r oldest outcomes without a block into a fresh block."""
     first = block * SLOT
     size = rings.shape[1]
-    age = int(m.totals[N, column]) - w.large - 1
+    age = int(m.totals[column, N]) - w.large - 1
     position = position_of(m.head, age, size)
     paired = m.outcomes - age > 1
     previous = true_class_of(rings[row, before(position, size)])
     low, high = 0, 0
+    repeats = 0
     for _ in range(1 << r):
         true_class = true_class_of(rings[row, position])
         predicted_class = predicted_class_of(rings[row, position])
-        if true_class == predicted_class:
-            blocks[first + HEADER + 3 * true_class + AGREED] += 1
-        else:
-            blocks[first + HEADER + 3 * true_class + MISSED] += 1
-            blocks[first + HEADER + 3 * predicted_class + FALSE] += 1
-        if paired and true_class == previous:
-            blocks[first] += 1
+        hit = true_class == predicted_class
+        own, other = first + HEADER + 3 * true_class, first + HEADER + 3 * predicted_class + FALSE
+        blocks[own + either(hit, AGREED, MISSED)] += 1
+        blocks[either(hit, first, other)] += not hit
+        repeats += paired and true_class == previous
         flags = flags_of(rings[row, position])
         low += low_fields(flags)
         high += high_fields(flags)
         paired = True
         previous = true_class
         position = after(position, size)
+    blocks[first] = repeats
     for k in range(FLAGS):
         blocks[first + 2 + k] = sum_of(low, high, k)
 
@@ -322,13 +322,13 @@ def forget_block(m, w, column, r, class_counts, blocks, allocator):
             if blocks[cell + kind] != 0:
                 class_counts[m.class_counts + k, kind * columns + column] -= blocks[cell + kind]
     for k in range(FLAGS):
-        m.totals[MARKED + k, column] -= blocks[first + 2 + k]
+        m.totals[column, MARKED + k] -= blocks[first + 2 + k]
     size = 1 << r
-    holds_first_outcome = int(m.totals[N, column]) == m.outcomes
-    m.totals[N, column] -= size
-    m.totals[HITS, column] -= size - w.losses[r, 0]
-    m.totals[REPEATS, column] -= blocks[first]
-    m.totals[PAIRS, column] -= size - 1 if holds_first_outcome else size
+    holds_first_outcome = int(m.totals[column, N]) == m.outcomes
+    m.totals[column, N] -= size
+    m.totals[column, HITS] -= size - w.losses[r, 0]
+    m.totals[column, REPEATS] -= blocks[first]
+    m.totals[column, PAIRS] -= size - 1 if holds_first_outcome else size
     free_block(blocks, allocator, block)
     w.large -= size
 
@@ -429,8 +429,8 @@ def check(m, j, column, parameters, class_counts, rings, row, blocks, allocator)
     m.pending[j] = 0
     w.statistic = np.nan
     w.threshold = 0.0
-    n = m.totals[N, column]
-    losses = n - m.totals[HITS, column]
+    n = m.totals[column, N]
+    losses = n - m.totals[column, HITS]
     delta = parameters.delta
     least = parameters.min_subwindow
     dispersion = followed(w, parameters)
@@ -440,8 +440,8 @@ def check(m, j, column, parameters, class_counts, rings, row, blocks, allocator)
     kept, kept_losses = n, losses
     while kept > 1.0 and must_cut(w, kept, kept_losses, delta, least, dispersion):
         drop_oldest(m, w, column, class_counts, rings, row, blocks, allocator)
-        kept = m.totals[N, column]
-        kept_losses = kept - m.totals[HITS, column]
+        kept = m.totals[column, N]
+        kept_losses = kept - m.totals[column, HITS]
     w.kept = int(kept)
     w.before = (losses - kept_losses) / (n - kept)
     w.after = kept_losses / kept

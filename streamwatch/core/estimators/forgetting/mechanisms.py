@@ -66,7 +66,7 @@ def renormalise(m, column, class_counts):
     f.unit *= SHRINK
     f.squares *= SHRINK * SHRINK
     for k in range(SUMS):
-        m.totals[k, column] *= SHRINK
+        m.totals[column, k] *= SHRINK
     columns = columns_of(m)
     for k in range(m.class_counts, m.class_counts + m.classes):
         for kind in range(3):
@@ -80,7 +80,7 @@ def forget_oldest(m, column, number, class_counts, rings, row):
     A pair is dropped with its later outcome.
     """
     size = rings.shape[1]
-    age = int(m.totals[N, column]) - 1
+    age = int(m.totals[column, N]) - 1
     position = position_of(m.head, age, size)
     paired = m.outcomes - age > 1
     previous = true_class_of(rings[row, before(position, size)])
@@ -100,12 +100,12 @@ def forget_oldest(m, column, number, class_counts, rings, row):
         paired = True
         previous = true_class
         position = after(position, size)
-    m.totals[N, column] -= number
-    m.totals[HITS, column] -= hits
-    m.totals[REPEATS, column] -= repeats
-    m.totals[PAIRS, column] -= pairs
+    m.totals[column, N] -= number
+    m.totals[column, HITS] -= hits
+    m.totals[column, REPEATS] -= repeats
+    m.totals[column, PAIRS] -= pairs
     for k in range(FLAGS):
-        m.totals[MARKED + k, column] -= sum_of(low, high, k)
+        m.totals[column, MARKED + k] -= sum_of(low, high, k)
 
 
 @hot
@@ -115,7 +115,7 @@ def slide(m, column, size, class_counts, rings, row):
     All counts are integers, so the time of dropping does not affect results; `settle` drops the rest before
     totals are read.
     """
-    if m.totals[N, column] >= size + DEFERRED:
+    if m.totals[column, N] >= size + DEFERRED:
         forget_oldest(m, column, DEFERRED, class_counts, rings, row)
 
 
@@ -124,6 +124,6 @@ def settle(m, p, class_counts, rings, row):
     """Drop what the sliding windows still hold beyond their size."""
     for j in range(len(p.sliding)):
         column = len(m.fading) + j
-        gathered = int(m.totals[N, column]) - p.sliding[j].size
+        gathered = int(m.totals[column, N]) - p.sliding[j].size
         if gathered > 0:
             forget_oldest(m, column, gathered, class_counts, rings, row)

@@ -257,7 +257,7 @@ def prefetch_ahead(models, class_counts, rings, shadows, p, rows, true_class, pr
             prefetch_shadows(m, m.shadow[j], predicted_class[i + 8], shadows)
         prefetch_verdicts(models, class_counts, m, p, row, true_class[i + 8], predicted_class[i + 8])
         for j in range(len(p.sliding)):
-            gathered = int(m.totals[N, len(m.fading) + j]) - p.sliding[j].size
+            gathered = int(m.totals[len(m.fading) + j, N]) - p.sliding[j].size
             if gathered + 1 == DEFERRED:
                 prefetch_entries(m, p.sliding[j].size - 1, DEFERRED, rings, row)
         for j in range(len(m.windows)):
@@ -270,7 +270,7 @@ def prefetch_ahead(models, class_counts, rings, shadows, p, rows, true_class, pr
         row = rows[i + 4]
         m = models[row]
         for j in range(len(p.sliding)):
-            gathered = int(m.totals[N, len(m.fading) + j]) - p.sliding[j].size
+            gathered = int(m.totals[len(m.fading) + j, N]) - p.sliding[j].size
             if gathered + 1 == DEFERRED:
                 for age in range(p.sliding[j].size - 1, p.sliding[j].size - 1 + DEFERRED):
                     entry = rings[row, position_of(m.head, age, rings.shape[1])]

@@ -31,7 +31,7 @@ from streamwatch.core.estimators.forgetting.mechanisms import (
 )
 from streamwatch.core.estimators.kernel.shadow import MAX_CLASSES as MAX_SHADOW_CLASSES
 from streamwatch.core.estimators.kernel.shadow import SHADOW
-from streamwatch.core.estimators.memory import MAX_CLASS, SUMS, entry_type
+from streamwatch.core.estimators.memory import MAX_CLASS, SUMS_ROOM, entry_type
 from streamwatch.core.estimators.recovery import (
     RECOVERY,
     RECOVERY_PARAMETERS,
@@ -189,11 +189,11 @@ def model_record(spec: MonitorsSpec, columns: int, fading: int, windows: int) ->
         ("leads", "u1", (noted,)),  # … leads noted at each outcome
         ("labels", LABEL_COUNTS, (int(bool(opponents_of(spec))),)),  # units are 1 at first
         ("pending", "i4", (windows,)),  # outcomes since each ADWIN window's last check, not in buckets yet
-        ("totals", "f8", (SUMS, columns)),
+        ("follow_at", "i8"),  # the outcome at which `recovery` looks next, unless there is an alarm
+        ("totals", "f8", (columns, SUMS_ROOM)),
         ("fading", FADING, (fading,)),  # units are 1 at first
         ("shadow", SHADOW, (int(spec.shadow_max_classes > 0),)),  # unit is 1 at first
         ("drift_weighted", WEIGHTING, (len(spec.drift_weighted),)),
-        ("follow_at", "i8"),  # the outcome at which `recovery` looks next, unless there is an alarm
         *detectors,
         ("label_drift", LABEL_DRIFT, (len(label_drifts_of(spec.drift_weighted)),)),
         ("windows", WINDOW, (windows,)),

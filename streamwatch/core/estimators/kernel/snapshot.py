@@ -520,8 +520,8 @@ class Sections:
         counts = _ragged(
             cells[:, column : 3 * layout.columns : layout.columns], chosen["classes"].astype(np.int64)
         )
-        pieces = [_equal(chosen["totals"][:, :, column]), counts]
-        width = chosen["totals"][:, N, column]
+        pieces = [_equal(chosen["totals"][:, column, :SUMS]), counts]
+        width = chosen["totals"][:, column, N]
         j = column - len(layout.fading)
         if j < 0:
             pieces.append(_equal(chosen["fading"][:, column]))
@@ -585,14 +585,14 @@ class Sections:
             if name not in sections:
                 continue
             reader = _Reader(name, sections[name])
-            model["totals"][:, column] = reader.array(np.float64, SUMS)
+            model["totals"][column, :SUMS] = reader.array(np.float64, SUMS)
             counts = reader.array(np.float64, 3 * classes).reshape(-1, 3)
             cells[:, column : 3 * layout.columns : layout.columns] = counts
             j = column - len(layout.fading)
             if j < 0:
                 model["fading"][column] = reader.array(FADING, 1)[0]
             elif j < len(layout.sliding) + len(layout.windows):
-                width = int(model["totals"][N, column])
+                width = int(model["totals"][column, N])
                 require(name, "outcomes", width, 0, outcomes)
                 if (window := j - len(layout.sliding)) >= 0:
                     width = _resume_window(pools, model, window, width, name, reader)

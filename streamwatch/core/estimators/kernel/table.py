@@ -408,7 +408,7 @@ class ModelTable:
     def adwin_width(self, rows: Integers, forgetting: int) -> Integers:
         """Number of outcomes in each model's ADWIN window, int64 (m,)."""
         column = self.layout.column_of[forgetting]
-        return self.pools.models["totals"][self.rows.live(rows), N, column].astype(np.int64)
+        return self.pools.models["totals"][self.rows.live(rows), column, N].astype(np.int64)
 
     def weighted(self, rows: Integers, drift_weighted: int) -> tuple[Floats, Floats]:
         """Drift-weighted accuracy (NaN before the first outcome) and its n_eff, each (m,)."""

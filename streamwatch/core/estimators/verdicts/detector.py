@@ -199,18 +199,16 @@ def take_step(pace, v, p, lead, outcome, event_ms):
         lanes_of(v.maxima, BETTER),
         none,
         lanes_of(v.factors, favours),
-        float(2 * favours - 1),
-        waited,
-        0.0,
+        lanes(waited),
+        lanes(POSITIONS[favours, 0]),
     )
     sums_worse, maxima_worse, starts_worse = step_side(
         lanes_of(v.sums, WORSE),
         lanes_of(v.maxima, WORSE),
         none,
         lanes_of(v.factors, 1 - favours),
-        float(1 - 2 * favours),
-        waited,
-        0.0,
+        lanes(waited),
+        lanes(POSITIONS[1 - favours, 0]),
     )
     put_lanes(v.sums, BETTER, sums_better)
     put_lanes(v.sums, WORSE, sums_worse)
@@ -273,15 +271,20 @@ def start(pace, v, p, outcome, event_ms):
     return claim_at(pace, v, p, 0.0, better, worse, outcome, event_ms)
 
 
+POSITIONS = np.array([np.full(BLOCKS[1], -1.0), np.arange(BLOCKS[1], dtype=np.float64)])
+"""`at` of `step_side` at the k-th outcome: row 1 for the side that the lead favours, row 0 for the other."""
+
+
 @hot
-def step_side(sums, maxima, starts, factors, sign, waited, at):
+def step_side(sums, maxima, starts, factors, waited, at):
     """Update M and C of one side by a step with d ≠ 0; return M, C and the start of each C_λ, by λ.
 
-    For λ with C_λ ≤ 1, the side that the lead favours (`sign` 1., not −1.) starts at `at`. The start of the
-    other side is left as it was: its C_λ falls below 1, and its next rise sets the start.
+    For λ with C_λ ≤ 1, the side that the lead favours starts at `at`, later than any start before. For the
+    other side `at` is −1, and starts are left as they were: its C_λ falls below 1; its next rise sets them.
     """
-    starts = where_at_most(maxima, lanes(sign), lanes(at), starts)
-    return (sums + lanes(waited)) * factors, larger(maxima, lanes(1.0)) * factors, starts
+    one = lanes(1.0)
+    starts = larger(starts, where_at_most(maxima, one, at, lanes(-1.0)))
+    return (sums + waited) * factors, where_at_most(maxima, one, one, maxima) * factors, starts
 
 
 @inner
@@ -526,20 +529,21 @@ def take_unit_steps(m, v, p, left, hits, first, settled, confirms):
     maxima_better, maxima_worse = lanes_of(v.maxima, BETTER), lanes_of(v.maxima, WORSE)
     starts_better, starts_worse = lanes(-1.0), lanes(-1.0)
     before = v.differed - first
+    holds_better = v.verdict > 0
     while left != 0:
-        k = trailing_zeros(np.uint64(left))
+        k = trailing_zeros(np.uint64(left)) & LAST
         left &= left - 1
         favours = (hits >> k) & 1
-        sign, at = float(2 * favours - 1), float(k)
-        waited = float(k + 1 - before)
+        waited = lanes(float(k + 1 - before))
         before = k + 1
+        at_better, at_worse = lanes(POSITIONS[favours, k]), lanes(POSITIONS[1 - favours, k])
         sums_better, maxima_better, starts_better = step_side(
-            sums_better, maxima_better, starts_better, lanes_of(v.factors, favours), sign, waited, at
+            sums_better, maxima_better, starts_better, lanes_of(v.factors, favours), waited, at_better
         )
         sums_worse, maxima_worse, starts_worse = step_side(
-            sums_worse, maxima_worse, starts_worse, lanes_of(v.factors, 1 - favours), -sign, waited, at
+            sums_worse, maxima_worse, starts_worse, lanes_of(v.factors, 1 - favours), waited, at_worse
         )
-        if confirms and sum_in_pairs(sums_better if v.verdict > 0 else sums_worse) >= enough:
+        if confirms and reaches(sums_better if holds_better else sums_worse, enough):
             break
     v.differed = first + before
     write_side(m, v, BETTER, sums_better, maxima_better, starts_better, settled)
@@ -559,12 +563,14 @@ def take_sized_steps(m, v, p, left, hits, first, settled, confirms):
     maxima_better, maxima_worse = lanes_of(v.maxima, BETTER), lanes_of(v.maxima, WORSE)
     starts_better, starts_worse = lanes(-1.0), lanes(-1.0)
     before = v.differed - first
+    holds_better = v.verdict > 0
     enough_now = False
+    cell, of_cell = -1, (unit_fallen, unit_risen, unit_fallen, unit_risen)  # of no size yet
     while left != 0 and not enough_now:
-        cell = cell_of(m.magnitudes[trailing_zeros(np.uint64(left))])
-        of_cell = factors_of_cell(cell, power)
+        if cell >= 0:
+            of_cell = factors_of_cell(cell, power)
         while left != 0 and not enough_now:  # without calls, so that vectors stay in registers
-            k = trailing_zeros(np.uint64(left))
+            k = trailing_zeros(np.uint64(left)) & LAST
             magnitude = m.magnitudes[k]
             if magnitude == 1.0:
                 fallen, risen = unit_fallen, unit_risen
@@ -573,21 +579,24 @@ def take_sized_steps(m, v, p, left, hits, first, settled, confirms):
             elif cell_of(magnitude) == cell:
                 fallen, risen = factors_near(of_cell, magnitude, cell, power)
             else:
+                cell = cell_of(magnitude)
                 break
             left &= left - 1
-            sign, at = float(2 * ((hits >> k) & 1) - 1), float(k)
+            favours = (hits >> k) & 1
+            sign = float(2 * favours - 1)
             count_lead(v, first + k + 1, magnitude * sign)
-            waited = float(k + 1 - before)
+            waited = lanes(float(k + 1 - before))
             before = k + 1
+            at_better, at_worse = lanes(POSITIONS[favours, k]), lanes(POSITIONS[1 - favours, k])
             favoured = where_at_most(lanes(0.0), lanes(sign), risen, fallen)
             other = where_at_most(lanes(0.0), lanes(sign), fallen, risen)
             sums_better, maxima_better, starts_better = step_side(
-                sums_better, maxima_better, starts_better, favoured, sign, waited, at
+                sums_better, maxima_better, starts_better, favoured, waited, at_better
             )
             sums_worse, maxima_worse, starts_worse = step_side(
-                sums_worse, maxima_worse, starts_worse, other, -sign, waited, at
+                sums_worse, maxima_worse, starts_worse, other, waited, at_worse
             )
-            enough_now = confirms and sum_in_pairs(sums_better if v.verdict > 0 else sums_worse) >= enough
+            enough_now = confirms and reaches(sums_better if holds_better else sums_worse, enough)
     v.differed = first + before
     write_side(m, v, BETTER, sums_better, maxima_better, starts_better, settled)
     write_side(m, v, WORSE, sums_worse, maxima_worse, starts_worse, settled)
@@ -609,6 +618,12 @@ def write_side(m, v, side, sums, maxima, starts, settled):
         at = int(lane(starts, k))
         v.starts[side, k] = settled + 1 + at
         v.start_ms[side, k] = m.noted_ms[at]
+
+
+@hot
+def reaches(sums, enough):
+    """Tell whether Σ_λ M_λ is at least `enough`; not if each of the eight M_λ is below an eighth of it."""
+    return bits_at_most(lanes(enough / len(STAKES)), sums) != 0 and sum_in_pairs(sums) >= enough
 
 
 @hot

@@ -27,7 +27,7 @@ from streamwatch.core.estimators.verdicts.detector import (
 )
 from streamwatch.core.estimators.verdicts.detector import ALPHA as BALANCED_FADING
 from streamwatch.core.estimators.verdicts.state import append_change
-from streamwatch.core.jit import bytes_with, hot, inner
+from streamwatch.core.jit import bytes_with, either, hot, inner
 from streamwatch.core.specs import OPPONENTS
 
 # Opponents that a model is judged against, and their answers.
@@ -151,8 +151,9 @@ def count_label(m, s, class_counts, counts_majority, true_class):
         counted = class_counts[own, column] + unit
         s.majority_unit = unit
         class_counts[own, column] = counted
-        s.leader = true_class + 1 if counted > s.most else s.leader  # a leader's own count is larger, too
-        s.most = max(s.most, counted)
+        leads = counted > s.most  # a leader's own count is larger, too: labels decide, which none foresees
+        s.leader = either(leads, np.int64(true_class + 1), s.leader)
+        s.most = either(leads, counted, s.most)
         if unit > LIMIT:
             s.majority_unit = unit * SHRINK
             s.most *= SHRINK

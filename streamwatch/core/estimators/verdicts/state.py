@@ -6,6 +6,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
+from streamwatch.core.estimators.memory import WIDTH
 from streamwatch.core.jit import count_bits, hot, inner, lanes, lanes_of, lanes_where, sum_in_pairs
 
 # State of a model's lead over one opponent: a record of scalars and 2 × 8 arrays, all zero at first.
@@ -171,8 +172,6 @@ FADES = ALPHA ** np.arange(BLOCKS[1] - 1, -1, -1.0)
 BLOCK_WEIGHT = float(FADES.sum())
 BLOCK_FADES = np.array([ALPHA**b for b in BLOCKS])
 PARTS = BLOCKS[1] // BLOCKS[0]
-WIDTH = 8
-"""Number of doubles in a vector."""
 SURE = 1.0 - 1e-9
 """Factor that keeps a comparison of products on the safe side of rounding errors."""
 

@@ -177,7 +177,7 @@ def aged(table, landmark):
     column = table.layout.column_of[landmark]
     model = pools.models[0]
     model["outcomes"] += BILLIONS
-    model["totals"][:4, column] += BILLIONS
+    model["totals"][column, :4] += BILLIONS
     pools.class_counts[int(model["class_counts"]), column] += BILLIONS
 
 
@@ -256,7 +256,7 @@ def with_full_rows(rows):
             window["blocks"][row - FIRST_BLOCK_ROW, k] = block
     window["rows"] = rows
     window["large"] += older
-    model["totals"][[N, HITS, REPEATS, PAIRS], column] += older
+    model["totals"][column, [N, HITS, REPEATS, PAIRS]] += older
     pools.class_counts[int(model["class_counts"]), AGREED * table.layout.columns + column] += older
     return table, older + SMALL_OUTCOMES - 1
 
