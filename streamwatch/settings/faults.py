@@ -71,6 +71,10 @@ SECRETS = (
 """Parts of the names of keys whose values may be, or contain, a secret."""
 
 
+REQUIRED: Final = "required, but set nowhere"
+"""Fault of a key that has no default."""
+
+
 class SettingsError(Exception):
     """The settings cannot be used; the text names every fault, one a line."""
 
@@ -118,7 +122,7 @@ def _line(detail: ErrorDetails, root: type[BaseModel], layers: Sequence[Layer]) 
     path = dotted(shown)
     if detail["type"] == "missing":
         looked = ", ".join(layer.origin for layer in layers)
-        return f"{path}: required, but set nowhere ({looked or 'no settings were given'})"
+        return f"{path}: {REQUIRED} ({looked or 'no settings were given'})"
     origin = next((found for layer in layers if (found := layer.origin_of(raw)) is not None), None)
     where = f"{path} in {origin}" if origin else path
     return f"{where}: {_message(detail, root, raw)}"
