@@ -34,7 +34,6 @@ from streamwatch.core.records.events import Event, EventGroup
 from streamwatch.daemon.merged_records import Topic
 from streamwatch.edge.decoders.mapping import notation, paths_of
 from streamwatch.edge.decoders.schemas.cache import SchemaCache
-from streamwatch.edge.web.access import is_loopback
 from streamwatch.settings import Settings, SettingsError
 from streamwatch.telemetry import InternalEvent, SchemaRejected
 
@@ -174,10 +173,13 @@ def _namespace_findings(settings: Settings) -> Sequence[CheckResult]:
 def _http_findings(settings: Settings) -> Sequence[CheckResult]:
     """Describe what others than this machine can read, and how; empty if only it can connect."""
     section = settings.http
-    if is_loopback(section.host):
+    if section.host in {"127.0.0.1", "::1", "localhost"}:
         return []
     from streamwatch.assembly.http import access_of  # noqa: PLC0415 - loads the HTTP server
+    from streamwatch.edge.web.access import is_loopback  # noqa: PLC0415
 
+    if is_loopback(section.host):
+        return []
     what = f"HTTP at {section.listen} can be reached from other machines"
     return [CheckResult(what, good=True, details=tuple(access_of(section).weaknesses(section.host)))]
 
