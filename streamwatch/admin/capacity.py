@@ -52,7 +52,7 @@ from streamwatch.core.specs import (
 )
 from streamwatch.edge.stores.kind import StateRefused
 from streamwatch.edge.stores.rocksdb import RocksSpec
-from streamwatch.edge.stores.rocksdb.database import SCHEMA, size_on_disk
+from streamwatch.edge.stores.rocksdb.database import SCHEMA, size_on_disk, translated
 from streamwatch.edge.stores.rocksdb.opening import (
     LOCK,
     holder,
@@ -600,7 +600,7 @@ def check_state(limits: Limits) -> Sequence[CheckResult]:
     directory = limits.directory
     try:
         found = state_dir_status(directory)
-    except (StateRefused, OSError) as error:
+    except StateRefused as error:
         return [CheckResult(str(error), good=False), check_worst_case_disk(limits, disk)]
     nearest = next(path for path in (directory, *directory.absolute().parents) if path.exists())
     if not os.access(nearest, os.W_OK | os.X_OK):
@@ -650,8 +650,10 @@ def state_dir_status(directory: Path) -> StateDirStatus:
         written = read_format(directory)
         if written is not None:
             require_schema(directory, written, converts=True)
-    except (StateRefused, OSError) as error:
+    except StateRefused as error:
         raise StateRefused(f"state.directory: {error}") from error
+    except OSError as error:
+        raise StateRefused(f"state.directory: {translated(error, directory)}") from error
     if written is None:
         unexpected = unexpected_files(directory)
         if unexpected and not (directory / LOCK).exists():

@@ -6,6 +6,7 @@ import time
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from typing import Final, Protocol
 
 from streamwatch.core.join.caveats import CAUSE, CHANGE, SHOWN, Repeats, are_scores
@@ -34,6 +35,7 @@ from streamwatch.edge.sources.kafka.spec import KafkaSpec
 from streamwatch.history.samples import counted
 from streamwatch.inspection.columns import Column
 from streamwatch.inspection.ids import affix_of
+from streamwatch.inspection.times import are_misread
 
 
 @dataclass(frozen=True, slots=True)
@@ -185,7 +187,7 @@ def check_payload(
     *,
     revised: bool = False,
 ) -> CheckResult:
-    """Decode the first records of a topic, and report events, invalid records and suspicious classes and ids.
+    """Decode the first records of a topic, and report events, invalid records and what is doubtful.
 
     Parameters
     ----------
@@ -226,9 +228,9 @@ def check_payload(
             f"predicted classes are scores ({shown}, …): write prediction: {{score: {path}, threshold: 0.5, "
             "above: fraud, below: legit} with the classes of your labels"
         )
-    repeated = repeated_of(events, revised=revised)
-    details += repeated
-    good = not scores and not repeated and (not events or reasons.total() < len(events))
+    doubtful = [*_misread(events), *repeated_of(events, revised=revised)]
+    details += doubtful
+    good = not scores and not doubtful and (not events or reasons.total() < len(events))
     what = f"topic {topic}: {listed} in the first {len(records)} records"
     return CheckResult(what, good=good, details=tuple(details))
 
@@ -248,6 +250,18 @@ def _explained(
         why = decoder.explain(first, reason) if isinstance(decoder, Explains) else ""
         details.append(f"{count} × {reason}: {REASONS[reason]}" + (f" ({why})" if why else ""))
     return details
+
+
+def _misread(events: Iterable[Event]) -> Sequence[str]:
+    """Describe that times in a sample are probably seconds that are read as milliseconds, if they are."""
+    times = [event.timestamp_ms for event in events if isinstance(event, Prediction | Label)]
+    found = [time_ms for time_ms in times if time_ms is not None]
+    if not are_misread(found):
+        return []
+    day = datetime.fromtimestamp(found[0] / 1_000, UTC).date()
+    return [
+        f"its times are read as of {day}: probably they are seconds: change timestamp_unit in its mapping"
+    ]
 
 
 def repeated_of(events: Iterable[Event], *, revised: bool) -> Sequence[str]:
@@ -343,5 +357,6 @@ def _decoded(
     if "schema_missing" in reasons:
         details.append(_HINT)
     what = f"topic {topic}: {name}, {good} of {len(records)} records of a sample were decoded"
-    repeated = repeated_of((event for events in by_record for event in events), revised=revised)
-    return CheckResult(what, good=good > 0 and not repeated, details=(*details, *repeated))
+    events = [event for events in by_record for event in events]
+    doubtful = [*_misread(events), *repeated_of(events, revised=revised)]
+    return CheckResult(what, good=good > 0 and not doubtful, details=(*details, *doubtful))

@@ -206,8 +206,11 @@ def check_changes(settings: Settings) -> Sequence[CheckResult]:
     directory = settings.state.directory
     try:
         require_no_state(settings)
-        if not specs.store_kind(settings).durable or read_format(directory) is None:
-            return []
+        try:
+            if not specs.store_kind(settings).durable or read_format(directory) is None:
+                return []
+        except OSError:
+            return []  # `check_state` says so
         plan = read_plan(settings)
     except (StateRefused, StateFailed, SettingsError, OSError) as error:
         return [CheckResult(str(error), good=False)]

@@ -58,6 +58,7 @@ async def check_all(settings: Settings) -> Sequence[CheckResult]:
         CheckResult("settings", good=True, details=(f"forgetting: {forgetting}", f"detectors: {detectors}")),
         *_namespace_findings(settings),
         *_standby_findings(settings),
+        *_http_findings(settings),
         *of_source,
         *(await _check_samples(settings, topics, cache) if all(result.good for result in of_source) else ()),
         *(
@@ -167,6 +168,20 @@ def _namespace_findings(settings: Settings) -> Sequence[CheckResult]:
     for model, found in topic_properties.shared_models(settings.topics).items():
         events.append(f"{model} is one model in {', '.join(map(repr, found))}")
     return [CheckResult(f"namespaces: {', '.join(map(repr, spaces))}", good=True, details=tuple(events))]
+
+
+def _http_findings(settings: Settings) -> Sequence[CheckResult]:
+    """Describe what others than this machine can read, and how; empty if only it can connect."""
+    section = settings.http
+    if section.host in {"127.0.0.1", "::1", "localhost"}:
+        return []
+    from streamwatch.assembly.http import access_of  # noqa: PLC0415 - loads the HTTP server
+    from streamwatch.edge.web.access import is_loopback  # noqa: PLC0415
+
+    if is_loopback(section.host):
+        return []
+    what = f"HTTP at {section.listen} can be reached from other machines"
+    return [CheckResult(what, good=True, details=tuple(access_of(section).weaknesses(section.host)))]
 
 
 def _standby_findings(settings: Settings) -> Sequence[CheckResult]:

@@ -47,7 +47,7 @@ def show(guess: Guess, sample: JoinedSample | None, console: Console) -> None:
     for kind, counts in (("predicted", sample.predicted_classes), ("true", sample.true_classes)):
         console.print(f"{kind} classes: {escape(_shares(counts))}")
     for (topic, reason), count in sample.invalid.most_common():
-        words = f": a record {REASONS[reason]}" if reason in REASONS else ""
+        words = f": {REASONS[reason]}" if reason in REASONS else ""
         invalid = f"{count:,} {'record' if count == 1 else 'records'} of {escape(topic)} would be invalid"
         console.print(f"[red]{invalid}: {reason}{words}[/red]")
     for each in sample.repeats.many():

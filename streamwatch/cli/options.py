@@ -96,13 +96,18 @@ def read_settings(
     `otherwise` has values of keys that are set nowhere.
     """
     from streamwatch.settings import SettingsError, load
+    from streamwatch.settings.faults import REQUIRED
 
     if config is None and DEFAULT_FILE.is_file():
         config = DEFAULT_FILE
     try:
         return load(config, overrides or (), otherwise=otherwise)
     except SettingsError as error:
-        refuse(str(error))
+        none = "" if config else f"\nthere is no {DEFAULT_FILE} here, and -c names no file: {_FIRST_FILE}"
+        refuse(f"{error}{none if REQUIRED in str(error) else ''}")
+
+
+_FIRST_FILE = "`streamwatch inspect` proposes one, `streamwatch config example` prints one"
 
 
 def finite(number: float | None) -> float | None:

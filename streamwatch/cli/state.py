@@ -406,8 +406,10 @@ def _refusing() -> Generator[None]:
 
     try:
         yield
-    except (StateRefused, StateFailed, OSError) as error:
+    except (StateRefused, StateFailed) as error:
         refuse(str(error))
+    except OSError as error:
+        refuse(f"{error.filename}: {error.strerror}" if error.filename and error.strerror else str(error))
 
 
 @contextmanager

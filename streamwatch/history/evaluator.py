@@ -252,4 +252,6 @@ class Evaluator:
 
     def _known(self, model: str) -> None:
         if model not in self._estimators.models():
-            raise KeyError(f"model {model!r}: none of {', '.join(map(repr, self.models)) or 'none so far'}")
+            known = ", ".join(map(repr, self.models))
+            expected = f"expected one of {known}" if known else "no model has outcomes so far"
+            raise KeyError(f"model: {expected}, got {model!r}")

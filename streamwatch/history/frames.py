@@ -156,6 +156,8 @@ def replay(  # noqa: PLR0913  # most name a column
         If the frame has no such column.
     ValueError
         If columns differ in length, or a value is no class, model or time.
+    TypeError
+        If `scores` is no mapping.
     """
     if points < 0:
         raise ValueError(f"points must be at least 0, got {points}")
@@ -163,6 +165,8 @@ def replay(  # noqa: PLR0913  # most name a column
     names = None if model is None else _taken(frame, model)
     times = None if event_ms is None else _taken(frame, event_ms)
     rows = len(true)
+    if not isinstance(scores or {}, Mapping):
+        raise TypeError(f"scores must be a mapping of class to column, got {type(scores).__name__}")
     scored = {shown: _taken(frame, column) for shown, column in (scores or {}).items()}
     named = segments if isinstance(segments, Mapping) else {name: name for name in segments}
     segmented = {shown: _taken(frame, column) for shown, column in named.items()}

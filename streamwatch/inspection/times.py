@@ -24,6 +24,8 @@ AFTER_MS: Final = DAY_MS
 OLDEST_MS: Final = 946_684_800_000
 NEWEST_MS: Final = 4_102_444_800_000
 """Range of plausible times without record times: 2000 to 2100."""
+MISREAD_MS: Final = (OLDEST_MS // 1_000, NEWEST_MS // 1_000)
+"""Range of times that were written in seconds and are read as milliseconds: January and February 1970."""
 SHORTEST_TEXT: Final = 16
 """Least characters of ISO 8601 with a time of day: `2026-01-31T10:00`."""
 SEEN: Final = 0.5
@@ -70,6 +72,11 @@ def unit_of(column: Column, record_ms: Collection[int]) -> TimestampUnit | None:
         if all(ms is not None and lowest <= ms <= highest for ms in found):
             return unit
     return None
+
+
+def are_misread(times_ms: Collection[int]) -> bool:
+    """Return whether times are probably seconds that are read as milliseconds; False for none."""
+    return bool(times_ms) and min(times_ms) >= MISREAD_MS[0] and max(times_ms) <= MISREAD_MS[1]
 
 
 def stamps(column: Column, unit: TimestampUnit) -> list[int | None]:

@@ -6,7 +6,7 @@ import difflib
 import re
 import types
 import typing
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final
 
 from pydantic import BaseModel, SecretStr, ValidationError
@@ -71,6 +71,10 @@ SECRETS = (
 """Parts of the names of keys whose values may be, or contain, a secret."""
 
 
+REQUIRED: Final = "required, but set nowhere"
+"""Fault of a key that has no default."""
+
+
 class SettingsError(Exception):
     """The settings cannot be used; the text names every fault, one a line."""
 
@@ -118,7 +122,7 @@ def _line(detail: ErrorDetails, root: type[BaseModel], layers: Sequence[Layer]) 
     path = dotted(shown)
     if detail["type"] == "missing":
         looked = ", ".join(layer.origin for layer in layers)
-        return f"{path}: required, but set nowhere ({looked or 'no settings were given'})"
+        return f"{path}: {REQUIRED} ({looked or 'no settings were given'})"
     origin = next((found for layer in layers if (found := layer.origin_of(raw)) is not None), None)
     where = f"{path} in {origin}" if origin else path
     return f"{where}: {_message(detail, root, raw)}"
@@ -138,6 +142,10 @@ def _message(detail: ErrorDetails, root: type[BaseModel], path: Sequence[str | i
             message = f"expected {context['expected']}, got {got}"
         case "model_type" | "model_attributes_type" | "dict_type":
             message = f"expected a mapping, got {got}"
+        case "string_pattern_mismatch":
+            message = (
+                f"expected letters, digits, '.', '_' and '-' only{_at_most(context['pattern'])}, got {got}"
+            )
         case "tuple_type" | "list_type":
             message = f"expected a list, each entry beginning with a dash, got {got}"
         case "too_short" if context["min_length"] > 1:
@@ -149,18 +157,47 @@ def _message(detail: ErrorDetails, root: type[BaseModel], path: Sequence[str | i
     return message
 
 
+def _at_most(pattern: str) -> str:
+    """Say how long a text of a pattern such as `^[a-z]{1,64}$` may be; empty if it has no bound."""
+    bound = re.search(r"\{\d+,(\d+)\}", pattern)
+    return f", at most {bound.group(1)}" if bound else ""
+
+
 def _unknown_key(root: type[BaseModel], path: Sequence[str | int]) -> str:
-    if (replacement := replacement_of(".".join(step for step in path if isinstance(step, str)))) is not None:
+    named = [step for step in path if isinstance(step, str)]
+    if (replacement := replacement_of(".".join(named))) is not None:
         return replacement
+    *section, key = named
     expected = sorted(_keys(root, path[:-1]))
-    near = difflib.get_close_matches(str(path[-1]), expected, n=1, cutoff=0.5)
-    return f"unknown key; did you mean {near[0]!r}?" if near else f"unknown key; known: {', '.join(expected)}"
+    if re.fullmatch(r"\d+|\w+\[\d+\]", key):
+        return "unknown key; entries of a list are not set one by one: set the whole list, [{…}, …]"
+    near = difflib.get_close_matches(key, expected, n=1, cutoff=0.5)
+    if not difflib.get_close_matches(key, near, cutoff=0.75):
+        near = _elsewhere(root, section, key) or near
+    if near:
+        return f"unknown key; did you mean {' or '.join(map(repr, near))}?"
+    return f"unknown key; known: {', '.join(expected)}"
+
+
+def _elsewhere(root: type[BaseModel], section: list[str], key: str) -> Sequence[str]:
+    """List keys of this name, or nearly, in other sections, below this one if there are any; [] for many."""
+    paths = list(_paths_below(root))
+    names = difflib.get_close_matches(key, {path[-1] for path in paths}, n=1, cutoff=0.8)
+    named = [path for path in paths if path[-1] in names or "_".join(path) == key]
+    found = [path for path in named if path[: len(section)] == section] or named
+    return (
+        [".".join(path) for path in sorted(found, key=lambda path: (len(path), path))]
+        if len(found) <= _MOST_SUGGESTED
+        else []
+    )
 
 
 def _kinds(path: Sequence[str | int]) -> Sequence[str]:
     return FORGETTING_KINDS if "forgetting" in path else DETECTOR_KINDS
 
 
+_MOST_SUGGESTED = 3
+"""Most keys of other sections that an error suggests for an unknown one."""
 _MOST_SHOWN = 200
 """Most characters of a value that an error repeats."""
 
@@ -261,6 +298,15 @@ def _keys(root: type[BaseModel], path: Sequence[str | int]) -> set[str]:
     """Return the known keys of the section at a path."""
     here = _models_at(root, [step for step in path if isinstance(step, str)])
     return {name for model in here for name in model.model_fields}
+
+
+def _paths_below(section: type[BaseModel], above: list[str] | None = None) -> Iterator[list[str]]:
+    """Iterate over the paths of all keys of a section and of those below it, without indices of lists."""
+    for name in section.model_fields:
+        path = [*(above or []), name]
+        yield path
+        below = {model for annotation in _annotations(section, name) for model in _models(annotation)}
+        yield from {".".join(found): found for model in below for found in _paths_below(model, path)}.values()
 
 
 def _models_at(root: type[BaseModel], keys: Sequence[str]) -> list[type[BaseModel]]:

@@ -123,6 +123,8 @@ def _is_unicode(text: str) -> bool:
 def _problem(error: yaml.YAMLError) -> str:
     """Return the library's message if it quotes only punctuation of YAML, else a general one."""
     problem = str(getattr(error, "problem", None) or "")
+    if "'\\t'" in problem:
+        return "a tab; lines are indented with spaces"
     if problem and all(_HARMLESS.fullmatch(quoted) for quoted in _QUOTED.findall(problem)):
         return problem
     return "a character or a word that is not allowed there; quotes may help"
@@ -133,6 +135,8 @@ def _at(mark: Any) -> str:
 
 
 ENV_PREFIX = "STREAMWATCH__"
+_ONE_UNDERSCORE = re.compile(rf"STREAMWATCH_((?:{'|'.join(Settings.model_fields)})__.+)", re.IGNORECASE)
+"""Name of a variable that sets nothing, as a second underscore is missing."""
 
 
 def variables(environ: Mapping[str, str]) -> dict[str, list[str]]:
@@ -155,6 +159,11 @@ def layers_of(
 ) -> list[Layer]:
     """Read the layers of settings, the strongest first: overrides, environment, file, `otherwise`."""
     environ = os.environ if environ is None else environ
+    if wrong := next(filter(None, map(_ONE_UNDERSCORE.fullmatch, sorted(environ))), None):
+        raise SettingsError(
+            f"environment variable {wrong.group()}: two underscores follow STREAMWATCH: "
+            f"expected {ENV_PREFIX}{wrong.group(1)}"
+        )
     layers: list[Layer] = [_override(text) for text in reversed(overrides)]
     for name, path in variables(environ).items():
         tree: dict[str, Any] = {}

@@ -320,7 +320,7 @@ class MappingSection(Section):
     timestamp: FieldLocation | None = "value.timestamp"
     """Event time. If a record has none, Kafka's timestamp is used."""
     timestamp_unit: Literal["ms", "s", "us", "ns", "iso8601"] = "ms"
-    """Unit of `timestamp`: ms, s, us or ns since 1970, or iso8601."""
+    """Unit of `timestamp`: ms, s, us or ns since 1970, or iso8601, which is in UTC where it has no offset."""
     scores: Scores = "value.scores"
     """Probability of each class, if records have them; {array: value.p, classes: [legit, fraud]} if they are
     an array."""

@@ -188,7 +188,10 @@ def test_check_finds_a_state_of_a_newer_version(streamwatch: CliRunner, tmp_path
 @pytest.mark.parametrize(
     ("content", "problem"),
     [
-        (None, "[Errno 21] Is a directory: 'state/format.json'"),
+        (
+            None,
+            "the state in state could not be read or written: [Errno 21] Is a directory: 'state/format.json'",
+        ),
         ("{", "the state is damaged: state/format.json is"),
     ],
 )
@@ -204,6 +207,25 @@ def test_check_names_the_setting_of_a_state_that_cannot_be_read(
     code, shown = checked(streamwatch, "state.directory=state")
     assert code == 2
     assert f"✗ state.directory: {problem}" in shown
+
+
+def test_check_says_once_that_the_directory_of_the_state_is_a_file(
+    streamwatch: CliRunner, tmp_path: Path
+) -> None:
+    (tmp_path / "state").write_text("")
+    code, shown = checked(streamwatch, "state.directory=state")
+    assert code == 2
+    assert shown.count("✗ state") == 1
+    assert "✗ state.directory: state is not a directory: name another in `state.directory`" in shown
+
+
+def test_check_says_who_can_read_over_http(streamwatch: CliRunner, tmp_path: Path) -> None:
+    assert "HTTP" not in checked(streamwatch)[1]
+    shown = checked(streamwatch, "http.listen=0.0.0.0:9877")[1]
+    assert "✓ HTTP at 0.0.0.0:9877 can be reached from other machines\n  no token is required" in shown
+    (tmp_path / "token").write_text("a" * 40)
+    shown = checked(streamwatch, "http={listen: '0.0.0.0:9877', token_file: token}")[1]
+    assert "other machines\n  the token crosses the network in the clear (http.tls)\n" in shown
 
 
 def test_check_finds_a_state_that_this_version_cannot_go_on_from(

@@ -6,7 +6,7 @@ import random
 
 import pytest
 
-from streamwatch.admin.kafka_check import SAMPLE_RECORDS, check_ids, check_payload, first_records
+from streamwatch.admin.kafka_check import SAMPLE_RECORDS, CheckResult, check_ids, check_payload, first_records
 from streamwatch.core.records.events import Label, Prediction
 from streamwatch.edge.decoders.formats.json import JsonDecoder, read_json
 from streamwatch.edge.decoders.mapping import TopicMapping
@@ -49,6 +49,20 @@ def test_a_sample_in_which_nothing_is_valid_is_a_fault_and_an_empty_topic_is_non
     assert not check_payload("p", "value.prediction", [FakeRecord(b"{")], DECODER).good
     assert check_payload("p", "value.prediction", [], DECODER).good
     assert check_payload("p", "value.prediction", [FakeRecord(None)], DECODER).good
+
+
+def test_times_in_seconds_that_are_read_as_milliseconds_are_a_fault() -> None:
+    def dated(*times: int) -> CheckResult:
+        sample = [of({"id": n, "model": "m", "prediction": "a", "timestamp": t}) for n, t in enumerate(times)]
+        return check_payload("p", "value.prediction", sample, DECODER)
+
+    found = dated(1_796_049_000, 1_796_049_060)
+    assert not found.good
+    [detail] = found.details
+    assert detail.startswith("its times are read as of 1970-01-21: probably they are seconds")
+    assert "change timestamp_unit in its mapping" in detail
+    assert dated(1_796_049_000_000, 1_796_049_060).good
+    assert dated(0, 60_000).good
 
 
 def test_scores_instead_of_classes_are_a_fault_with_what_to_write_instead() -> None:

@@ -155,6 +155,14 @@ WRONG: Mapping[str, Case] = {
         },
         "model m has not predicted for 3 h",
     ),
+    "times_misread": (
+        {
+            "text": "caught_up 1\nclock_timestamp_seconds 1796049000\n"
+            'last_prediction_timestamp_seconds{model="m"} 1796049\n'
+            'last_prediction_timestamp_seconds{model="n"} 1796048990'
+        },
+        "model m predicts in January 1970, by the timestamps of its records",
+    ),
     "labels_missing": (
         {
             "details": {

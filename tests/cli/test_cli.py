@@ -183,6 +183,17 @@ def test_wrong_settings_end_a_command_with_exit_code_2_and_their_fault(
     assert result.output == "join.horizn in --set: unknown key; did you mean 'horizon'?\n"
 
 
+def test_where_nothing_names_a_file_the_fault_says_how_to_get_one(
+    streamwatch: CliRunner, tmp_path: Path
+) -> None:
+    """Of a first `streamwatch check` in an empty folder; with a file, the fault names it."""
+    shown = streamwatch.invoke(app, ["check"]).output
+    assert "kafka: required, but set nowhere (no settings were given)\n" in shown
+    assert "there is no streamwatch.yaml here, and -c names no file: `streamwatch inspect` proposes" in shown
+    (tmp_path / "streamwatch.yaml").write_text("join: {horizon: 3d}\n")
+    assert "there is no" not in streamwatch.invoke(app, ["check"]).output
+
+
 def test_check_finds_settings_that_contradict_each_other(streamwatch: CliRunner) -> None:
     twice = ["-s", "monitors.forgetting=[sliding, sliding: {size: 1000}]"]
     result = streamwatch.invoke(app, ["check", *NOWHERE, *twice])

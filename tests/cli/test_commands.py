@@ -28,7 +28,10 @@ def test_the_directory_is_that_of_the_settings_unless_named(streamwatch, directo
     assert code == 2
     assert err.startswith("state.kind is memory, so there is no state on disk")
     code, _, err = streamwatch("show", "-s", f"state.directory={tmp_path / 'absent'}")
-    assert (code, err) == (2, f"there is no directory {tmp_path / 'absent'}\n")
+    assert (code, err) == (
+        2,
+        f"there is no directory {tmp_path / 'absent'}: a daemon makes it at its first start\n",
+    )
 
 
 @pytest.mark.parametrize("command", [["show"], ["verify"], ["export", "x.swx"], ["reset", "--all"]])

@@ -100,6 +100,7 @@ SHOWN: Mapping[tuple[str, str], Callable[[], str]] = {
     ("a rare class is judged by accuracy", "`doctor`"): lambda: doctor(Facts(reading(baselines(0.98, 0.99)))),
     ("labels still arrive when predictions have expired", "`doctor`"): rule("labels_cut_off"),
     ("labels have stopped while predictions go on", "`doctor`"): rule("labels_stopped"),
+    ("a timestamp in seconds is read as milliseconds", "`doctor`"): rule("times_misread"),
     ("a model has stopped predicting", "`doctor`"): rule("predictions_stopped"),
     ("labels arrive sorted by class", "`doctor`"): rule("labels_sorted"),
     ("a topic with predictions is missing from the settings", "`doctor`"): rule("labels_orphaned"),

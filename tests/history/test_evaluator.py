@@ -122,7 +122,7 @@ def test_nothing_is_known_before_anything_came() -> None:
     evaluator = Evaluator()
     assert evaluator.update([], []) == []
     assert evaluator.models == []
-    with pytest.raises(KeyError, match=r"model 'model': none of none so far"):
+    with pytest.raises(KeyError, match=r"model: no model has outcomes so far, got 'model'"):
         evaluator.values()
     evaluator.update(["a"], ["a"])
     assert math.isnan(evaluator.value("kappa"))

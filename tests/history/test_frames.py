@@ -148,6 +148,11 @@ def test_columns_of_unequal_length_are_refused() -> None:
         streamwatch.replay({"label": [1, 2], "prediction": [1]}, progress=False)
 
 
+def test_scores_that_do_not_say_of_which_class_they_are_are_refused() -> None:
+    with pytest.raises(TypeError, match="scores must be a mapping of class to column, got list"):
+        streamwatch.replay(columns(50), scores=["at"], progress=False)  # type: ignore[arg-type]
+
+
 def test_without_looks_there_is_no_plot_and_without_rows_there_is_nothing() -> None:
     with pytest.raises(ValueError, match="points=0"):
         streamwatch.replay(columns(50), points=0, progress=False).plot()

@@ -54,5 +54,5 @@ def test_counts_add_up_and_what_is_alone_is_explained(shown: str) -> None:
     assert "read of l: 330 records: 330 labels" in shown
     assert "of 100 predictions without a label, 100 are younger than every one that has its label" in shown
     assert "of 30 labels without a prediction, 30 are older than the first prediction of the sample" in shown
-    assert "1 record of p would be invalid: invalid_json: a record is not JSON" in shown
-    assert "1 record of p would be invalid: missing_prediction: a record has no predicted class" in shown
+    assert "1 record of p would be invalid: invalid_json: is not JSON" in shown
+    assert "1 record of p would be invalid: missing_prediction: has no predicted class" in shown

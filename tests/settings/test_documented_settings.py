@@ -4,18 +4,20 @@ from __future__ import annotations
 
 import re
 from pathlib import Path
+from textwrap import dedent
 from typing import Any
 
 import pytest
 
 from streamwatch.settings import Settings, load
-from streamwatch.settings.loading import parse
+from streamwatch.settings.loading import YamlRefused, parse
 
 ROOT = Path(__file__).parents[2]
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md")), *sorted((ROOT / "deploy").rglob("*.md"))]
 ELSEWHERE = {"kafka": {"bootstrap_servers": "broker:9092"}, "topics": {"predictions": "p", "labels": "l"}}
 """What a page need not repeat."""
 _BLOCK = re.compile(r"^```yaml\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+_INDENTED = re.compile(r"(?:^ {4}.*\n)+", re.MULTILINE)
 _FILE = re.compile(r"(?<=_file: )[\w./-]+|(?<=_files: \[)[\w./-]+")
 
 
@@ -27,13 +29,23 @@ def loaded(text: str, folder: Path) -> Settings:
     return load(file, [], {}, otherwise=ELSEWHERE)
 
 
+def are_settings(text: str) -> bool:
+    """Whether a text has sections of the settings at its first level; others are part of one, or not ours."""
+    try:
+        found = parse(text)
+    except YamlRefused:  # a command, or what one prints
+        return False
+    return isinstance(found, dict) and bool(set(Settings.model_fields) & found.keys())
+
+
 def blocks() -> list[Any]:
-    """Blocks whose first level has sections of the settings; others are a part of one, or not ours."""
+    """Blocks with settings, fenced or indented."""
     return [
         pytest.param(text, id=f"{page.relative_to(ROOT)}:{number}")
         for page in PAGES
-        for number, text in enumerate(_BLOCK.findall(page.read_text(encoding="utf-8")), 1)
-        if set(Settings.model_fields) & parse(text).keys()
+        for content in [page.read_text(encoding="utf-8")]
+        for number, text in enumerate([*_BLOCK.findall(content), *map(dedent, _INDENTED.findall(content))], 1)
+        if are_settings(text)
     ]
 
 

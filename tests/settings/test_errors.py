@@ -10,6 +10,9 @@ import pytest
 
 from streamwatch.settings import SettingsError, load
 
+OTHERS = {"STREAMWATCH_CONFIG": "a.yaml", "STREAMWATCH_JOIN": "3", "STREAMWATCH_ZOO__KEEPER": "3"}
+"""Variables that are not about settings."""
+
 
 @pytest.mark.parametrize(
     ("override", "line"),
@@ -35,7 +38,19 @@ from streamwatch.settings import SettingsError, load
         ),
         (
             "topics.labels={name: 'what?'}",
-            "topics.labels[0].name in --set: string should match pattern '^[A-Za-z0-9._-]+$', got 'what?'",
+            "topics.labels[0].name in --set: expected letters, digits, '.', '_' and '-' only, got 'what?'",
+        ),
+        (
+            "kafka.username=me",
+            "kafka.username in --set: unknown key; did you mean 'kafka.security.username'?",
+        ),
+        (
+            "kafka.ca_file=ca.pem",
+            "kafka.ca_file in --set: unknown key; did you mean 'kafka.security.ca_file' or 'kafka.security.oauth.ca_file'?",
+        ),
+        (
+            "topics.labels[0].name=a",
+            "topics.(not shown) in --set: unknown key; entries of a list are not set one by one: set the whole list, [{…}, …]",
         ),
         (
             "topics.labels={name: labels, mapping: {id: payload.id}}",
@@ -69,6 +84,24 @@ def test_a_fault_in_the_environment_names_the_variable(complaint: Callable[..., 
         ),
         "kafak in environment variable STREAMWATCH__KAFAK__X: unknown key; did you mean 'kafka'?",
     ]
+    assert complaint("", environ={"STREAMWATCH__JOIN_HORIZON": "7d"}) == [
+        (
+            "join_horizon in environment variable STREAMWATCH__JOIN_HORIZON: unknown key; did you mean "
+            "'join.horizon'?"
+        )
+    ]
+
+
+def test_a_variable_that_lacks_an_underscore_is_refused_and_others_of_the_name_are_not(
+    complaint: Callable[..., list[str]],
+) -> None:
+    assert complaint("", environ={"STREAMWATCH_JOIN__HORIZON": "7d"}) == [
+        (
+            "environment variable STREAMWATCH_JOIN__HORIZON: two underscores follow STREAMWATCH: expected "
+            "STREAMWATCH__JOIN__HORIZON"
+        )
+    ]
+    load(None, ["kafka.bootstrap_servers=b:1", "topics.predictions=p", "topics.labels=l"], OTHERS)
 
 
 def test_every_fault_is_reported_at_once(complaint: Callable[..., list[str]]) -> None:

@@ -164,6 +164,15 @@ from streamwatch.settings import SettingsError, load
                 "source, spark, standby, state, time, topics"
             ),
         ),
+        ("horizn: 3d", "horizn in streamwatch.yaml: unknown key; did you mean 'join.horizon'?"),
+        (
+            "max_pending: 5",
+            "max_pending in streamwatch.yaml: unknown key; did you mean 'alerts.max_pending' or 'join.max_pending'?",
+        ),
+        (
+            "join:\n\thorizon: 3d",
+            "streamwatch.yaml: not valid YAML: a tab; lines are indented with spaces (line 4, column 1)",
+        ),
         ("join: 3", "join in streamwatch.yaml: expected a mapping, got 3"),
     ],
 )

@@ -545,7 +545,7 @@ REASONS: Mapping[str, str] = {
     "invalid_id": "its id is not 1 to 128 bytes of text without control characters, nor a number",
     "invalid_model": "its model is not 1 to 128 bytes of visible text without controls, nor a number",
     "invalid_class": "its class is not 1 to 128 bytes of visible text without controls, nor a number",
-    "invalid_timestamp": "its timestamp is not one in the configured unit, or outside 1970 to 9999",
+    "invalid_timestamp": "its timestamp is not one in the unit timestamp_unit, or outside 1970 to 9999",
     "invalid_scores": "its scores are no probabilities by class in the form that the mapping names, or are "
     "too many",
     "invalid_score": "its score, of which a threshold makes the class, is no finite number or probability",

@@ -64,6 +64,19 @@ def test_lines_that_go_back_in_time_are_counted(played):
     assert split.back_in_time == 300
 
 
+@pytest.mark.slow
+def test_a_verdict_on_a_steady_model_is_not_taken_back_when_cohorts_are_judged(played):
+    """Rows with a prediction and its label do not say which label was known before."""
+    chance, lines, true = random.Random(1), [], 0
+    for k in range(6_000):
+        true = true if chance.random() < 0.7 else 1 - true
+        predicted = true if chance.random() < 0.9 else 1 - true
+        lines.append(f"{k},m,{predicted},{true},{START_MS + 60_000 * k}\n")
+    result, _ = played(HEADER + "".join(lines), "steady.csv")
+    assert [(alarm.detector, alarm.judgement.verdict) for alarm in result.alarms] == [("verdict", 1)]
+    assert "neither better nor worse" not in shown(result)
+
+
 def test_times_of_january_1970_are_pointed_out(played):
     seconds, _ = played(HEADER + "".join(rows(50, start=START_MS // 1_000, step=1)), "seconds.csv")
     [line] = [line for line in leftovers(seconds) if "--timestamp-unit" in line]

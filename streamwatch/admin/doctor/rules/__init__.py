@@ -35,6 +35,7 @@ RULES = (
     labels.PREDICTIONS_REPEATED,
     silence.PREDICTIONS_STOPPED,
     models.SEGMENTS_FULL,
+    silence.TIMES_MISREAD,
     records.UNDECODABLE,
     running.UNDELIVERED,
     models.VERDICTS_FAR,

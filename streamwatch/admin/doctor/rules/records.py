@@ -46,7 +46,7 @@ def _undecodable(facts: Facts) -> Iterator[Finding]:
             Weight.NOTHING_TRUE if share >= MOST else Weight.INCOMPLETE,
             f"topic {topic}",
             f"has {share:.1%} invalid records ({invalid:,.0f}), mostly {reason}{where}",
-            f"a record {REASONS.get(reason, 'breaks a rule')}",
+            f"{reason}: {REASONS.get(reason, 'breaks a rule')}",
             CURES.get(
                 reason,
                 "streamwatch inspect shows what its records look like; kafka.dead_letter_topic keeps them",

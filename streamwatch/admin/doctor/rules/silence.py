@@ -1,13 +1,15 @@
-"""Rules about silence: models whose labels, or whose predictions, have stopped."""
+"""Rules about silence: models whose labels or predictions have stopped, or seem to, by a misread time."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Iterator
+from datetime import UTC, datetime
 from typing import Final
 
 from streamwatch.admin.doctor.facts import MODEL, Facts, Finding, Rule, Weight
 from streamwatch.inspection.guessing import duration_text
+from streamwatch.inspection.times import are_misread
 
 LEAST_SECONDS: Final = 3_600.0
 """Least silence that is reported, as by the shipped alerts (`LabelsStopped`, `PredictionsStopped`)."""
@@ -66,7 +68,7 @@ def _predictions_stopped(facts: Facts) -> Iterator[Finding]:
     if clock is None or not _caught_up(facts):
         return
     for model, last in facts.now.by("last_prediction_timestamp_seconds", "model").items():
-        if clock - last > LEAST_SECONDS:
+        if clock - last > LEAST_SECONDS and not are_misread([round(1_000 * last)]):
             yield Finding(
                 Weight.WORTH_KNOWING,
                 f"{MODEL}{model}",
@@ -77,6 +79,25 @@ def _predictions_stopped(facts: Facts) -> Iterator[Finding]:
 
 
 PREDICTIONS_STOPPED = Rule("predictions_stopped", _predictions_stopped)
+
+
+# Timestamps in seconds are read as milliseconds, so that a model predicts in January 1970.
+
+
+def _times_misread(facts: Facts) -> Iterator[Finding]:
+    for model, last in facts.now.by("last_prediction_timestamp_seconds", "model").items():
+        if are_misread([round(1_000 * last)]):
+            yield Finding(
+                Weight.NOTHING_TRUE,
+                f"{MODEL}{model}",
+                f"predicts in {datetime.fromtimestamp(last, UTC):%B %Y}, by the timestamps of its records",
+                "they are seconds, and are read as milliseconds: delays and deadlines are a thousandth of "
+                "what they are",
+                "mapping: timestamp_unit: s (or the unit that is written), on both sides",
+            )
+
+
+TIMES_MISREAD = Rule("times_misread", _times_misread)
 
 
 def _caught_up(facts: Facts) -> bool:

@@ -228,7 +228,7 @@ def format_of(directory: Path) -> Format:
         If the directory holds no state.
     """
     if not directory.is_dir():
-        raise StateRefused(f"there is no directory {directory}")
+        raise StateRefused(f"there is no directory {directory}: a daemon makes it at its first start")
     try:
         written = read_format(directory)
     except OSError as error:

@@ -99,7 +99,12 @@ def open_database(spec: RocksSpec) -> Database:
     """
     directory = spec.directory
     try:
-        directory.mkdir(mode=0o700, parents=True, exist_ok=True)
+        try:
+            directory.mkdir(mode=0o700, parents=True, exist_ok=True)
+        except FileNotFoundError as error:  # as in /proc, or in a directory that was just removed
+            raise StateRefused(
+                f"{directory} cannot be made: name another in `state.directory` ({error})"
+            ) from error
         written = read_format(directory)
         if written is None:
             return _make(spec)

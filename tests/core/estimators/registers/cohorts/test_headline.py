@@ -127,6 +127,17 @@ def test_every_change_of_the_plain_headline_is_reported_once_and_nothing_else(na
     assert reported >= 1
 
 
+def test_there_is_no_headline_while_no_change_has_no_answer() -> None:
+    """As in a recording of outcomes; else *open* would take back the verdict in the order of labels."""
+    outcomes = outcomes_of(Stream(accuracy=(0.9, 0.9), majority=0.6, predictions=9_000), 1)
+    unknown = outcomes._replace(last=np.full_like(outcomes.last, -1))
+    for last_label_known, given in ((True, outcomes), (False, unknown)):
+        register = register_of(CohortsSpec(Stream().horizon_ms, outcomes=1_000), start=START)
+        register.observe(batch_of(given))
+        assert (register.headline_verdicts([0]) != [None]) == last_label_known
+        assert (register.headline_changes() != []) == last_label_known
+
+
 def test_changes_are_told_as_they_are_written() -> None:
     told, written = (register_of(CohortsSpec(Stream().horizon_ms, outcomes=1_000), 2, START) for _ in "ab")
     batch = batch_of(outcomes_of(Stream(accuracy=(0.3, 0.9), majority=0.4, predictions=9_000), 1), 1)
@@ -253,6 +264,8 @@ class Step:
     """Outcomes by stretch of a second and by opponent; the last stretch is open."""
     changes: list[tuple[int, int, int, float]]
     """Kind, opponent, verdict and evidence of what was noted: one at the outcome before, others at this."""
+    answers: bool
+    """Whether a lead on no change was other than 0 since the last change of the verdict on it."""
 
     @classmethod
     def drawn(cls, chance: Random) -> Step:
@@ -269,11 +282,13 @@ class Step:
             chance.choice([999.0, 2_000.0]),
             [[chance.randrange(9), chance.randrange(9)] for _ in range(6)],
             [(*each, chance.uniform(1.0, 9.0)) for each in (before, *kinds, confirmed)],
+            chance.random() < 0.8,
         )
 
     def write(self, model: np.void) -> None:
         """Write what is known after it to a model's record."""
         write_opponents(model, self.later)
+        model["opponents"]["squares"][NO_CHANGE] = float(self.answers)
         model["judged"], model["judged_predictions"] = 44, self.judged
         model["clock_ms"], model["recent"] = 90_000, self.recent
         model["bounds"], model["bounds_ms"] = len(self.answered), NEVER
@@ -344,6 +359,7 @@ def test_a_change_is_written_with_all_that_is_known_of_it() -> None:
         is_new = now[:3] != plain_headline(outcome.earlier)[:3]
         if number == 0:
             is_new = begins(outcome.later, outcome.judged, now.verdict)
+            is_new = is_new and (outcome.answers or outcome.later["no_change"].verdict != 0)
         assert count - noted == model["headlines"] - number == is_new
         if is_new:
             expected = outcome.change(number)
