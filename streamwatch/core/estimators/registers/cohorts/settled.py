@@ -9,8 +9,8 @@ at least the last 200 are remembered. The share labelled by an age is G = E/T wi
 
 where the second term is the variance between buckets. A kind with fewer than 30 settled outcomes has the
 share of its pooled kind, and cohorts wait for the horizon where such kinds matter. A bucket with more
-outcomes than are counted is left out. Instead of fading every
-sum, the unit in which sums are counted grows; the age is chosen when a cohort opens.
+outcomes than are counted is left out. Instead of fading every sum, the unit in which sums are counted grows;
+the age is chosen when a cohort opens.
 """
 
 # pyright: reportUnknownParameterType=false, reportMissingParameterType=false
