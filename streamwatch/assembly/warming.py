@@ -49,8 +49,8 @@ from streamwatch.settings import Settings
 
 STEPS: Final[dict[str, Callable[[], object]]] = {
     "cohorts": warm_up_cohorts,
-    "reader": compile_reader,
     "join": warm_up_join,
+    "reader": compile_reader,
     "client": compiled_scan,
     "batches read": compiled_plain_batches,
     "overflow": warm_up_overflow,
@@ -64,7 +64,8 @@ STEPS: Final[dict[str, Callable[[], object]]] = {
 }
 """Compiling steps that do not depend on settings, by name.
 
-The first step is needed by the first process soonest; the others are ordered by duration, longest first.
+The first step is needed by the first process soonest, and the join by the steps that it may take (`commits`,
+`overflow`), which would compile it again; the others are ordered by duration, longest first.
 """
 
 

@@ -164,6 +164,11 @@ def _word_at(data: Any, at: Any) -> np.uint64:
     return np.uint64(builtins.int.from_bytes(data[at : at + 8].tobytes(), "little"))
 
 
+def _copy_bytes(out: Any, at: Any, data: Any, start: Any, count: Any) -> None:
+    to, source, size = builtins.int(at), builtins.int(start), builtins.int(count)
+    np.asarray(out)[to : to + size] = np.asarray(data)[source : source + size]
+
+
 def _trailing_zeros(bits: Any) -> np.int64:
     word = builtins.int(bits)
     return np.int64((word & -word).bit_length() - 1 if word else _WORD_BITS)
@@ -243,6 +248,7 @@ def _add_to_row(array: Any, index: Any, start: Any, row: Any, factor: Any) -> No
 _INTRINSICS: Final[dict[str, Callable[..., Any]]] = {
     "prefetch": _prefetch,
     "class_bits": _class_bits,
+    "copy_bytes": _copy_bytes,
     "word_at": _word_at,
     "trailing_zeros": _trailing_zeros,
     "count_bits": _count_bits,

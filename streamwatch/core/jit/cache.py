@@ -1,12 +1,12 @@
 """Compiled functions on disk: where, under which key, and how they are written.
 
-The directory's name is a hash of the kernels' syntax trees: docstrings, comments and line breaks change
-nothing. Join, merge, registers, predictions, buckets and publishing have a hash of their own in the names of
-their files, and so has each folder outside the core: a change there does not recompile the estimators. A file
-is named by the function, and a hash of its module (compiled code names it, so that a module that was moved is
-compiled anew) and of what it was compiled for (types of arguments, processor). So processes that compile side
-by side never write other code into each other's files; numba's own cache numbers its files in an index, which
-two processes at once can leave pointing at each other's code.
+The directory's name is a hash of the kernels' code as Python compiles it: docstrings, comments and line
+breaks change nothing. Join, merge, registers, predictions, buckets and publishing have a hash of their own in
+the names of their files, and so has each folder outside the core: a change there does not recompile the
+estimators. A file is named by the function, and a hash of its module (compiled code names it, so that a
+module that was moved is compiled anew) and of what it was compiled for (types of arguments, processor). So
+processes that compile side by side never write other code into each other's files; numba's own cache numbers
+its files in an index, which two processes at once can leave pointing at each other's code.
 A directory that cannot be written to, as in an image, is only read. A function that is not in the directory
 is loaded from those that came with the installation (`shipped`), and not copied.
 """
@@ -14,7 +14,6 @@ is loaded from those that came with the installation (`shipped`), and not copied
 # pyright: reportPrivateUsage=false, reportPrivateImportUsage=false
 from __future__ import annotations
 
-import ast
 import hashlib
 import inspect
 import os
@@ -26,7 +25,8 @@ from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
 from functools import cache
 from pathlib import Path
-from typing import Any
+from types import CodeType
+from typing import Any, cast
 from uuid import uuid4
 
 import llvmlite
@@ -42,8 +42,8 @@ from streamwatch.core.jit.shipped import SHIPPED
 
 # Hash of Python sources that comments and docstrings do not change; kept in files, as it takes long.
 #
-# Parsing the sources of all compiled functions would take half a second of every start; reading them tells
-# whether they are the same as before.
+# Compiling the sources of all compiled functions to Python's code would take a fifth of a second of every
+# start; reading them tells whether they are the same as before.
 
 
 _BYTES = 8
@@ -51,22 +51,36 @@ _HASH = re.compile(rf"[0-9a-f]{{{2 * _BYTES}}}")
 
 
 def syntax_hash(sources: Iterable[bytes]) -> str:
-    """Hash of the syntax trees of Python sources, without docstrings and positions."""
+    """Hash of the code that Python makes of sources, without docstrings and positions.
+
+    Docstrings of a source that asserts something are part of it: Python leaves out both or neither.
+    """
     digest = hashlib.blake2b(digest_size=_BYTES)
     for source in sources:
-        tree = ast.parse(source)
-        for node in ast.walk(tree):
-            if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef):
-                node.body = [line for line in node.body if not _is_text(line)]
-        digest.update(ast.dump(tree).encode())
+        optimize = 0 if b"assert" in source else 2
+        code = compile(source, "", "exec", dont_inherit=True, optimize=optimize)
+        digest.update(repr(_without_positions(code)).encode())
     return digest.hexdigest()
+
+
+def _without_positions(value: object) -> object:
+    """Return what code consists of, or a constant in it, with the same text in every process."""
+    if isinstance(value, CodeType):
+        names = value.co_name, value.co_names, value.co_varnames, value.co_freevars, value.co_cellvars
+        numbers = value.co_argcount, value.co_posonlyargcount, value.co_kwonlyargcount, value.co_flags
+        return names, numbers, value.co_code, value.co_exceptiontable, _without_positions(value.co_consts)
+    if isinstance(value, tuple):
+        return [_without_positions(each) for each in cast("tuple[object, ...]", value)]
+    if isinstance(value, frozenset):  # of texts, it has another order in every process
+        return sorted(repr(each) for each in cast("frozenset[object]", value))
+    return value
 
 
 def remembered_syntax_hash(sources: Sequence[bytes], folder: Path, shipped: Path = SHIPPED) -> str:
     """Look up `syntax_hash` in a folder by the bytes of the sources; if absent, compute and store it there.
 
     It is also looked up in `sources` of `shipped`. A file without a hash is ignored. The interpreter, which
-    determines trees, and this file, which defines what is left out of them, are part of the key.
+    determines the code, and this file, which defines what is left out of it, are part of the key.
     """
     key = hashlib.blake2b(f"{sys.implementation.cache_tag}".encode(), digest_size=16)
     for source in (Path(__file__).read_bytes(), *sources):
@@ -84,15 +98,6 @@ def remembered_syntax_hash(sources: Sequence[bytes], folder: Path, shipped: Path
         new.write_text(found)
         new.replace(file)  # readers see the whole file or none
     return found
-
-
-def _is_text(line: ast.stmt) -> bool:
-    """Return whether a statement is a docstring, of a function or below an attribute."""
-    return (
-        isinstance(line, ast.Expr)
-        and isinstance(line.value, ast.Constant)
-        and isinstance(line.value.value, str)
-    )
 
 
 _CORE = Path(__file__).parent.parent

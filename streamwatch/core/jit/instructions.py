@@ -70,6 +70,20 @@ def word_at(typing_context: Any, data: Any, at: Any) -> Any:  # noqa: ARG001  (i
     return types.uint64(data, types.int64), generate
 
 
+@intrinsic
+def copy_bytes(typing_context: Any, out: Any, at: Any, data: Any, start: Any, count: Any) -> Any:  # noqa: ARG001  (types are fixed)
+    """`jit.copy_bytes`: a call of the C library's function, where a loop becomes pages of vector code."""
+    del typing_context
+
+    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        to = _address(context, builder, signature.args[0], arguments[:2], _BYTE)
+        source = _address(context, builder, signature.args[2], arguments[2:4], _BYTE)
+        cgutils.raw_memcpy(builder, to, source, arguments[4], 1)
+        return context.get_dummy_value()
+
+    return types.void(out, types.int64, data, types.int64, types.int64), generate
+
+
 def _mask(typing_context: Any, data: Any, stops: Callable[[Any, Any, Callable[[int], Any]], Any]) -> Any:
     """Build an intrinsic that compares 32 bytes at once and gives one bit for each."""
     del typing_context

@@ -48,6 +48,14 @@ def word_at(data: Any, at: Any) -> Any:
 
 
 @_intrinsic
+def copy_bytes(out: Any, at: Any, data: Any, start: Any, count: Any) -> None:
+    """Copy `count` bytes from index `start` of a uint8 array to index `at` of another one.
+
+    Both ranges must exist and must not overlap.
+    """
+
+
+@_intrinsic
 def text_stops(data: Any, at: Any) -> Any:
     """Find which of 32 bytes end plain text in JSON: bit i of the uint64 is that of byte `at` + i.
 

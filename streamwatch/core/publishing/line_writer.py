@@ -9,7 +9,7 @@ from typing import Any, Final, NamedTuple, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from streamwatch.core.jit import entry, hot, inner
+from streamwatch.core.jit import copy_bytes, entry, hot, inner
 from streamwatch.core.records.outcomes import OUTCOME
 
 _DIGITS: Final = 20
@@ -108,8 +108,7 @@ _NULL_PIECE, _FALSE_PIECE = 19, 20  # indices in `pieces_of`, where 0 is the beg
 @hot
 def put(out, at, texts, start, stop):
     """Copy `texts[start:stop]` to `out` from index `at` on; return the index after it."""
-    for i in range(start, stop):
-        out[at + i - start] = texts[i]
+    copy_bytes(out, at, texts, start, stop - start)
     return at + stop - start
 
 

@@ -9,6 +9,7 @@ import pytest
 from streamwatch.core.jit import (
     add_to_row,
     bytes_with,
+    copy_bytes,
     either,
     lanes_of,
     lanes_where,
@@ -26,6 +27,21 @@ def _bits(data, bit):
 @numba.njit
 def _chosen(bits, values, out):
     put_lanes(out, 0, lanes_where(bits, lanes_of(values, 0)))
+
+
+@numba.njit
+def _copied(out, at, data, start, count):
+    copy_bytes(out, at, data, start, count)
+
+
+def test_bytes_are_copied_and_none_beside_them() -> None:
+    data = np.arange(100, dtype=np.uint8)
+    for at, start, count in ((0, 0, 0), (3, 7, 1), (5, 0, 64), (0, 90, 10), (99, 99, 1)):
+        out = np.full(100, 200, np.uint8)
+        expected = out.copy()
+        expected[at : at + count] = data[start : start + count]
+        _copied(out, at, data, start, count)
+        assert out.tolist() == expected.tolist()
 
 
 def test_a_bit_of_64_bytes_is_found_in_each() -> None:

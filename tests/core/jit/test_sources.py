@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
-import ast
+import os
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
 
+from streamwatch.core.jit import cache
 from streamwatch.core.jit.cache import remembered_syntax_hash, syntax_hash
 
 KERNEL = b'''
@@ -44,6 +47,32 @@ def test_every_other_change_of_a_kernel_is_another_kernel(change: tuple[bytes, b
     assert syntax_hash([KERNEL.replace(*change)]) != syntax_hash([KERNEL])
 
 
+@pytest.mark.parametrize(
+    "change",
+    [
+        (b"LIMIT = 3", b"LIMIT = 3.0"),
+        (b"LIMIT = 3", b"LIMIT = (1, 3)"),
+        (b"(m, miss)", b"(miss, m)"),
+        (b"return m.n", b"assert m\n    return m.n"),
+    ],
+)
+def test_a_change_of_types_or_order_is_another_kernel(change: tuple[bytes, bytes]) -> None:
+    assert syntax_hash([KERNEL.replace(*change)]) != syntax_hash([KERNEL])
+
+
+def test_a_hash_is_the_same_in_every_process() -> None:
+    source = b"def f(c):\n    return c in {'a', 'b', 'c'}, c in (1, {'d', 'e', 'f'})\n"
+    code = f"from streamwatch.core.jit.cache import syntax_hash; print(syntax_hash([{source!r}]))"
+    command = [sys.executable, "-c", code]
+    found = {
+        subprocess.run(
+            command, env=os.environ | {"PYTHONHASHSEED": seed}, capture_output=True, check=True, timeout=120
+        ).stdout
+        for seed in ("1", "2", "3")
+    }
+    assert len(found) == 1
+
+
 def test_a_remembered_hash_is_that_of_the_sources_at_hand(tmp_path: Path) -> None:
     changed = KERNEL.replace(b"< LIMIT", b"<= LIMIT")
     for sources in ([KERNEL], [changed], [KERNEL, changed], [KERNEL + changed], [KERNEL]):
@@ -51,11 +80,11 @@ def test_a_remembered_hash_is_that_of_the_sources_at_hand(tmp_path: Path) -> Non
     assert len(list(tmp_path.rglob("*.hash"))) == 4
 
 
-def test_a_source_that_was_seen_before_is_not_parsed_again(
+def test_a_source_that_was_seen_before_is_not_compiled_again(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     known = remembered_syntax_hash([KERNEL], tmp_path)
-    monkeypatch.setattr(ast, "parse", None)
+    monkeypatch.setattr(cache, "syntax_hash", None)
     assert remembered_syntax_hash([KERNEL], tmp_path) == known
 
 
@@ -68,6 +97,6 @@ def test_a_damaged_memory_of_a_source_is_made_anew(tmp_path: Path, damage: bytes
     assert file.read_text() == known
 
 
-def test_where_nothing_can_be_written_sources_are_parsed(tmp_path: Path) -> None:
+def test_where_nothing_can_be_written_sources_are_compiled(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
     assert remembered_syntax_hash([KERNEL], tmp_path / "file") == syntax_hash([KERNEL])

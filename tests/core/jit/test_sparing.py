@@ -13,9 +13,13 @@ from typing import Any
 import numba
 import numpy as np
 import pytest
+from llvmlite import binding
 from llvmlite import ir as llvm
-from numba.core import compiler, cpu, errors, event, ir, types
+from numba.core import cgutils, compiler, cpu, errors, event, funcdesc, ir, types
+from numba.core.codegen import CPUCodeLibrary
 from numba.core.compiler import DefaultPassBuilder, Flags
+from numba.core.lowering import Lower
+from numba.core.postproc import PostProcessor
 from numba.core.registry import cpu_target
 from numba.core.targetconfig import ConfigStack
 
@@ -151,6 +155,234 @@ def test_parts_of_statements_name_their_variables_in_order() -> None:
     assert ir.Jump(3, place).list_vars() == []
     assert ir.Yield(second, place, 0).list_vars() == [second]
     assert ir.Assign(ir.Yield(second, place, 0), third, place).list_vars() == [second, third]
+
+
+def _uncounted() -> Flags:
+    flags = Flags()
+    flags.nrt = False
+    return flags
+
+
+@pytest.mark.parametrize("function", [fold, observe, check])
+def test_blocks_are_numbas_without_the_ends_of_variables(function: Any) -> None:
+    own, numbas = (compiler.run_frontend(function.py_func) for _ in range(2))
+    with ConfigStack().enter(_uncounted()):
+        PostProcessor(own).run(True)
+    sparing._post_process(PostProcessor(numbas), True)
+    removed = sum(len(list(block.find_insts(ir.Del))) for block in numbas.blocks.values())
+    assert removed
+    PostProcessor(numbas).remove_dels()
+    assert own.blocks.keys() == numbas.blocks.keys()
+    for offset, block in own.blocks.items():
+        assert [str(each) for each in block.body] == [str(each) for each in numbas.blocks[offset].body]
+    assert own.variable_lifetime.livemap == numbas.variable_lifetime.livemap
+
+
+def test_where_references_are_counted_variables_end() -> None:
+    counted = Flags()
+    counted.nrt = True
+    code = compiler.run_frontend(check.py_func)
+    with ConfigStack().enter(counted):
+        PostProcessor(code).run(True)
+    assert any(list(block.find_insts(ir.Del)) for block in code.blocks.values())
+
+
+def _walk(numbers, limit, out):
+    """Assign some variables once, where every use comes through, and others on several ways."""
+    total = numbers[0]
+    times = 2 * limit
+    if limit > 1:
+        extra = times + 1
+        for k in range(limit):
+            total += extra + k
+    else:
+        extra = -times
+        total -= extra
+    out[0], out[1] = total, times
+    return extra + times
+
+
+def test_variables_without_memory_are_those_assigned_once_before_every_use() -> None:
+    seen: dict[str, Any] = {}
+
+    def note(lower: Any) -> None:
+        sparing._find_singly_assigned(lower)
+        seen["numba"] = set(lower._singly_assigned_vars)
+        sparing.find_singly_assigned(lower)
+        seen["own"], seen["blocks"] = set(lower._singly_assigned_vars), lower.blocks
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(
+            sparing, "_REPLACED", [*sparing._REPLACED, (Lower, "_find_singly_assigned_variable", note)]
+        )
+        walked: Any = numba.njit(_nrt=False, pipeline_class=_SparingCompiler)(_walk)  # kept nowhere
+        for limit in (0, 1, 2, 5):
+            out, expected = np.zeros((2, 2), np.int64)
+            assert walked(np.arange(3, 6), limit, out) == _walk(np.arange(3, 6), limit, expected)
+            assert out.tolist() == expected.tolist()
+    assert seen["own"] > seen["numba"]
+    assert {"numbers", "out", "limit", "times"} <= seen["own"]
+    assigned = [
+        each.target.name
+        for block in seen["blocks"].values()
+        for each in block.body
+        if isinstance(each, ir.Assign)
+    ]
+    assert {name for name in assigned if assigned.count(name) > 1}.isdisjoint(seen["own"])
+    assert any(assigned.count(name) > 1 for name in assigned if name.startswith(("total", "extra")))
+
+
+def _array_in_code() -> tuple[Any, Any, Any]:
+    """Begin a function that is given an array: its structure, builder and module."""
+    context: Any = cpu_target.target_context
+    kind = types.Array(types.int64, 2, "C")
+    module = llvm.Module()
+    value = context.get_value_type(kind)
+    function = llvm.Function(module, llvm.FunctionType(llvm.VoidType(), [value]), "f")
+    builder = llvm.IRBuilder(function.append_basic_block("entry"))
+    return context.make_array(kind)(context, builder, function.args[0]), builder, module
+
+
+def test_members_of_an_array_are_taken_from_its_value_without_memory() -> None:
+    array, builder, module = _array_in_code()
+    sizes = cgutils.unpack_tuple(builder, array.shape)
+    assert len(sizes) == 2
+    assert array.data.type == llvm.IntType(64).as_pointer()
+    assert array._getvalue() is builder.function.args[0]
+    assert array[array._datamodel.get_field_position("itemsize")].type == llvm.IntType(64)
+    assert "alloca" not in str(module)
+
+
+def test_an_array_whose_address_is_needed_is_written_where_it_was_given() -> None:
+    array, builder, module = _array_in_code()
+    later = builder.append_basic_block("later")
+    builder.branch(later)
+    builder.position_at_end(later)
+    array.nitems = llvm.Constant(llvm.IntType(64), 7)
+    assert array.nitems is not None
+    builder.ret_void()
+    first, second = str(module).split("later:", 1)
+    assert "store {" in first.split("entry:", 1)[1]
+    assert "store {" not in second
+    assert "store i64 7" in second
+    assert "load i64" in second
+    binding.parse_assembly(str(module)).verify()
+
+
+def test_a_member_that_an_array_does_not_have_is_refused() -> None:
+    array, _, _ = _array_in_code()
+    with pytest.raises(KeyError):
+        _ = array.rows
+    with pytest.raises(AttributeError):
+        _ = array._rows
+
+
+def test_arguments_are_taken_apart_as_numba_does_each_time() -> None:
+    context: Any = cpu_target.target_context
+    array = types.Array(types.int64, 2, "C")
+    for kinds in ((array, types.int32), (types.UniTuple(array, 2),), (array, types.int32), ()):
+        expected = sparing._arg_packer(context, kinds)
+        packer = context.get_arg_packer(kinds)
+        assert packer.argument_types == expected.argument_types
+        values = [llvm.Constant(context.get_value_type(kind), llvm.Undefined) for kind in kinds]
+        texts = []
+        for each in (packer, expected, packer):
+            builder = llvm.IRBuilder(
+                llvm.Function(llvm.Module(), llvm.FunctionType(llvm.VoidType(), []), "f").append_basic_block()
+            )
+            each.from_arguments(builder, each.as_arguments(builder, values))
+            texts.append(str(builder.function))
+        assert texts[0] == texts[1] == texts[2]
+
+
+def test_a_function_is_declared_once_in_a_module_and_as_numba_does() -> None:
+    context: Any = cpu_target.target_context
+    kinds = {"restype": types.int64, "argtypes": (types.int64, types.float64)}
+    described = [
+        funcdesc.ExternalFunctionDescriptor(name=name, **kinds) for name in ("first", "second", "first")
+    ]
+    own, numbas = llvm.Module(), llvm.Module()
+    functions = [context.declare_function(own, each) for each in described]
+    for each in described:
+        sparing._declare_function(context, numbas, each)
+    assert functions[0] is functions[2] is not functions[1]
+    renamed = re.compile(r'\.1"')  # numba names the arguments again
+    assert str(own) == renamed.sub('"', str(numbas))
+
+
+def _given_words(count: int) -> llvm.IRBuilder:
+    """Begin a function that is given `count` words and returns one."""
+    word = llvm.IntType(64)
+    function = llvm.Function(llvm.Module(), llvm.FunctionType(word, [word] * count), "f")
+    return llvm.IRBuilder(function.append_basic_block("entry"))
+
+
+def test_a_member_is_what_was_put_there_last() -> None:
+    builder = _given_words(4)
+    a, b, c, d = builder.function.args
+    word = llvm.IntType(64)
+    pair = llvm.LiteralStructType([word, word])
+    whole = llvm.Constant(llvm.LiteralStructType([word, pair]), llvm.Undefined)
+    inner = builder.insert_value(builder.insert_value(llvm.Constant(pair, llvm.Undefined), a, 0), b, 1)
+    with_inner = builder.insert_value(builder.insert_value(whole, c, 0), inner, 1)
+    changed = builder.insert_value(with_inner, d, [1, 0])
+    for aggregate, path, expected in (
+        (inner, 0, a),
+        (inner, [1], b),
+        (with_inner, 0, c),
+        (with_inner, 1, inner),
+        (with_inner, (1, 1), b),
+        (changed, [1, 0], d),
+        (changed, [1, 1], b),
+        (changed, 0, c),
+    ):
+        assert builder.extract_value(aggregate, path) is expected
+    made = builder.extract_value(changed, 1)  # of two parts
+    assert made.type == pair
+    assert made not in (inner, changed)
+    missing = builder.extract_value(builder.insert_value(whole, inner, 1), 0)
+    assert (missing.opname, missing.operands) == ("extractvalue", [whole])
+
+
+def test_only_what_nobody_reads_is_dropped_and_the_code_stays_valid() -> None:
+    builder = _given_words(2)
+    a, b = builder.function.args
+    word = llvm.IntType(64)
+    pair = llvm.Constant(llvm.LiteralStructType([word, word]), llvm.Undefined)
+    read, unread = builder.insert_value(pair, a, 0), builder.insert_value(pair, b, 0)
+    of_unread = builder.insert_value(unread, a, 1)
+    sparing._extract_value(builder, of_unread, 1)
+    taken = sparing._extract_value(builder, read, 0)
+    after = builder.append_basic_block("after")
+    builder.cbranch(builder.icmp_signed("<", a, b), after, after)
+    entry_block = builder.basic_block
+    builder.position_at_end(after)
+    phi = builder.phi(pair.type)
+    phi.add_incoming(read, entry_block)
+    phi.add_incoming(read, entry_block)
+    builder.ret(builder.add(taken, sparing._extract_value(builder, phi, 0)))
+    binding.parse_assembly(str(builder.module)).verify()
+    sparing.drop_unread(builder.function)
+    binding.parse_assembly(str(builder.module)).verify()
+    left = [each for block in builder.function.blocks for each in block.instructions]
+    assert read in left
+    assert taken in left
+    assert unread not in left
+    assert of_unread not in left
+    assert len([each for each in left if each.opname == "extractvalue"]) == 2
+
+
+def test_functions_of_a_module_are_optimized_as_numba_does() -> None:
+    body = "%a = alloca i64\n store i64 %n, i64* %a\n %r = load i64, i64* %a\n ret i64 %r\n"
+    text = "define i64 @{0}(i64 %n) {{\n" + body + "}}\n"
+    codegen: Any = cpu_target.target_context.codegen()
+    results = []
+    for optimize in (CPUCodeLibrary._optimize_functions, sparing._optimize_functions):
+        module = binding.parse_assembly("declare i64 @other(i64)\n" + text.format("f") + text.format("g"))
+        optimize(codegen.create_library("library"), module)
+        results.append(str(module))
+    assert results[0] == results[1]
+    assert "alloca" not in results[0]
 
 
 def test_options_are_those_chosen_and_the_others_defaults() -> None:
