@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from html import escape
-from typing import Any, Final, Self
+from typing import Any, Final, Self, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -165,7 +165,7 @@ def replay(  # noqa: PLR0913  # most name a column
     names = None if model is None else _taken(frame, model)
     times = None if event_ms is None else _taken(frame, event_ms)
     rows = len(true)
-    if not isinstance(scores or {}, Mapping):
+    if not isinstance(cast("object", scores or {}), Mapping):
         raise TypeError(f"scores must be a mapping of class to column, got {type(scores).__name__}")
     scored = {shown: _taken(frame, column) for shown, column in (scores or {}).items()}
     named = segments if isinstance(segments, Mapping) else {name: name for name in segments}
