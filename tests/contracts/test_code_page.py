@@ -1,4 +1,4 @@
-"""`docs/how-to/change-the-code.md` names only what exists."""
+"""`docs/how-to/change-the-code.md` names only what exists, and so do Python files that other pages name."""
 
 from __future__ import annotations
 
@@ -20,3 +20,18 @@ def test_paths_are_found_in_the_page() -> None:
 def test_what_the_page_names_exists(path: str) -> None:
     base = ROOT if path.startswith(("tests/", "docs/", "streamwatch/")) else ROOT / "streamwatch"
     assert (base / path).exists()
+
+
+def test_python_files_that_pages_name_exist() -> None:
+    # Draws of files are a record of what was read then.
+    pages = [page for page in (ROOT / "docs").rglob("*.md") if page.name != "files-by-chance.md"]
+    named = {
+        (page.name, name)
+        for page in (ROOT / "README.md", *pages)
+        for name in re.findall(r"`((?:[a-z_]+/)*[a-z_]+\.py)`", page.read_text("utf-8"))
+    }
+    assert len(named) > 100
+    folders = (ROOT / folder for folder in ("streamwatch", "tests", "deploy", "docs"))
+    files = [f"/{path.relative_to(ROOT)}" for folder in folders for path in folder.rglob("*.py")]
+    found = [(page, name) for page, name in sorted(named) if not any(f.endswith(f"/{name}") for f in files)]
+    assert not found, "pages name files that do not exist"
