@@ -77,3 +77,17 @@ def names_in(expr: str) -> set[str]:
 def unknown_names(expr: str) -> set[str]:
     """Those that nothing emits and nothing records."""
     return names_in(expr) - exported() - recorded()
+
+
+def held_drifts() -> str:
+    """Return the expression of the rule that DriftAlarm reads, which joins open alarms with their models."""
+    (held,) = recorded() & names_in(alerts()["DriftAlarm"]["expr"])
+    (expr,) = [rule["expr"] for rule in rules() if rule.get("record") == held]
+    return expr
+
+
+def open_alarms() -> str:
+    """Return the metric of which DriftAlarm tells."""
+    beside = {"streamwatch_model_info", "streamwatch_standby_role"} | recorded()
+    (opened,) = names_in(held_drifts()) - beside
+    return opened

@@ -23,7 +23,7 @@ from tests.deploy.rules import (
     RULE_FILES,
     TEST_FILES,
     alerts,
-    names_in,
+    open_alarms,
     recorded,
     rules,
     severities,
@@ -119,25 +119,21 @@ def test_each_dashboard_address_stands_in_the_rules_once() -> None:
 
 
 def test_a_drift_has_the_severity_that_the_daemon_is_configured_with() -> None:
-    (opened,) = names_in(alerts()["DriftAlarm"]["expr"]) - {
-        "streamwatch_model_info",
-        "streamwatch_standby_role",
-    }
     labels = {exposed(family.name): family.labels for family in every_family()}
-    assert "severity" in labels[opened]
+    assert "severity" in labels[open_alarms()]
     assert set(severities("DriftAlarm")) == set(get_args(Severity))
 
 
 def test_what_is_found_in_a_model_or_topic_is_not_over_while_the_daemon_restarts() -> None:
     """Without series an alert ends at once, and receivers are told that all is well.
 
-    Drifts hold by their expression: what the daemon sends inhibits them only as long as the alarm is open.
+    Drifts hold by the rule that records them: the daemon's notifications inhibit them while an alarm is open.
     """
     found = {name for name, alert in alerts().items() if alert["labels"]["subject"] != "daemon"}
     ends = {name for name in found if "keep_firing_for" not in alerts()[name]}
     assert {"ModelWorseThanPersistent", "LabelsStopped", "PredictionTopicSilent"} <= found - ends
     assert ends == {"DriftAlarm"}
-    assert "last_over_time" in alerts()["DriftAlarm"]["expr"]
+    assert ":streamwatch_alarms_open:held" in alerts()["DriftAlarm"]["expr"]
 
 
 @pytest.mark.slow
