@@ -5,7 +5,7 @@
 - A holder that cannot evaluate (no room on its disk, a state that cannot be opened, or one that began anew
   and reads everything again) gives way after `IMPAIRED_SECONDS`: it leaves the group, so that another replica
   is elected, and joins again as a follower. If no other takes over, it becomes the holder again, as it can
-  still deliver and remind, and tries again after `GIVE_WAY_SECONDS`.
+  still deliver and remind, and tries again after `GIVE_WAY_SECONDS`, also if it can evaluate for moments.
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ from dataclasses import dataclass
 from typing import Final, Protocol
 
 from streamwatch.core.publishing.candidacy import Candidacy
+from streamwatch.core.publishing.publications import Ledger
 from streamwatch.telemetry import InternalEvent, StandbyGaveWay
 
 LOOK_SECONDS: Final = 0.2
@@ -26,6 +27,10 @@ ABSENT_SECONDS: Final = 10.0
 """Time for which a replica that gave way stays out of the group, unless another takes over sooner."""
 GIVE_WAY_SECONDS: Final = 1_800.0
 """Time between two attempts to give way while a replica cannot evaluate, as the others may be no better."""
+RECOVERED_SECONDS: Final = 300.0
+"""Time for which a replica must be able to evaluate, so that it may give way again sooner than that.
+
+A disk that takes each commit, but in more than `IMPAIRED_SECONDS`, would else have it leave once a commit."""
 
 
 class Election(Protocol):
@@ -49,8 +54,8 @@ class Standing:
     """Returns whether the ledger was read, and records up to their ends or more waits than should."""
     impediment: Callable[[], str | None]
     """Returns the reason why this replica cannot evaluate; None while it can."""
-    is_relieved: Callable[[], bool]
-    """Returns whether another replica has written to the ledger since this one did."""
+    others: Callable[[], Ledger | None]
+    """Returns the ledger if another replica was the last to write it; else None."""
 
 
 class Membership:
@@ -84,27 +89,32 @@ class Membership:
         self._emit = emit
         self._clock = clock
         self._impaired_since: float | None = None
+        """Time since which it has been elected and could not evaluate; None if it is not, or can."""
+        self._able_since: float | None = None
+        """Time since which it could evaluate; None if it cannot."""
         self._gave_way_at: float | None = None
-        """Time at which it gave way last; None if it could evaluate since."""
+        """Time at which it gave way last; None if it has recovered since."""
 
     async def run(self) -> None:
         """Be a member while it makes sense, until a divergence or cancelled."""
         while not self._standing.may_join():  # noqa: ASYNC110 - nothing signals these conditions
             await asyncio.sleep(LOOK_SECONDS)
         while self._candidacy.divergence is None:
-            await self._take_part()
+            before = await self._take_part()
             until = self._clock() + ABSENT_SECONDS
-            while self._clock() < until and not self._standing.is_relieved():  # noqa: ASYNC110 - see above
+            # Nothing signals that another has taken over.
+            while self._clock() < until and self._standing.others() in (None, before):  # noqa: ASYNC110
                 await asyncio.sleep(LOOK_SECONDS)
 
-    async def _take_part(self) -> None:
-        """Be a member until a divergence is found, or this replica gives way."""
+    async def _take_part(self) -> Ledger | None:
+        """Be a member until a divergence, or to give way; return what `Standing.others` returns then."""
         running = asyncio.create_task(self._election.run())
         try:
             while self._candidacy.divergence is None and not running.done() and not self._gives_way():
                 await asyncio.wait({running}, timeout=LOOK_SECONDS)
             if running.done():
                 running.result()
+            return self._standing.others()
         finally:
             running.cancel()
             await asyncio.wait({running})
@@ -113,11 +123,20 @@ class Membership:
         """Return whether to leave the group now, so that another replica is elected."""
         now, reason = self._clock(), self._standing.impediment()
         if reason is None:
-            self._impaired_since = self._gave_way_at = None
+            self._impaired_since = None
+            self._able_since = now if self._able_since is None else self._able_since
+            if now - self._able_since >= RECOVERED_SECONDS:
+                self._gave_way_at = None
+            return False
+        self._able_since = None
+        if (
+            not self._candidacy.is_elected
+        ):  # a follower that is elected takes over first, as soon as any other
+            self._impaired_since = None
             return False
         if self._impaired_since is None:
             self._impaired_since = now
-        if not self._candidacy.is_elected or now - self._impaired_since < IMPAIRED_SECONDS:
+        if now - self._impaired_since < IMPAIRED_SECONDS:
             return False
         if self._gave_way_at is not None and now - self._gave_way_at < GIVE_WAY_SECONDS:
             return False

@@ -368,7 +368,7 @@ class StandbyPublisher:
         PublishingRefused
             If the topics cannot be used.
         """
-        standing = Standing(self._may_join, self._impediment, self._is_relieved)
+        standing = Standing(self._may_join, self._impediment, self._others)
         membership = Membership(self._election, self.candidacy, standing, self._emit, self._clock)
         try:
             async with asyncio.TaskGroup() as group:
@@ -395,9 +395,9 @@ class StandbyPublisher:
             return None
         return "it has not caught up since its state was opened"
 
-    def _is_relieved(self) -> bool:
-        """Return whether another replica has written to the ledger since this one did."""
-        return self._ledger is not None and self._ledger.writer != self._writer
+    def _others(self) -> Ledger | None:
+        """Return the ledger if another replica was the last to write it; else None."""
+        return None if self._ledger is None or self._ledger.writer == self._writer else self._ledger
 
     async def _work(self) -> None:
         while True:

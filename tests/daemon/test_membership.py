@@ -9,11 +9,13 @@ from contextlib import asynccontextmanager, suppress
 import pytest
 
 from streamwatch.core.publishing.candidacy import Candidacy, SessionSpec
+from streamwatch.core.publishing.publications import Ledger
 from streamwatch.daemon import membership as module
 from streamwatch.daemon.membership import (
     ABSENT_SECONDS,
     GIVE_WAY_SECONDS,
     IMPAIRED_SECONDS,
+    RECOVERED_SECONDS,
     Membership,
     Standing,
 )
@@ -35,24 +37,27 @@ class Replica:
         self.now = 0.0
         self.may_join = True
         self.impediment: str | None = None
-        self.is_relieved = False
+        self.holds = True
+        """Whether the group elects it when it joins."""
+        self.others: Ledger | None = None
         self.joined = 0
         self.events: list[InternalEvent] = []
         self._has_another = has_another
-        standing = Standing(lambda: self.may_join, lambda: self.impediment, lambda: self.is_relieved)
+        standing = Standing(lambda: self.may_join, lambda: self.impediment, lambda: self.others)
         self.membership = Membership(self, self.candidacy, standing, self.events.append, lambda: self.now)
 
     async def run(self) -> None:
         """Implements `Election`."""
         self.joined += 1
         self.candidacy.join()
-        if not self.is_relieved:
+        if self.holds:
             self.candidacy.win(self.now)
         try:
             await asyncio.Event().wait()
         finally:
             self.candidacy.leave()
-            self.is_relieved = self._has_another
+            if self._has_another:
+                self.holds, self.others = False, Ledger.begun("state.0", "another")
 
     @asynccontextmanager
     async def running(self) -> AsyncIterator[None]:
@@ -129,6 +134,53 @@ async def test_a_holder_for_which_nobody_stands_in_goes_on_and_tries_again_later
         assert len(replica.events) == 1
         await replica.pass_time(1.0)
         assert len(replica.events) == 2
+
+
+async def test_a_holder_that_can_evaluate_for_moments_tries_again_as_rarely() -> None:
+    replica = Replica(has_another=False)
+    async with replica.running():
+        await until(lambda: replica.candidacy.is_elected)
+        for _ in range(10):
+            replica.impediment = "its disk has not taken a commit"
+            await replica.pass_time(0.0)
+            await replica.pass_time(IMPAIRED_SECONDS)
+            replica.impediment = None
+            await replica.pass_time(ABSENT_SECONDS)
+        assert len(replica.events) == 1
+        await replica.pass_time(RECOVERED_SECONDS)
+        replica.impediment = "its disk is full"
+        await replica.pass_time(0.0)
+        await replica.pass_time(IMPAIRED_SECONDS)
+        assert len(replica.events) == 2
+
+
+async def test_a_follower_that_cannot_evaluate_and_is_elected_takes_over_first() -> None:
+    replica = Replica(has_another=True)
+    replica.holds, replica.impediment = False, "its disk is full"
+    replica.others = Ledger.begun("state.0", "killed")
+    async with replica.running():
+        await replica.pass_time(60.0)
+        replica.candidacy.win(replica.now)
+        await replica.pass_time(0.0)
+        await replica.pass_time(IMPAIRED_SECONDS - 1.0)
+        assert replica.candidacy.is_elected
+        assert replica.events == []
+        await replica.pass_time(1.0)
+        assert not replica.candidacy.is_elected
+
+
+async def test_a_holder_that_has_written_nothing_leaves_the_others_their_time() -> None:
+    replica = Replica(has_another=False)
+    replica.others, replica.impediment = Ledger.begun("state.0", "killed"), "its disk is full"
+    async with replica.running():
+        await until(lambda: replica.candidacy.is_elected)
+        await replica.pass_time(0.0)
+        await replica.pass_time(IMPAIRED_SECONDS)
+        await replica.pass_time(ABSENT_SECONDS - 1.0)
+        assert not replica.candidacy.is_elected
+        assert replica.joined == 1
+        replica.others = Ledger.begun("state.0", "another")
+        await until(lambda: replica.joined == 2)
 
 
 async def test_a_diverged_replica_leaves_for_good() -> None:
