@@ -9,7 +9,7 @@ Properties of aiokafka's transactional producer that matter here:
   been made. So a transaction has a deadline here, after which the producer is closed. The next producer ends
   the transaction, and the ledger shows whether it was committed.
 - If brokers refuse the producer while records are being sent, the client refuses the next ones with an error
-  of its own (`IllegalOperation`).
+  of its own (`IllegalOperation`). The batches that were handed over before have the brokers' reason.
 - Records of a partition keep their order. Input offsets are not part of a transaction, as in KIP-447,
   because positions are in the state.
 """
@@ -192,20 +192,21 @@ class KafkaTransactions:
             A later producer has the same `transactional.id`, or brokers aborted the transaction because it
             took too long; the ledger shows which.
         """
+        sent: list[asyncio.Future[Any]] = []
         try:
             async with asyncio.timeout(self._spec.transaction_seconds):
                 await self._producer.begin_transaction()
-                sent: list[asyncio.Future[Any]] = []
                 for topic, several in self._texts(publications, ledger, parts).items():
                     for texts in several:
                         await self._send(topic, texts, sent)
                 await asyncio.wait(sent)  # all, as others may succeed after the first failure
-                errors = [error for each in sent if (error := each.exception()) is not None]
+                errors = _errors_of(sent)
                 if not errors:
                     await self._producer.commit_transaction()
         except BaseException as error:
+            refused = _errors_of(sent) if isinstance(error, kafka_errors.IllegalOperation) else []
             await self.close()
-            if (failure := _failure_of(error)) is None:
+            if (failure := _failure_of(next(iter(refused), error))) is None:
                 raise
             raise failure from error
         if errors:
@@ -355,6 +356,13 @@ def _note(future: asyncio.Future[Any]) -> None:
     """Retrieve a future's exception, so that asyncio does not log it as never retrieved."""
     if not future.cancelled():
         future.exception()
+
+
+def _errors_of(sent: Iterable[asyncio.Future[Any]]) -> list[BaseException]:
+    """Return the errors of batches that were answered, those that tell of a later producer first."""
+    done = [each for each in sent if each.done() and not each.cancelled()]
+    found = [error for each in done if (error := each.exception()) is not None]
+    return sorted(found, key=lambda error: not isinstance(error, kafka_errors.ProducerFenced))
 
 
 def _failure_of(error: BaseException) -> PublishingFailed | None:
