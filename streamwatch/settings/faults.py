@@ -180,11 +180,22 @@ def _unknown_key(root: type[BaseModel], path: Sequence[str | int]) -> str:
 
 
 def _elsewhere(root: type[BaseModel], section: list[str], key: str) -> Sequence[str]:
-    """List keys of this name, or nearly, in other sections, below this one if there are any; [] for many."""
-    paths = list(_paths_below(root))
+    """List keys of this name, or nearly, that are elsewhere; [] for many.
+
+    The nearest are taken: below this section, else below the one around it, and so on. Of other sections of
+    the root those of one alone: what several have, such as `topic`, tells nothing of what is meant.
+    """
+    paths = [path for path in _paths_below(root) if path != section[: len(path)]]
     names = difflib.get_close_matches(key, {path[-1] for path in paths}, n=1, cutoff=0.8)
     named = [path for path in paths if path[-1] in names or "_".join(path) == key]
-    found = [path for path in named if path[: len(section)] == section] or named
+    around = (
+        [path for path in named if path[:depth] == section[:depth]] for depth in range(len(section), 0, -1)
+    )
+    found = next(filter(None, around), named)
+    if section and found is named:
+        found = [path for path in named if len(path) <= _MOST_STEPS]
+        if len({path[0] for path in found}) > 1:
+            return []
     return (
         [".".join(path) for path in sorted(found, key=lambda path: (len(path), path))]
         if len(found) <= _MOST_SUGGESTED
@@ -198,6 +209,8 @@ def _kinds(path: Sequence[str | int]) -> Sequence[str]:
 
 _MOST_SUGGESTED = 3
 """Most keys of other sections that an error suggests for an unknown one."""
+_MOST_STEPS = 2
+"""Most steps of a suggested key of another section: `join.horizon`, and not the parameter of a detector."""
 _MOST_SHOWN = 200
 """Most characters of a value that an error repeats."""
 

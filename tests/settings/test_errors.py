@@ -41,6 +41,13 @@ OTHERS = {"STREAMWATCH_CONFIG": "a.yaml", "STREAMWATCH_JOIN": "3", "STREAMWATCH_
             "topics.labels[0].name in --set: expected letters, digits, '.', '_' and '-' only, got 'what?'",
         ),
         (
+            "topics.labels={name: labels, topic: labels}",
+            (
+                "topics.labels[0].topic in --set: unknown key; known: decode, envelope, format, key_format, mapping, "
+                "mappings, name, namespace"
+            ),
+        ),
+        (
             "kafka.username=me",
             "kafka.username in --set: unknown key; did you mean 'kafka.security.username'?",
         ),

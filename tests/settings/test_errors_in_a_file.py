@@ -170,6 +170,18 @@ from streamwatch.settings import SettingsError, load
             "max_pending in streamwatch.yaml: unknown key; did you mean 'alerts.max_pending' or 'join.max_pending'?",
         ),
         (
+            "standby: {topic: spare}",
+            "standby.topic in streamwatch.yaml: unknown key; known: enabled, session_timeout",
+        ),
+        (
+            "log: {size: 3}",
+            "log.size in streamwatch.yaml: unknown key; known: format, level",
+        ),
+        (
+            "monitors: {horizon: 3d}",
+            "monitors.horizon in streamwatch.yaml: unknown key; did you mean 'join.horizon'?",
+        ),
+        (
             "join:\n\thorizon: 3d",
             "streamwatch.yaml: not valid YAML: a tab; lines are indented with spaces (line 4, column 1)",
         ),
