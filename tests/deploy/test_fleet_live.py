@@ -31,7 +31,7 @@ DRIFTING = 10
 DEADLINE_SECONDS = 90.0
 WAIT_SECONDS = {
     "for": {"5m": 1, "10m": 3, "15m": 3, "2m": 1, "3m": 1, "1m": 1, "30m": 3, "1h": 3},
-    "keep_firing_for": {"5m": 3, "15m": 10},  # a busy Prometheus takes seconds to end 500 alerts
+    "keep_firing_for": {"5m": 3, "20m": 10},  # a busy Prometheus takes seconds to end 500 alerts
     "quiet": 15.0,
     "over": 8.0,
 }
