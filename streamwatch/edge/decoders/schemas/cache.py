@@ -347,8 +347,9 @@ class SchemaCache:
         """Note an error that the registry answers: its own, unless it has answered about others since."""
         now = self._monotonic()
         wait = self._awaited.setdefault(wanted, _Wait(now, now))
-        if wait.error != error:
-            wait.error, wait.failed_at, wait.withheld = error, now, 0
+        if wait.error is None:
+            wait.failed_at = now
+        wait.error = error
         if self._answered_at <= wait.failed_at:
             self._doubt_until = None
             self._lost(f"{error}, asked for schema {wanted.ref}")

@@ -37,6 +37,7 @@ from streamwatch.edge.decoders.schemas.schema import (
     SchemaUnavailable,
     SchemaUnknown,
     SchemaUnusable,
+    SchemaWithheldError,
     ValueReader,
     Version,
 )
@@ -525,6 +526,40 @@ async def test_one_schema_that_the_registry_never_returns_is_named_and_holds_up_
         assert cache.waiting is None
         assert dict(_samples(schemas))["schema_registry_up"] == 1
         await cache.close()
+
+
+class Balanced:
+    """A registry behind a balancer: it has a schema 1, and errors that take turns for 2."""
+
+    host = "127.0.0.1"
+
+    def __init__(self) -> None:
+        self.asked = 0
+
+    async def schema(self, ref: SchemaRef) -> Schema:
+        if ref == 1:
+            return Schema("AVRO", TEXT)
+        if ref == 2:
+            self.asked += 1
+            raise SchemaWithheldError(f"answers {500 + self.asked % 2}")
+        raise SchemaUnknown
+
+    async def close(self) -> None: ...
+
+
+async def test_a_schema_for_which_the_registry_has_one_error_after_another_is_withheld() -> None:
+    clock, reported, registry = Clock(), list[InternalEvent](), Balanced()
+    cache = SchemaCache(registry, reported.append, clock)
+    while not await cache.fetch(wanted(1)):
+        pass
+    for _ in range(20):
+        await cache.fetch(wanted(2, 99))
+        clock.seconds += RETRY_SECONDS[-1]
+    assert registry.asked > 10
+    assert cache.problem is None
+    assert cache.reader(*wanted(99)) == UNKNOWN
+    assert sum(isinstance(each, SchemaWithheld) for each in reported) == 1
+    await cache.close()
 
 
 async def test_a_registry_that_breaks_down_is_doubted_although_it_withheld_a_schema_before() -> None:
