@@ -43,7 +43,8 @@ class Kept:
 
     def _noted(self, number: int, models: np.ndarray, names: list[str]) -> None:
         left = [self.covered.get(names[each], 0) < number for each in models.tolist()]
-        self.journal.note(number, outcomes(models[left], names), len(models), self.size, paired=False)
+        size = self.size or 8 * len(models)
+        self.journal.note(number, outcomes(models[left], names), len(models), size, paired=False)
 
     def restart(self) -> None:
         """Go on with what a start finds: the entries that were needed."""
