@@ -121,7 +121,7 @@ def test_starts_do_not_let_a_slow_model_keep_every_entry_of_those_that_retire() 
     size = 7 * EACH
     kept = Kept(size=size)
     kept.commit(np.zeros(EACH, int), ["slow"])
-    for day in range(1, 200):
+    for day in range(1, 80):
         kept.journal.forget([f"m{day - 1}"])  # it has retired
         kept.covered[f"m{day - 1}"] = kept.commits
         for _ in range(LIMIT // 4 // EACH):
