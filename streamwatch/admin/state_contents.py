@@ -286,7 +286,7 @@ def _read(state: Inspection) -> StatePasts:
             past = decode(kept.snapshot).past
             settled[name] = NONE if past is None else np.frombuffer(past.stretches, STRETCH)
     later: dict[str, dict[int, list[int]]] = {}
-    for _, outcomes in unfolded(list(state.journal()), behind):
+    for _, _, outcomes in unfolded(list(state.journal()), behind):
         for outcome in outcomes:
             minutes = later.setdefault(outcome.model, {})
             counts = minutes.setdefault(outcome.event_ms // (1_000 * MINUTE_S), [0, 0])

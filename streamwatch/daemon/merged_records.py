@@ -23,7 +23,7 @@ from streamwatch.core.records.batch import RecordBatch
 from streamwatch.core.records.events import Invalid, Partition, Side
 from streamwatch.core.records.fetched import OFFSET, FetchedRecords
 from streamwatch.daemon.status import Clocks
-from streamwatch.daemon.turns import ROOM, in_turns, room_after
+from streamwatch.daemon.turns import ROOM, Room, in_turns, rooms_after
 from streamwatch.telemetry import (
     ClassesDisjoint,
     HostClockBehind,
@@ -224,7 +224,7 @@ class MergedRecords:
         self._rejected = rejected
         self._recent = RecentRecords()
         self._turns: Iterator[Released] = iter(())
-        self._room = ROOM
+        self._rooms: dict[str, Room] = {}
         self._read: Mapping[Partition, int] = {}
         self._host_was_behind = False
         self.ready: Released | None = None
@@ -261,18 +261,21 @@ class MergedRecords:
         """
         self._meet(poll)
         clocks = self._clocks
-        for turn, delivered in enumerate(in_turns(poll.records, lambda: self._room)):
+        for turn, delivered in enumerate(in_turns(poll.records, self._room_of)):
             if turn:
                 await yield_to_loop()
             decoded = {
                 partition: self._decoded(partition, records) for partition, records in delivered.items()
             }
-            self._room = room_after(decoded.values())
+            self._rooms |= rooms_after(decoded)
             self.merge.add(decoded, clocks.monotonic_ms())
         self.merge.found({partition: state.at_end_ms for partition, state in poll.partitions.items()})
         self.merge.leave_behind(poll.left_behind)
         self._read = {partition: state.position for partition, state in poll.partitions.items()}
         self._begin(self.merge.in_turns(clocks.monotonic_ms(), clocks.host_ms(), connected=connected))
+
+    def _room_of(self, topic: str) -> Room:
+        return self._rooms.get(topic, ROOM)
 
     def next_turn(self) -> None:
         """Set `ready` to the next released records; None if there are no more."""

@@ -7,7 +7,8 @@ of scores. A score of an object takes a microsecond or more, one in columns a tw
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Collection, Generator, Iterable, Mapping, Sequence
+from collections import Counter
+from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
 from typing import Final, NamedTuple
 
 import numpy as np
@@ -88,7 +89,7 @@ class TurnLength:
 
 
 def in_turns(
-    delivered: Mapping[Partition, Sequence[Record]], room_now: Callable[[], Room] = lambda: ROOM
+    delivered: Mapping[Partition, Sequence[Record]], room_of: Callable[[str], Room] = lambda _: ROOM
 ) -> Generator[Mapping[Partition, Sequence[Record]]]:
     """Divide the records of a poll into turns; each may exceed the limit of bytes by its last record.
 
@@ -96,22 +97,24 @@ def in_turns(
     ----------
     delivered
         Records by partition.
-    room_now
-        Returns the limits of the next turn; called before each.
+    room_of
+        Returns the limits of the next turn for a topic; called before each. Topics with equal limits share
+        them.
     """
     begin = dict.fromkeys(delivered, 0)
     while begin:
         turn: dict[Partition, Sequence[Record]] = {}
-        fetched, room = room_now()
+        taken_bytes: dict[Room, int] = {}
         for partition, start in list(begin.items()):
-            records = delivered[partition]
-            if room > 0 or not turn:
-                most = fetched if isinstance(records, FetchedRecords) else RECORDS_PER_TURN
+            records, room = delivered[partition], room_of(partition.topic)
+            left = room.size_bytes - taken_bytes.get(room, 0)
+            if left > 0 or not turn:
+                most = room.fetched if isinstance(records, FetchedRecords) else RECORDS_PER_TURN
                 ends = np.cumsum(_sizes(records[start : start + most]))
-                count = min(len(ends), int(np.searchsorted(ends, room)) + 1)
+                count = min(len(ends), int(np.searchsorted(ends, left)) + 1)
                 end = start + count
                 if count:
-                    room -= int(ends[count - 1])
+                    taken_bytes[room] = taken_bytes.get(room, 0) + int(ends[count - 1])
                     turn[partition] = records[start:end]
             else:
                 end = start
@@ -123,15 +126,21 @@ def in_turns(
             yield turn
 
 
-def room_after(decoded: Collection[Arrivals]) -> Room:
-    """Choose the limits of the next turn: larger ones if the last turn decoded nearly all records to columns.
+def rooms_after(decoded: Mapping[Partition, Arrivals]) -> dict[str, Room]:
+    """Choose the limits of a topic's next turn: larger ones if this one decoded nearly all to columns.
 
     Decoding an object takes some microseconds, as long as many rows: with few objects, a larger turn takes no
-    longer.
+    longer. Topics are apart, as polls of a backlog bring one and then the other.
     """
-    rows = sum(map(len, decoded))
-    objects = sum(len(arrivals.records.objects) for arrivals in decoded)
-    return ROOM_OF_COLUMNS if _PLAIN_SHARE * objects <= rows else ROOM
+    rows: Counter[str] = Counter()
+    objects: Counter[str] = Counter()
+    for partition, arrivals in decoded.items():
+        rows[partition.topic] += len(arrivals)
+        objects[partition.topic] += len(arrivals.records.objects)
+    return {
+        topic: ROOM_OF_COLUMNS if _PLAIN_SHARE * objects[topic] <= count else ROOM
+        for topic, count in rows.items()
+    }
 
 
 def up_to_scores(events: Sequence[Event]) -> Sequence[Event]:

@@ -24,7 +24,7 @@ from streamwatch.daemon.turns import (
     SHORT_SECONDS,
     TurnLength,
     in_turns,
-    room_after,
+    rooms_after,
     rows_up_to_objects,
     up_to_scores,
 )
@@ -104,18 +104,41 @@ def test_fetched_records_are_cut_where_objects_are_but_more_at_a_time() -> None:
 def test_where_nearly_all_are_columns_larger_turns_follow_until_there_are_objects_again() -> None:
     label, odd = Label("i", "a", 0), Invalid("t", 0, 0, "x")
 
-    def decoded(events: Sequence[Label | Invalid]) -> list[Arrivals]:
+    def decoded(events: Sequence[Label | Invalid]) -> Arrivals:
         batch = in_columns(events, Vocabulary(), digests=False)
-        return [arrivals_of([FakeRecord(b"", offset=i) for i in range(len(events))], batch)]
+        return arrivals_of([FakeRecord(b"", offset=i) for i in range(len(events))], batch)
 
-    assert room_after(decoded([label] * 70 + [odd] * 10)) == ROOM_OF_COLUMNS
-    assert room_after(decoded([label] * 69 + [odd] * 10)) == ROOM
+    few, many = decoded([label] * 70 + [odd] * 10), decoded([label] * 69 + [odd] * 10)
+    of_two = rooms_after({Partition("a", 0): few, Partition("a", 1): few, Partition("b", 0): many})
+    assert of_two == {"a": ROOM_OF_COLUMNS, "b": ROOM}
+    assert rooms_after({Partition("a", 0): few, Partition("a", 1): many}) == {"a": ROOM}
     partition, rooms = Partition("a", 0), iter((ROOM, ROOM_OF_COLUMNS, ROOM))
     fetched = gathered(
         partition, [piece_of([KafkaRecord("a", 0, i, 0, None, bytes(100)) for i in range(20_000)])]
     )
-    turns = [len(turn[partition]) for turn in in_turns({partition: fetched}, lambda: next(rooms))]
+    turns = [len(turn[partition]) for turn in in_turns({partition: fetched}, lambda _: next(rooms))]
     assert turns == [ROOM.fetched, ROOM_OF_COLUMNS.fetched, ROOM.fetched]
+
+
+def test_a_topic_of_objects_has_short_turns_beside_and_after_one_of_columns() -> None:
+    columns, objects = Partition("a", 0), Partition("b", 0)
+    rooms = {"a": ROOM_OF_COLUMNS, "b": ROOM}
+    fetched = {
+        partition: gathered(
+            partition, [piece_of([KafkaRecord("a", 0, i, 0, None, bytes(1_000)) for i in range(number)])]
+        )
+        for partition, number in ((columns, 3_000), (objects, 600))
+    }
+    turns = [
+        {partition: len(each) for partition, each in turn.items()}
+        for turn in in_turns(fetched, rooms.__getitem__)
+    ]
+    of_objects = ROOM.size_bytes // 1_000 + 1
+    assert turns == [
+        {columns: ROOM_OF_COLUMNS.size_bytes // 1_000 + 1, objects: of_objects},
+        {columns: 3_000 - ROOM_OF_COLUMNS.size_bytes // 1_000 - 1, objects: of_objects},
+        {objects: 600 - 2 * of_objects},
+    ]
 
 
 def test_of_many_objects_among_columns_no_more_than_fit_a_turn_are_joined_at_once() -> None:

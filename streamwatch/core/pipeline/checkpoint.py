@@ -313,9 +313,9 @@ class Checkpoint:
         behind = {model: entry.position for model, entry in kept.items()}
         pairs = dict(self._refold_pairs(monitors, saved))
         sizes = {number: len(entry) for number, entry in saved.journal}
-        for number, outcomes in unfolded(saved.journal, behind):
+        for number, count, outcomes in unfolded(saved.journal, behind):
             monitors.fold_models(outcomes)
-            self._journal.note(number, outcomes, sizes[number], paired=number in pairs)
+            self._journal.note(number, outcomes, count, sizes[number], paired=number in pairs)
             refolded += len(outcomes)
         return refolded
 

@@ -389,6 +389,9 @@ COMPARISONS = ""
 
 ROOM: Final = 50
 """Bytes that entries may take for each outcome of the journal's limit, before all of them are replaced."""
+MOST_ENTRIES: Final = 5_000
+"""So many entries may be needed before all of them are replaced, however few outcomes they have: to evaluate
+one again, a start takes half a millisecond and more, as long as for hundreds of outcomes."""
 MOST_SHARES: Final = 4
 FEW: Final = 50
 """So many models may be overdue at once, and in addition so many multiples of those that would be if all had
@@ -401,7 +404,8 @@ class Journal:
     An entry is kept until no model needs it, so most of its outcomes may be of models that have a snapshot
     since, and are not evaluated again: with many models, half of all. They take little room, while another
     snapshot takes that of hundreds of outcomes; so only the outcomes that a start evaluates again count
-    against the limit, unless entries become large.
+    against the limit, unless entries become large. Nor are there more entries than a start reads in seconds:
+    with an outcome a second, there would be as many as outcomes.
 
     Parameters
     ----------
@@ -442,10 +446,11 @@ class Journal:
         writer, paired = self._writer, self._paired
         self._writer, self._open, self._paired = EntryWriter(), 0, False
         entry = writer.close()
-        self._note(number, *writer.models(), len(entry), paired=paired)
+        names, outcomes = writer.models()
+        self._note(number, names, outcomes, sum(outcomes), len(entry), paired=paired)
         return entry
 
-    def note(self, number: int, outcomes: OutcomeBatch, size: int, *, paired: bool) -> None:
+    def note(self, number: int, outcomes: OutcomeBatch, count: int, size: int, *, paired: bool) -> None:
         """Register an entry found in the store.
 
         Parameters
@@ -454,25 +459,33 @@ class Journal:
             Number of its commit.
         outcomes
             Its outcomes that are evaluated again.
+        count
+            Number of all of its outcomes, with those that a snapshot covers: they stay as long as the entry.
         size
             Bytes of the entry.
         paired
             Whether comparisons of models need it.
         """
-        self._note(number, *models_of(outcomes), size, paired=paired)
+        self._note(number, *models_of(outcomes), count, size, paired=paired)
 
     def _note(
-        self, number: int, models: Sequence[str], outcomes: Sequence[int], size: int, *, paired: bool
+        self,
+        number: int,
+        models: Sequence[str],
+        outcomes: Sequence[int],
+        count: int,
+        size: int,
+        *,
+        paired: bool,
     ) -> None:
         waiting = self._waiting
         self._since |= dict.fromkeys([model for model in models if model not in waiting], number)
         waiting.update(zip(models, map(add, map(waiting.get, models, repeat(0)), outcomes), strict=True))
         if paired:
             self._since.setdefault(COMPARISONS, number)
-        added = sum(outcomes)
-        self._entries.append((number, added, size))
-        self._total += added
-        self._held += added
+        self._entries.append((number, count, size))
+        self._total += sum(outcomes)
+        self._held += count
         self._held_bytes += size
 
     def forget(self, models: Collection[str]) -> None:
@@ -485,11 +498,15 @@ class Journal:
         """Return the models whose snapshots shorten the journal, those that need its oldest entries first.
 
         `COMPARISONS` among them stands for all comparisons. There are so many that the outcomes to be
-        evaluated again stay near the limit; and if entries are large, so many in proportion to what the last
-        entry added that all have a turn before as much as the limit is added.
+        evaluated again stay near the limit; if entries are large, so many in proportion to what the last
+        entry added that all have a turn before as much as the limit is added; and if entries are many, so
+        many that all have one before there are twice as many entries.
         """
+        of_entries = 0
+        if len(self._entries) > MOST_ENTRIES:
+            of_entries = -(-len(self._since) // MOST_ENTRIES) + 1
         if self._held <= self._limit:
-            return []
+            return list(islice(self._since, of_entries))
         share = -(-len(self._since) * self._entries[-1][1] // self._limit) + 1
         number, over = 0, self._total - self._limit
         if over > 0:
@@ -497,7 +514,7 @@ class Journal:
             number = bisect_left(list(accumulate(map(self._waiting.get, first, repeat(0)))), over) + 1
         if self._held_bytes > ROOM * self._limit:
             number = max(number, share)
-        return list(islice(self._since, number))
+        return list(islice(self._since, max(number, of_entries)))
 
     def floor(self, number: int) -> int:
         """Return the first entry still needed after commit `number`, and forget all entries before it."""
@@ -529,8 +546,8 @@ def _entry(number: int, value: bytes) -> OutcomeBatch:
 
 def unfolded(
     journal: Sequence[tuple[int, bytes]], behind: Mapping[str, JournalPosition]
-) -> Iterator[tuple[int, OutcomeBatch]]:
-    """Yield every entry's number, with its outcomes that are newer than the snapshots of their models."""
+) -> Iterator[tuple[int, int, OutcomeBatch]]:
+    """Yield every entry's number, how many outcomes it has, and those newer than their models' snapshots."""
     common = CommonBatches()
     nowhere = JournalPosition(-1, -1)
     for number, value in journal:
@@ -542,4 +559,4 @@ def unfolded(
         }
         wanted = np.array([first.get(model, -1) for model in entry.models], np.int64)
         chosen = np.arange(len(entry)) >= wanted[entry.records["model"]]
-        yield number, common.of(entry if chosen.all() else entry.only(chosen))
+        yield number, len(entry), common.of(entry if chosen.all() else entry.only(chosen))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from streamwatch.core.pipeline import journal
 from streamwatch.core.pipeline.journal import FEW, MOST_SHARES, ROOM, Journal
 from streamwatch.core.records.outcomes import OUTCOME, OutcomeBatch
 
@@ -31,7 +32,7 @@ class Kept:
             self.journal.add(outcomes(models, names))
             assert self.journal.close(self.commits)
         else:  # an entry of another size, as one found in a store
-            self.journal.note(self.commits, outcomes(models, names), self.size, paired=False)
+            self._noted(self.commits, models, names)
         self.entries[self.commits] = [names[number] for number in models.tolist()]
         due = self.journal.overdue()
         self.journal.forget(due)
@@ -39,6 +40,18 @@ class Kept:
         self.covered |= dict.fromkeys(due, self.commits)
         floor = self.journal.floor(self.commits)
         self.entries = {number: entry for number, entry in self.entries.items() if number >= floor}
+
+    def _noted(self, number: int, models: np.ndarray, names: list[str]) -> None:
+        left = [self.covered.get(names[each], 0) < number for each in models.tolist()]
+        size = self.size or 8 * len(models)
+        self.journal.note(number, outcomes(models[left], names), len(models), size, paired=False)
+
+    def restart(self) -> None:
+        """Go on with what a start finds: the entries that were needed."""
+        self.journal = Journal(LIMIT)
+        for number, entry in self.entries.items():
+            names = sorted(set(entry))
+            self._noted(number, np.array([names.index(model) for model in entry]), names)
 
     @property
     def again(self) -> int:
@@ -94,7 +107,7 @@ def test_a_smaller_limit_is_reached_over_several_commits() -> None:
     draw = np.random.default_rng(0)
     for number in range(1, 6):
         found = outcomes(draw.integers(0, models, LIMIT), names)
-        kept.journal.note(number, found, 8 * LIMIT, paired=False)
+        kept.journal.note(number, found, LIMIT, 8 * LIMIT, paired=False)
     kept.commits = 5
     most = FEW + MOST_SHARES * (models * EACH // LIMIT + 2)
     while len(kept.journal) > LIMIT:
@@ -102,3 +115,31 @@ def test_a_smaller_limit_is_reached_over_several_commits() -> None:
         kept.commit(draw.integers(0, models, EACH), names)
         assert kept.snapshots - before <= most
         assert kept.commits < 40
+
+
+def test_starts_do_not_let_a_slow_model_keep_every_entry_of_those_that_retire() -> None:
+    size = 7 * EACH
+    kept = Kept(size=size)
+    kept.commit(np.zeros(EACH, int), ["slow"])
+    for day in range(1, 80):
+        kept.journal.forget([f"m{day - 1}"])  # it has retired
+        kept.covered[f"m{day - 1}"] = kept.commits
+        for _ in range(LIMIT // 4 // EACH):
+            kept.commit(np.zeros(EACH, int), [f"m{day}"])
+        assert size * len(kept.entries) <= 1.1 * ROOM * LIMIT
+        kept.restart()
+    assert kept.snapshots > 1  # the journal was shortened
+
+
+@pytest.mark.parametrize("models", [1, 30])
+def test_entries_of_single_outcomes_are_not_as_many_as_the_limit(
+    models: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    most = 200
+    monkeypatch.setattr(journal, "MOST_ENTRIES", most)
+    kept = Kept()
+    names = [f"m{number}" for number in range(models)]
+    for commit in range(2_000):
+        kept.commit(np.array([commit % models]), names)
+        assert len(kept.entries) <= 2 * most
+    assert models <= kept.snapshots < 2_000 / 4
