@@ -165,9 +165,10 @@ def replay(  # noqa: PLR0913  # most name a column
     names = None if model is None else _taken(frame, model)
     times = None if event_ms is None else _taken(frame, event_ms)
     rows = len(true)
-    if not isinstance(cast("object", scores or {}), Mapping):
+    of_classes = {} if scores is None else scores
+    if not isinstance(cast("object", of_classes), Mapping):
         raise TypeError(f"scores must be a mapping of class to column, got {type(scores).__name__}")
-    scored = {shown: _taken(frame, column) for shown, column in (scores or {}).items()}
+    scored = {shown: _taken(frame, column) for shown, column in of_classes.items()}
     named = segments if isinstance(segments, Mapping) else {name: name for name in segments}
     segmented = {shown: _taken(frame, column) for shown, column in named.items()}
     beside = [(f"column of {shown}", column) for shown, column in (*scored.items(), *segmented.items())]

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pandas as pd
 import polars as pl
@@ -148,9 +150,10 @@ def test_columns_of_unequal_length_are_refused() -> None:
         streamwatch.replay({"label": [1, 2], "prediction": [1]}, progress=False)
 
 
-def test_scores_that_do_not_say_of_which_class_they_are_are_refused() -> None:
-    with pytest.raises(TypeError, match="scores must be a mapping of class to column, got list"):
-        streamwatch.replay(columns(50), scores=["at"], progress=False)  # type: ignore[arg-type]
+@pytest.mark.parametrize("scores", [["at"], [], np.array(["at", "label"])])
+def test_scores_that_do_not_say_of_which_class_they_are_are_refused(scores: Any) -> None:
+    with pytest.raises(TypeError, match=f"mapping of class to column, got {type(scores).__name__}"):
+        streamwatch.replay(columns(50), scores=scores, progress=False)
 
 
 def test_without_looks_there_is_no_plot_and_without_rows_there_is_nothing() -> None:
