@@ -156,11 +156,20 @@ def test_scores_that_do_not_say_of_which_class_they_are_are_refused(scores: Any)
         streamwatch.replay(columns(50), scores=scores, progress=False)
 
 
+def test_a_single_name_of_a_segment_is_refused() -> None:
+    with pytest.raises(
+        TypeError, match="segments must be a list of columns, or a mapping, got the text 'at'"
+    ):
+        streamwatch.replay(columns(50), segments="at", progress=False)
+
+
 def test_without_looks_there_is_no_plot_and_without_rows_there_is_nothing() -> None:
     with pytest.raises(ValueError, match="points=0"):
         streamwatch.replay(columns(50), points=0, progress=False).plot()
     empty = streamwatch.replay({"label": [], "prediction": []}, progress=False)
     assert (empty.alarms, dict(empty.curves), empty.evaluator.models) == ((), {}, [])
+    with pytest.raises(KeyError, match="model: no model has outcomes so far, got None"):
+        empty.plot()
 
 
 @pytest.mark.parametrize("kind", [np.int8, np.uint8, np.int64, np.uint64])
