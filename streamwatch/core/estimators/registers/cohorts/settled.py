@@ -229,8 +229,9 @@ def lacks_shares(m, b, kinds, row, p):
     If they are labelled at another speed than those whose share they have, G is wrong for them, and a lead
     that rests on them is one of delays. These are kinds with too few settled outcomes, and classes with a
     common kind: all after the seventh, and all beyond the limit of classes, which count as several even if
-    there is only one, as their number is not known. What they are compared with bounds the leads of a model
-    that is as good as its opponent, on either side; up to this part, the limits of G allow for it.
+    there is only one, as their number is not known. They are compared with the leads of a model that is as
+    good as its opponent, on either side; up to this part, the limits of G allow for it. These are as many as
+    hits, or misses, at most, and fewer where model and opponent are mostly right or wrong together.
     """
     lacking, hits, misses = 0.0, 0.0, 0.0
     several = m.classes > p.apart
@@ -243,7 +244,26 @@ def lacks_shares(m, b, kinds, row, p):
         for side in range(SIDES):
             if has_common or not has_settled(m, u.sums, side, LEAST_OWN):
                 lacking += sizes[side]
-    return lacking > SHARED * min(hits, misses)
+    least = min(hits, misses)
+    if b.table == 0 and p.opponents > 1:
+        for j in range(p.opponents):
+            least = min(least, larger_side(m, j) * (hits + misses))
+    return lacking > SHARED * least
+
+
+@inner
+def larger_side(m, j):
+    """Part of the outcomes since the first cohort in which the model leads over opponent j, or is behind.
+
+    It is the larger of the two; 1 before the first of these outcomes.
+    """
+    outcomes, leads, squares = 0, 0, 0
+    for i in range(m.bounds):
+        t = m.stretches[i]
+        outcomes += t.outcomes[j]
+        leads += t.leads[j]
+        squares += t.lead_squares[j]
+    return 0.5 * (squares + abs(leads)) / outcomes if outcomes > 0 else 1.0
 
 
 @inner
