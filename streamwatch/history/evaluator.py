@@ -252,6 +252,11 @@ class Evaluator:
 
     def _known(self, model: str) -> None:
         if model not in self._estimators.models():
-            known = ", ".join(map(repr, self.models))
-            expected = f"expected one of {known}" if known else "no model has outcomes so far"
-            raise KeyError(f"model: {expected}, got {model!r}")
+            raise unknown(model, self.models)
+
+
+def unknown(model: str | None, models: Sequence[str]) -> KeyError:
+    """Build the error for a model that is none of those with outcomes, or that is not named."""
+    known = ", ".join(map(repr, models))
+    expected = f"expected one of {known}" if known else "no model has outcomes so far"
+    return KeyError(f"model: {expected}, got {model!r}")

@@ -14,7 +14,7 @@ from streamwatch.core.records.events import Alarm
 from streamwatch.core.specs import MonitorsSpec
 from streamwatch.history.answers import answers, worst_first
 from streamwatch.history.columns import column_of, part_of
-from streamwatch.history.evaluator import Evaluator
+from streamwatch.history.evaluator import Evaluator, unknown
 from streamwatch.history.samples import counted
 
 CHUNK: Final = 100_000
@@ -96,7 +96,7 @@ class Replayed:
         if model is None and len(self.evaluator.models) == 1:
             model = self.evaluator.models[0]
         if model is None or model not in self.evaluator.models:
-            raise KeyError(f"model: expected one of {', '.join(self.evaluator.models)}, got {model!r}")
+            raise unknown(model, self.evaluator.models)
         if model not in self.curves:
             raise ValueError("there are no curves: the frame was replayed with points=0")
         curve = self.curves[model]
@@ -157,7 +157,7 @@ def replay(  # noqa: PLR0913  # most name a column
     ValueError
         If columns differ in length, or a value is no class, model or time.
     TypeError
-        If `scores` is no mapping.
+        If `scores` is no mapping, or `segments` a single name.
     """
     if points < 0:
         raise ValueError(f"points must be at least 0, got {points}")
@@ -165,9 +165,12 @@ def replay(  # noqa: PLR0913  # most name a column
     names = None if model is None else _taken(frame, model)
     times = None if event_ms is None else _taken(frame, event_ms)
     rows = len(true)
-    if not isinstance(cast("object", scores or {}), Mapping):
+    if isinstance(segments, str):
+        raise TypeError(f"segments must be a list of columns, or a mapping, got the text {segments!r}")
+    of_classes = {} if scores is None else scores
+    if not isinstance(cast("object", of_classes), Mapping):
         raise TypeError(f"scores must be a mapping of class to column, got {type(scores).__name__}")
-    scored = {shown: _taken(frame, column) for shown, column in (scores or {}).items()}
+    scored = {shown: _taken(frame, column) for shown, column in of_classes.items()}
     named = segments if isinstance(segments, Mapping) else {name: name for name in segments}
     segmented = {shown: _taken(frame, column) for shown, column in named.items()}
     beside = [(f"column of {shown}", column) for shown, column in (*scored.items(), *segmented.items())]

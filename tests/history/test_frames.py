@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pandas as pd
 import polars as pl
@@ -148,9 +150,17 @@ def test_columns_of_unequal_length_are_refused() -> None:
         streamwatch.replay({"label": [1, 2], "prediction": [1]}, progress=False)
 
 
-def test_scores_that_do_not_say_of_which_class_they_are_are_refused() -> None:
-    with pytest.raises(TypeError, match="scores must be a mapping of class to column, got list"):
-        streamwatch.replay(columns(50), scores=["at"], progress=False)  # type: ignore[arg-type]
+@pytest.mark.parametrize("scores", [["at"], [], np.array(["at", "label"])])
+def test_scores_that_do_not_say_of_which_class_they_are_are_refused(scores: Any) -> None:
+    with pytest.raises(TypeError, match=f"mapping of class to column, got {type(scores).__name__}"):
+        streamwatch.replay(columns(50), scores=scores, progress=False)
+
+
+def test_a_single_name_of_a_segment_is_refused() -> None:
+    with pytest.raises(
+        TypeError, match="segments must be a list of columns, or a mapping, got the text 'at'"
+    ):
+        streamwatch.replay(columns(50), segments="at", progress=False)
 
 
 def test_without_looks_there_is_no_plot_and_without_rows_there_is_nothing() -> None:
@@ -158,6 +168,8 @@ def test_without_looks_there_is_no_plot_and_without_rows_there_is_nothing() -> N
         streamwatch.replay(columns(50), points=0, progress=False).plot()
     empty = streamwatch.replay({"label": [], "prediction": []}, progress=False)
     assert (empty.alarms, dict(empty.curves), empty.evaluator.models) == ((), {}, [])
+    with pytest.raises(KeyError, match="model: no model has outcomes so far, got None"):
+        empty.plot()
 
 
 @pytest.mark.parametrize("kind", [np.int8, np.uint8, np.int64, np.uint64])

@@ -205,8 +205,8 @@ def test_a_model_that_retires_while_a_report_reads_its_daemon_is_left_out(monkey
     answers = {
         "/api/v1/models": {"models": dict.fromkeys("abc", document), "published_timestamp_seconds": 9.0},
         "/api/v1/models/a/history": {},
-        "/api/v1/models/b/history": {},  # and gone before its numbers are read
         "/api/v1/models/a": document,
+        "/api/v1/models/b": document,  # new, so that no history is kept of it yet
         "/api/v1/health": {"ready": True, "stream": {}},
         f"/api/v1/alarms?limit={MOST_ALARMS}": {"alarms": []},
         "/api/v1/comparisons": {"comparisons": []},
@@ -220,8 +220,8 @@ def test_a_model_that_retires_while_a_report_reads_its_daemon_is_left_out(monkey
 
     monkeypatch.setattr(Address, "get", get)
     source = from_daemon(Address("http://d"), {})
-    assert list(source.models) == list(source.histories) == ["a"]
-    assert source.remarks == ["Left out, as they retired or were reset meanwhile: b, c."]
+    assert (list(source.models), list(source.histories)) == (["a", "b"], ["a"])
+    assert source.remarks == ["Left out, as they retired or were reset meanwhile: c."]
 
 
 def test_a_verdict_by_cohorts_among_alarms_is_stated_with_the_interval_of_since():

@@ -293,9 +293,11 @@ class Counts(Struct, frozen=True):
 
     models: Count
     better: Count
-    open: Annotated[Count, about("Models with outcomes for which neither better nor worse is shown")]
+    open: Annotated[
+        Count, about("Models that labels have matched, for which neither better nor worse is shown")
+    ]
     worse: Count
-    waiting: Annotated[Count, about("Models without any outcome yet, which no other verdict counts")]
+    waiting: Annotated[Count, about("Models that no label has matched yet, which no other verdict counts")]
     incidents: Annotated[Count, about("Models with an open incident")]
     warnings: Annotated[Count, about("Models with a warning")]
 
@@ -317,7 +319,7 @@ class Group(Struct, frozen=True):
     incident: Count
     warning: Count
     open: Count
-    waiting: Annotated[Count, about("Models without any outcome yet, and without trouble")]
+    waiting: Annotated[Count, about("Models that no label has matched yet, and without trouble")]
     better: Count
 
 

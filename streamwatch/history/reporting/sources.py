@@ -42,7 +42,7 @@ class Source:
     models: Mapping[str, Document]
     """`metrics` and `details` of every model, as in `/api/v1/models/{model}`."""
     histories: Mapping[str, Document]
-    """History by model, as in `/api/v1/models/{model}/history`."""
+    """History by model, as in `/api/v1/models/{model}/history`; absent of one that has none yet."""
     alarms: Sequence[Document]
     """Alarms as in `/api/v1/alarms`, the newest first."""
     comparisons: Sequence[Document]
@@ -93,8 +93,8 @@ def from_daemon(address: Address, versions: Mapping[str, str], settings: str | N
         names = sorted(listed["models"], key=lambda name: -_outcomes(listed["models"][name]))
         notes = [f"The {MOST_MODELS} busiest of {len(names)} models."] if len(names) > MOST_MODELS else []
         shown = sorted(names[:MOST_MODELS])
-        histories = of_models(address, shown, "/history")
-        models = of_models(address, histories)
+        models = of_models(address, shown)
+        histories = of_models(address, models, "/history")  # a new model has none for a moment
         if gone := [name for name in shown if name not in models]:
             notes.append(f"Left out, as they retired or were reset meanwhile: {', '.join(gone)}.")
         health = answer(address, "/api/v1/health")
@@ -108,7 +108,7 @@ def from_daemon(address: Address, versions: Mapping[str, str], settings: str | N
             made_ms=time.time_ns() // 1_000_000,
             versions={**daemon, **versions},
             models=models,
-            histories={name: histories[name] for name in models},
+            histories=histories,
             alarms=alarms,
             comparisons=answer(address, "/api/v1/comparisons")["comparisons"],
             stream=health["stream"],

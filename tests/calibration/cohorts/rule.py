@@ -46,7 +46,8 @@ class Variant(NamedTuple):
     least_own: float = 30.0
     """Settled outcomes of a kind from which it has a share of its own."""
     shared: float = 0.05
-    """Most outcomes of kinds without a share of their own, as a part of the hits or misses, the fewer."""
+    """Most outcomes of kinds without a share of their own, as a part of the hits or misses, the fewer, or of
+    the leads over an opponent, on the side that has more."""
     fixed_age: int = -1
     by_sign: bool = False
     """Kinds by the sign of the lead and the class, of each opponent, instead of hit or miss and the class."""
@@ -424,7 +425,13 @@ def _judge(at_, delay_, made_, label_, predicted_, last_, horizon, ages, v, rate
                         for cell in range(16):
                             if total[q, cell] < v.least_own or (several and cell % 8 == 7):
                                 shared += total[q, cell]
-                        if shared > v.shared * min(total[q, 16], total[q, 17]):
+                        fewest = min(total[q, 16], total[q, 17])
+                        for j in range(opponents):
+                            sums = k_sum[:n_starts, j].sum(axis=0)
+                            if sums[0] > 0.0:
+                                larger = (sums[2] + abs(sums[1])) / 2.0
+                                fewest = min(fewest, larger / sums[0] * everything)
+                        if shared > v.shared * fewest:
                             good = False
                         for cell in range(16):
                             if total[q, cell] >= v.least_own:

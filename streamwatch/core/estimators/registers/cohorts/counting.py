@@ -151,13 +151,15 @@ def count_by_costs(m, b, u, own_classes, costs, p, x, predicted_ms, delay_ms):
         if bucket >= 0:
             count_in_bucket(m, u, np.uint32(bucket), side, np.uint32(k))
     stretch = stretch_of(m.bounds_ms, predicted_ms)
-    answers = known, leading
+    answers, size = (known, leading), 0.0
     for j in range(len(OPPONENTS)):
         lead = 0.0
         if answers[j] >= 0:
             own, other = own_classes[x.predicted_class], own_classes[answers[j]]
             lead = lead_by_costs(b, costs, own_classes[y], own, other)
+        size = max(size, abs(lead))
         count_lead(m, b, u, j, side, stretch, answers[j] >= 0, lead, predicted_ms, delay_ms)
+    u.lead_sizes[side] += m.settled_unit * size
     if stretch >= 0:
         slot, counts = cohort_of(m, stretch, predicted_ms, delay_ms)
         u.labelled[np.uint32(slot), side, ALL] += counts
@@ -179,6 +181,7 @@ def count_pair_by_costs(m, b, u, costs, p, x, predicted_ms, delay_ms):
         count_in_bucket(m, u, np.uint32(bucket), side, np.uint32(k))
     stretch = stretch_of(m.bounds_ms, predicted_ms)
     count_lead(m, b, u, NO_CHANGE, side, stretch, True, lead, predicted_ms, delay_ms)
+    u.lead_sizes[side] += m.settled_unit * abs(lead)
     if stretch >= 0:
         slot, counts = cohort_of(m, stretch, predicted_ms, delay_ms)
         u.labelled[np.uint32(slot), side, ALL] += counts

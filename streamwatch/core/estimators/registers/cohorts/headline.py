@@ -6,9 +6,9 @@ model is worse than either opponent, *better* only if it is better than both, an
 
 A model has a headline from the first claim that makes it better or worse, or, without a claim, once evidence
 is kept and twice as many predictions are judged as φ needs. Any earlier, while labels come at once, the
-verdict in the order of labels has more outcomes, and an open headline would take it back for a moment. A
-model whose every lead on no change is 0 has none either: a recording of outcomes does not say which label was
-the last one when a prediction was made, so that no change has no answer in it.
+verdict in the order of labels has more outcomes, and an open headline would take it back for a moment. While
+no change has never had an answer there is none either: a recording of outcomes does not say which label was
+the last one when a prediction was made.
 
 The headline changes with its verdict, with its status (early or confirmed), and, if it is *worse*, with the
 opponent. All that changes at one outcome is one change.
@@ -34,8 +34,10 @@ from streamwatch.core.jit import entry, inner
 @inner
 def begins(m, p, verdict):
     """Tell whether a model without a headline has one now."""
-    first = m.opponents[NO_CHANGE]
-    if p.opponents > 1 and first.squares == 0.0 and first.verdict == 0:
+    answered = 0
+    for i in range(m.bounds):
+        answered += m.stretches[i].outcomes[NO_CHANGE]
+    if p.opponents > 1 and answered == 0:
         return False
     for j in range(p.opponents):
         o = m.opponents[j]

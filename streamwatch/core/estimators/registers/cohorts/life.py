@@ -53,7 +53,7 @@ def advance(m, b, kinds, p, position, row, changes, count):
         close_if_due(m)
     if p.by_prediction == 0:
         if m.clock_ms >= m.settles_ms:
-            settle(m, kinds, row, p)
+            settle(m, b, kinds, row, p)
         if m.clock_ms >= m.tracked_ms or m.made >= m.tracked_made:
             advance_trackers(m, p)
     first = count
@@ -174,7 +174,7 @@ def rule_of(m, p):
 def open_if_known(m, b, kinds, row, p):
     """Open a cohort at the model's clock, unless no age is known yet."""
     if m.is_stale == 1:
-        choose_age(m, kinds, row, p)
+        choose_age(m, b, kinds, row, p)
     rule = rule_of(m, p)
     if rule == 0:
         return

@@ -56,11 +56,14 @@ LEAST_ERROR = 0.05
 """… or this part of G, if that is more."""
 LOWEST = 0.05
 SHARED = 0.05
-"""Most settled outcomes that have the share of others, as a part of the hits or the misses, the fewer."""
+"""Most settled outcomes that have the share of others, as a part of the hits or the misses, the fewer.
+
+By costs, sizes of leads take the place of outcomes.
+"""
 
 
 @inner
-def settle(m, kinds, row, p):
+def settle(m, b, kinds, row, p):
     """Settle the buckets that are due at the model's clock; the first one must be due."""
     due = (m.clock_ms - p.horizon_ms - m.bucket_ms) // p.width_ms
     for number in range(min(due, LIVE)):  # all later ones are empty
@@ -84,7 +87,7 @@ def settle(m, kinds, row, p):
     begin_buckets(m, p, m.bucket_ms + due * p.width_ms, m.bucket_slot + due)
     m.is_stale = 1
     if m.settled_buckets <= WIDTHS:  # an age is kept while few buckets are settled
-        choose_age(m, kinds, row, p)
+        choose_age(m, b, kinds, row, p)
 
 
 @hot
@@ -113,7 +116,10 @@ def shrink_sums(m, kinds, row):
     m.settled_unit *= SHRINK
     shrink_kinds(m.pooled)
     for c in range(classes_of(m)):
-        shrink_kinds(kinds[c, row].sums)
+        u = kinds[c, row]
+        shrink_kinds(u.sums)
+        for side in range(SIDES):
+            u.lead_sizes[side] *= SHRINK
 
 
 @inner
@@ -215,24 +221,49 @@ def has_both(m):
 
 
 @inner
-def lacks_shares(m, kinds, row, p):
+def lacks_shares(m, b, kinds, row, p):
     """Tell whether more than `SHARED` of the settled outcomes have no share of their own kind.
+
+    By costs, leads differ in size: there it is `SHARED` of the sum of their sizes, of labels that came.
 
     If they are labelled at another speed than those whose share they have, G is wrong for them, and a lead
     that rests on them is one of delays. These are kinds with too few settled outcomes, and classes with a
     common kind: all after the seventh, and all beyond the limit of classes, which count as several even if
-    there is only one, as their number is not known. What they are compared with bounds the leads of a model
-    that is as good as its opponent, on either side; up to this part, the limits of G allow for it.
+    there is only one, as their number is not known. They are compared with the leads of a model that is as
+    good as its opponent, on either side; up to this part, the limits of G allow for it. These are as many as
+    hits, or misses, at most, and fewer where model and opponent are mostly right or wrong together.
     """
-    lacking = 0.0
+    lacking, hits, misses = 0.0, 0.0, 0.0
     several = m.classes > p.apart
     for c in range(classes_of(m)):
-        sums = kinds[c, row].sums
+        u = kinds[c, row]
         has_common = several and c >= min(p.apart, CLASSES - 1)
+        sizes = u.lead_sizes if b.table > 0 else u.sums.totals
+        hits += sizes[HITS]
+        misses += sizes[MISSES]
         for side in range(SIDES):
-            if has_common or not has_settled(m, sums, side, LEAST_OWN):
-                lacking += sums.totals[side]
-    return lacking > SHARED * min(m.pooled.totals[HITS], m.pooled.totals[MISSES])
+            if has_common or not has_settled(m, u.sums, side, LEAST_OWN):
+                lacking += sizes[side]
+    least = min(hits, misses)
+    if b.table == 0 and p.opponents > 1:
+        for j in range(p.opponents):
+            least = min(least, larger_side(m, j) * (hits + misses))
+    return lacking > SHARED * least
+
+
+@inner
+def larger_side(m, j):
+    """Part of the outcomes since the first cohort in which the model leads over opponent j, or is behind.
+
+    It is the larger of the two; 1 before the first of these outcomes.
+    """
+    outcomes, leads, squares = 0, 0, 0
+    for i in range(m.bounds):
+        t = m.stretches[i]
+        outcomes += t.outcomes[j]
+        leads += t.leads[j]
+        squares += t.lead_squares[j]
+    return 0.5 * (squares + abs(leads)) / outcomes if outcomes > 0 else 1.0
 
 
 @inner
@@ -259,14 +290,14 @@ def is_allowed(m, kinds, row, p, k):
 
 
 @inner
-def choose_age(m, kinds, row, p):
+def choose_age(m, b, kinds, row, p):
     """Choose the age by the settled rule, and set the share of every kind at it with its error."""
     m.is_stale = 0
     both = has_both(m)
     if not both and m.settled_buckets < WIDTHS:
         return
     age = WHOLE
-    both = both and not lacks_shares(m, kinds, row, p)
+    both = both and not lacks_shares(m, b, kinds, row, p)
     if both and p.fixed_age >= 0:
         if p.fixed_age < WHOLE and is_allowed(m, kinds, row, p, p.fixed_age):
             age = p.fixed_age

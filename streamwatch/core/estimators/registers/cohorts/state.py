@@ -197,7 +197,7 @@ CLASS: Final = np.dtype(
         ("settled_share", "f8", (SIDES,)),  # the same at the settled age
         ("settled_band", "f8", (SIDES,)),
         ("sums", KIND_SUMS),
-        ("unused", "u8", (2,)),  # so that counts of a bucket and side are a cache line
+        ("lead_sizes", "f8", (SIDES,)),  # Σ |lead by costs|, faded as the sums; 0 without costs
         ("counts", "u4", (LIVE, SIDES, AGES)),  # outcomes by slot of the bucket, side and bin of delay
     ]
 )

@@ -286,6 +286,10 @@ class NaiveCohorts:
         self.judged_leads: list[tuple[int, int, dict[str, list[float]]]] = []
         """Of all judged cohorts: opening, predictions, and leads weighted by 1/G by opponent."""
         self.settled: dict[Kind, Settled] = {}
+        self.lacks: bool | None = None
+        """Whether kinds without a share of their own matter; None until asked since a bucket settled."""
+        self.lead_sizes: dict[Kind, float] = {}
+        """By costs: of the labels that came, the larger |lead| of each, summed and faded as they settle."""
         self.next_bucket: int | None = None
         self.settled_buckets = 0
         """Since the first that held an outcome."""
@@ -365,10 +369,12 @@ class NaiveCohorts:
             fade = max(1 - 1 / BUCKETS, 1 - len(inside) / 200)
             if inside:
                 self.settled_number = self.settled_number * fade + 1
+                self.lead_sizes = {kind: size * fade for kind, size in self.lead_sizes.items()}
             self.settled_buckets += bool(inside) or self.settled_buckets > 0
             for kind, of_kind in delays.items():
                 self.settled.setdefault(kind, Settled()).add(of_kind, self.ages, fade)
             self.next_bucket += 1
+            self.lacks = None
 
     def _bucket(self, time: float) -> int:
         return int(time // self.bucket_width)
@@ -608,13 +614,9 @@ class NaiveCohorts:
         if any(s is None or s.total < 100 or s.share(i) < 0.15 for s in both):
             return False
         everything = sum(s.total for s in both)
-        common = self.classes > self.apart
-        lacking = sum(
-            s.total
-            for kind, s in self.settled.items()
-            if kind[0] != "all" and (s.total < LEAST_OWN or (common and kind[0] == "others"))
-        )
-        if lacking > 0.05 * min(s.total for s in both):
+        if self.lacks is None:
+            self.lacks = self._lacks_shares(everything)
+        if self.lacks:
             return False  # kinds without a share of their own may have other delays
         within_age = everything / self.settled_number * self.ages[i] / self.bucket_width
         least = 1 / 3 if within_age >= 2_000 else 3 / 4
@@ -626,6 +628,28 @@ class NaiveCohorts:
                 return False
         return True
 
+    def _lacks_shares(self, everything: float) -> bool:
+        common = self.classes > self.apart
+        sizes = self.lead_sizes
+        if self.utility is accuracy:
+            sizes = {kind: s.total for kind, s in self.settled.items() if kind[0] != "all"}
+        own = {kind for kind, s in self.settled.items() if s.total >= LEAST_OWN}
+        own -= {kind for kind in own if common and kind[0] == "others"}
+        fewer = min(
+            sum(size for kind, size in sizes.items() if kind[1] == is_hit) for is_hit in (True, False)
+        )
+        if self.utility is accuracy:
+            fewer = min(fewer, *(self._larger_side(name) * everything for name in OPPONENTS))
+        return sum(size for kind, size in sizes.items() if kind not in own) > 0.05 * fewer
+
+    def _larger_side(self, name: str) -> float:
+        """Part of the outcomes, since the first cohort, with a lead on the side that has more of them."""
+        of_stretches = self.outcomes_by_stretch(name)
+        answered, lead, squares = (
+            (sum(column) for column in zip(*of_stretches, strict=True)) if of_stretches else (0, 0, 0)
+        )
+        return (squares + abs(lead)) / 2 / answered if answered else 1.0
+
     # 5
     def _count(
         self, predicted_at: int, delay: int, label: int, predicted: int, last_known: int | None
@@ -636,6 +660,9 @@ class NaiveCohorts:
         right = self.utility(label, predicted)
         lead = {name: right - self.utility(label, a) for name, a in answers.items() if a is not None}
         kind = kind_of(label, predicted, self.most_classes)
+        if self.utility is not accuracy:
+            size = max(map(abs, lead.values()), default=0.0)
+            self.lead_sizes[kind] = self.lead_sizes.get(kind, 0.0) + size
         self._note(predicted_at, delay, kind, lead)
         for cohort in [*self.closed, *([self.current] if self.current else [])]:
             inside = cohort.opened <= predicted_at and (cohort.end is None or predicted_at < cohort.end)

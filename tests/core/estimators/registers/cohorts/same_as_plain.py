@@ -65,8 +65,12 @@ def _sums(m, naive: NaiveCohorts) -> Iterator[tuple[str, bool]]:
         yield f"{name} claim", claimed is None or same(claim, [claimed])
 
 
-def _settled_sums(m, classes, naive: NaiveCohorts) -> Iterator[tuple[str, bool]]:
+def _settled_sums(m, records, naive: NaiveCohorts) -> Iterator[tuple[str, bool]]:
     """Faded sums of settled outcomes by kind, and whether the plain rule has them, too."""
+    classes = records["sums"]
+    for (label, is_hit), size in naive.lead_sizes.items():
+        own = records["lead_sizes"][len(classes) - 1 if label == "others" else label, 0 if is_hit else 1]
+        yield f"sizes of leads {label} {is_hit}", isclose(own / m["settled_unit"], size, rel_tol=1e-5)
     for kind, plain in naive.settled.items():
         of_class = len(classes) - 1 if kind[0] == "others" else kind[0]
         own = m["pooled"] if kind in {POOLED_HITS, POOLED_MISSES} else classes[of_class]
@@ -124,6 +128,6 @@ def differences(register, naive: NaiveCohorts, *, short: bool = False) -> list[s
         errors = np.column_stack([stretches["weights"], stretches["weight_squares"]])
         pairs["errors"] = (same(errors, naive.errors_by_stretch()), True)
     if short:
-        sums = *_sums(m, naive), *_settled_sums(m, register.taken_in([0]).classes[:, 0]["sums"], naive)
+        sums = *_sums(m, naive), *_settled_sums(m, register.taken_in([0]).classes[:, 0], naive)
         pairs |= {what: (said, True) for what, said in sums}
     return [f"{what}: {own}, not {plain}" for what, (own, plain) in pairs.items() if own != plain]

@@ -9,7 +9,14 @@ import pytest
 
 from streamwatch.core.estimators.registers.cohorts import CohortsSpec, bytes_of
 from streamwatch.core.estimators.registers.cohorts.register import Cohorts
-from streamwatch.core.estimators.registers.cohorts.state import BY_COSTS, CLASS, HELD_OUTCOMES, MODEL, empty
+from streamwatch.core.estimators.registers.cohorts.state import (
+    BY_COSTS,
+    CLAIMED,
+    CLASS,
+    HELD_OUTCOMES,
+    MODEL,
+    empty,
+)
 from streamwatch.core.estimators.set import EstimatorSet
 from streamwatch.core.estimators.verdicts.state import BETTER, STAKES, WORSE
 from streamwatch.core.records.events import Outcome
@@ -21,7 +28,7 @@ from tests.core.estimators.registers.cohorts.observed import (
     part,
     register_of,
 )
-from tests.core.estimators.registers.cohorts.streams import Outcomes, Stream, outcomes_of
+from tests.core.estimators.registers.cohorts.streams import Outcomes, Stream, in_order_of_labels, outcomes_of
 from tests.layouts import BALANCED
 
 COSTS = UtilitySpec("c*", "costs", (("0", "0", 0.0), ("1", "1", 0.0), ("1", "0", 4.0)), 1.0)
@@ -86,6 +93,26 @@ def test_state_does_not_depend_on_cuts_on_other_models_or_on_restores() -> None:
     for row in range(3):
         assert register.snapshots(np.array([row]))[0] == alone[row].snapshots(np.array([row]))[0]
         assert bytes_of_state(register, row) == bytes_of_state(alone[row], row)
+
+
+def test_cohorts_wait_for_the_horizon_where_a_class_with_few_labels_is_dear() -> None:
+    """Of 90 predictions a day, one in 200 is of a class that costs 100, and labelled ten times as late.
+
+    It is a fiftieth of the misses, and half of what the model wins; its lead is 0.
+    """
+    day_ms, days, chance = 86_400_000, 250, np.random.default_rng(1)
+    made_ms = 1_700_000_000_000 + np.sort(chance.random(90 * days) * days * day_ms).astype(np.int64)
+    is_dear, drawn = chance.random(len(made_ms)) < 0.005, chance.random(len(made_ms))
+    answer = drawn < np.where(is_dear, 0.5, 0.005 * 0.5 * 100 / 0.995)
+    mean = np.where(is_dear, 30.0, 3.0)
+    delay = -np.log(1.0 - chance.random(len(made_ms)) * (1.0 - np.exp(-60.0 / mean))) * mean * day_ms
+    comes = np.ones(len(made_ms), np.bool_)
+    outcomes = in_order_of_labels(made_ms, delay.astype(np.int64), comes, is_dear.astype(np.int64), answer)
+    costs = UtilitySpec("*", "costs", (("0", "0", 0.0), ("1", "1", 0.0), ("1", "0", 100.0)), 1.0)
+    register = register_of(CohortsSpec(60 * day_ms, utilities=(costs,)))
+    register.name_classes(0, costs, ["0", "1"])
+    assert not (register.changes_in(batch_of(outcomes))["kind"] == CLAIMED).any()
+    assert register.taken_in([0]).models[0]["opponents"]["started"].all()
 
 
 def test_a_model_by_accuracy_is_what_it_is_without_others_by_costs() -> None:

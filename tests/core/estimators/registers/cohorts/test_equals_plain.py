@@ -96,9 +96,10 @@ def test_streams_have_claims_confirmations_and_retractions() -> None:
 
 
 def test_a_fixed_age_is_that_of_the_plain_rule() -> None:
-    stream = Stream(predictions=6_000)
+    stream = Stream(predictions=6_000, classes=2, majority=0.6)
     outcomes = outcomes_of(stream, 2)
     naive = NaiveCohorts(stream.horizon_ms, predictions=1_000, start=START, age=10)
     spec = CohortsSpec(stream.horizon_ms, outcomes=1_000)
     register = register_of(replace(spec, age_ms=naive.ages[10]), start=START)
     say_the_same(register, naive, outcomes)
+    assert naive.last_age == naive.ages[10]

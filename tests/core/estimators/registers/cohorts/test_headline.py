@@ -138,6 +138,16 @@ def test_there_is_no_headline_while_no_change_has_no_answer() -> None:
         assert (register.headline_changes() != []) == last_label_known
 
 
+def test_a_model_that_is_no_change_itself_is_worse_than_the_majority() -> None:
+    """Its every lead on no change is 0, which has answers to all predictions."""
+    outcomes = outcomes_of(Stream(majority=0.8, predictions=20_000), 1)
+    outcomes = outcomes._replace(predicted=np.where(outcomes.last >= 0, outcomes.last, 0))
+    register = register_of(CohortsSpec(Stream().horizon_ms, outcomes=1_000), start=START)
+    register.observe(batch_of(outcomes))
+    assert register.taken_in([0]).models[0]["opponents"]["squares"][NO_CHANGE] == 0.0
+    assert register.headline_verdicts([0]) == [-1]
+
+
 def test_changes_are_told_as_they_are_written() -> None:
     told, written = (register_of(CohortsSpec(Stream().horizon_ms, outcomes=1_000), 2, START) for _ in "ab")
     batch = batch_of(outcomes_of(Stream(accuracy=(0.3, 0.9), majority=0.4, predictions=9_000), 1), 1)
@@ -265,7 +275,7 @@ class Step:
     changes: list[tuple[int, int, int, float]]
     """Kind, opponent, verdict and evidence of what was noted: one at the outcome before, others at this."""
     answers: bool
-    """Whether a lead on no change was other than 0 since the last change of the verdict on it."""
+    """Whether no change had an answer to an outcome."""
 
     @classmethod
     def drawn(cls, chance: Random) -> Step:
@@ -275,20 +285,20 @@ class Step:
         kinds = [(CLAIMED if verdict else EXPIRED, j, verdict) for j, verdict in enumerate(verdicts)]
         confirmed = (CONFIRMS, 1, verdicts[1])
         before = (CLAIMED, chance.randrange(2), chance.choice(verdicts))
+        answers = chance.random() < 0.8
         return cls(
             earlier,
             later,
             chance.choice([199, 200, 299, 300]),
             chance.choice([999.0, 2_000.0]),
-            [[chance.randrange(9), chance.randrange(9)] for _ in range(6)],
+            [[chance.randrange(9) * answers, chance.randrange(9)] for _ in range(6)],
             [(*each, chance.uniform(1.0, 9.0)) for each in (before, *kinds, confirmed)],
-            chance.random() < 0.8,
+            answers,
         )
 
     def write(self, model: np.void) -> None:
         """Write what is known after it to a model's record."""
         write_opponents(model, self.later)
-        model["opponents"]["squares"][NO_CHANGE] = float(self.answers)
         model["judged"], model["judged_predictions"] = 44, self.judged
         model["clock_ms"], model["recent"] = 90_000, self.recent
         model["bounds"], model["bounds_ms"] = len(self.answered), NEVER
@@ -359,7 +369,7 @@ def test_a_change_is_written_with_all_that_is_known_of_it() -> None:
         is_new = now[:3] != plain_headline(outcome.earlier)[:3]
         if number == 0:
             is_new = begins(outcome.later, outcome.judged, now.verdict)
-            is_new = is_new and (outcome.answers or outcome.later["no_change"].verdict != 0)
+            is_new = is_new and outcome.answers
         assert count - noted == model["headlines"] - number == is_new
         if is_new:
             expected = outcome.change(number)

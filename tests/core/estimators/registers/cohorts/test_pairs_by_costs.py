@@ -19,7 +19,8 @@ UTILITY = np.array([[1.0, 0.5, 0.0], [0.0, 1.0, 0.25], [0.0, 0.0, 1.0]])
 def test_a_pair_counts_with_its_delay_on_the_side_of_the_model_that_leads_and_not_without_a_lead() -> None:
     parameters = register_of(CohortsSpec(16_000)).parameters[0]
     model, costs, kind, outcome = (np.zeros(1, each)[0] for each in (MODEL, BY_COSTS, CLASS, OUTCOME))
-    model["bounds_ms"], costs["table"] = NEVER, 1
+    model["bounds_ms"], model["settled_unit"], costs["table"] = NEVER, 1.0, 1
+    sizes = [0.0, 0.0]
     expected = np.zeros_like(kind["counts"])
     ages_ms = parameters["ages_ms"].tolist()
     rng = np.random.default_rng(1)
@@ -32,6 +33,8 @@ def test_a_pair_counts_with_its_delay_on_the_side_of_the_model_that_leads_and_no
         if lead:
             age = next(k for k, age_ms in enumerate(ages_ms) if age_ms >= delay_ms)
             expected[predicted_ms // 1_000, int(lead < 0), age] += 1
+            sizes[int(lead < 0)] += abs(lead)
+        assert kind["lead_sizes"].tolist() == sizes
         assert kind["counts"].tolist() == expected.tolist()
         by_bucket = model["bucket_outcomes"][: len(expected)]
         assert by_bucket.tolist() == expected.sum(axis=(1, 2)).tolist()

@@ -16,6 +16,7 @@ from streamwatch.core.estimators.registers.cohorts.state import (
     EXPIRED,
     HEADLINE,
     HELD,
+    MAJORITY,
     RETRACTED,
 )
 from streamwatch.core.estimators.verdicts.state import BETTER, STAKES, WORSE
@@ -27,7 +28,7 @@ from tests.core.estimators.registers.cohorts.observed import (
     part,
     register_of,
 )
-from tests.core.estimators.registers.cohorts.streams import Outcomes, Stream, outcomes_of
+from tests.core.estimators.registers.cohorts.streams import Outcomes, Stream, in_order_of_labels, outcomes_of
 
 SPEC = CohortsSpec(Stream().horizon_ms, outcomes=1_000)
 START = (100.0, 100.0)
@@ -231,6 +232,28 @@ def test_changes_are_reported_with_the_outcome_at_which_they_happened() -> None:
     for i in range(len(batch.rows)):
         found += [(i, *change.tolist()[1:]) for change in single.changes_in(part(batch, slice(i, i + 1)))]
     assert found == [tuple(change.tolist()) for change in changes]
+
+
+@pytest.mark.slow
+def test_cohorts_wait_for_the_horizon_where_classes_with_few_labels_have_most_of_the_leads() -> None:
+    """Model and majority are wrong together on .0476; five rare classes, labelled ten times as late, differ.
+
+    They are .0024 of the predictions, which is less than a twentieth of the misses; the model's lead is 0.
+    """
+    day_ms, days, chance = 86_400_000, 330, np.random.default_rng(1)
+    n = 1_300 * days
+    made_ms = 1_700_000_000_000 + np.sort(chance.random(n) * days * day_ms).astype(np.int64)
+    kind, drawn, rare = chance.random(n), chance.random(n), 2 + chance.integers(0, 5, n)
+    label = np.where(kind < 0.0024, rare, np.where(kind < 0.05, 1, 0))
+    found = (label > 1) & (drawn < 0.5)
+    answer = np.where(found | ((label == 0) & (drawn < 0.0012 / 0.95)), rare, 0)
+    mean = np.where(label > 1, 30.0, 3.0)
+    delay = -np.log(1.0 - chance.random(n) * (1.0 - np.exp(-60.0 / mean))) * mean * day_ms
+    outcomes = in_order_of_labels(made_ms, delay.astype(np.int64), np.ones(n, np.bool_), label, answer)
+    register = register_of(CohortsSpec(60 * day_ms))
+    changes = register.changes_in(batch_of(outcomes))
+    assert not ((changes["kind"] == CLAIMED) & (changes["opponent"] == MAJORITY)).any()
+    assert register.taken_in([0]).models[0]["opponents"]["started"][MAJORITY]
 
 
 def test_series_and_details_say_what_the_record_says() -> None:
