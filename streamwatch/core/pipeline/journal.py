@@ -489,8 +489,11 @@ class Journal:
         self._held_bytes += size
 
     def forget(self, models: Collection[str]) -> None:
-        """Note that models need none of the present entries: they have new snapshots, or have retired."""
-        known = [model for model in models if model in self._since]
+        """Note that models need none of the present entries: they have new snapshots, or have retired.
+
+        A model may be named several times: it may retire more than once between two commits.
+        """
+        known = [model for model in dict.fromkeys(models) if model in self._since]
         deque(map(self._since.pop, known), maxlen=0)
         self._total -= sum(map(self._waiting.pop, known, repeat(0)))
 

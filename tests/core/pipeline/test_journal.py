@@ -143,3 +143,12 @@ def test_entries_of_single_outcomes_are_not_as_many_as_the_limit(
         kept.commit(np.array([commit % models]), names)
         assert len(kept.entries) <= 2 * most
     assert models <= kept.snapshots < 2_000 / 4
+
+
+def test_a_model_that_retires_twice_between_two_commits_is_forgotten_once() -> None:
+    journal = Journal(LIMIT)
+    journal.add(outcomes(np.array([0, 1, 1]), ["m", "n"]))
+    journal.close(1)
+    journal.forget(["n", "m", "n"])
+    assert len(journal) == 0
+    assert journal.floor(1) == 2
