@@ -14,6 +14,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Generator
 from contextlib import contextmanager
+from functools import cache
 from typing import Any, Final
 from weakref import WeakKeyDictionary
 
@@ -29,7 +30,6 @@ from numba.core.postproc import PostProcessor, VariableLifetime
 from numba.core.targetconfig import ConfigStack, TargetConfig
 from numba.core.transforms import canonicalize_cfg
 from numba.core.types.functions import BaseFunction
-from numba.np import arrayobj
 
 KNOWN: Final = ("0.68",)
 """Versions of numba whose functions were compared with those that replace them."""
@@ -65,7 +65,6 @@ _extract_value = IRBuilder.extract_value
 _declare_function, _arg_packer = BaseContext.declare_function, BaseContext.get_arg_packer
 _start_event, _end_event = event.start_event, event.end_event
 _post_process = PostProcessor.run
-_make_array = arrayobj.make_array
 _begin_structure, _attribute_of_structure = cgutils._StructProxy.__init__, cgutils._StructProxy.__getattr__
 _member_of_structure, _value_of_structure = cgutils._StructProxy.__getitem__, cgutils._StructProxy._getvalue
 _find_singly_assigned, _store_variable = Lower._find_singly_assigned_variable, Lower.storevar
@@ -300,11 +299,19 @@ def value_of_structure(structure: Any) -> Any:
     return _value_of_structure(structure) if given is None else given
 
 
+@cache
+def _arrays() -> tuple[Any, Any]:
+    """Numba's module on arrays, and its `make_array`; loading it loads much that only compiling needs."""
+    from numba.np import arrayobj  # noqa: PLC0415  (a start that finds all compiled does without it)
+
+    return arrayobj, arrayobj.make_array
+
+
 def make_array(kind: Any) -> Any:
     """Return the class of the structure of an array type, which numba makes anew for each use of an array."""
     made = _array_classes.get(kind)
     if made is None:
-        made = _make_array(kind)
+        made = _arrays()[1](kind)
         if type(kind) is types.Array and kind.ndim:
             made = type(made.__name__, (made,), {"shape": property(_shape_of(made))})
         _array_classes[kind] = made
@@ -405,7 +412,6 @@ _REPLACED: Final[list[tuple[Any, str, Any]]] = [
     (cgutils._StructProxy, "__getattr__", attribute_of_structure),
     (cgutils._StructProxy, "__getitem__", member_of_structure),
     (cgutils._StructProxy, "_getvalue", value_of_structure),
-    (arrayobj, "make_array", make_array),
     (CPUCodeLibrary, "_optimize_functions", optimize_functions),
     (CPUCodeLibrary, "add_ir_module", add_module),
     (IRBuilder, "extract_value", extract_value),
@@ -423,8 +429,9 @@ def sparing() -> Generator[None]:
     if not IS_KNOWN:
         yield
         return
-    before = [(owner, name, vars(owner)[name]) for owner, name, _ in _REPLACED]
-    for owner, name, function in _REPLACED:
+    replaced = [*_REPLACED, (_arrays()[0], "make_array", make_array)]
+    before = [(owner, name, vars(owner)[name]) for owner, name, _ in replaced]
+    for owner, name, function in replaced:
         setattr(owner, name, function)
     try:
         yield
