@@ -11,7 +11,7 @@ from tests.core.pipeline.test_checkpoint import Life
 @pytest.fixture(scope="module")
 def life() -> Life:
     """Outcomes of two models in the journal and in snapshots, dedup entries, and what waits."""
-    life = Life(journal=10)
+    life = Life(journal=20)
     for n in range(12):
         life.feed(*(predict(str(n), "xy"[n % 2], n, model, topic="t") for model in ("model-m", "model-n")))
         life.feed(label_for_all(str(n), "x", n, topic="t"))
