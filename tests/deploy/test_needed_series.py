@@ -53,16 +53,20 @@ def _matches(actual: str, kind: str, value: str) -> bool:
     return found == (kind in {"=", "=~"})
 
 
-def selectors_in(expr: str) -> Iterator[Selector]:
-    """Selectors of an expression; those of recorded names are those of what is recorded, narrowed down."""
+def selectors_in(expr: str, within: frozenset[str] = frozenset()) -> Iterator[Selector]:
+    """Selectors of an expression; those of recorded names are those of what is recorded, narrowed down.
+
+    A recorded name within its own rule is that of the evaluation before, and needs nothing else.
+    """
     for name, matchers in _SELECTOR.findall(expr):
         own = tuple(each for each in _MATCHER.findall(matchers) if each[0] not in {"job", "instance"})
         if name not in recorded():
             yield Selector(name, own)
             continue
-        for rule in rules():
+        for rule in rules() if name not in within else ():
             if rule.get("record") == name:
-                yield from (Selector(each.name, each.matchers + own) for each in selectors_in(rule["expr"]))
+                found = selectors_in(rule["expr"], within | {name})
+                yield from (Selector(each.name, each.matchers + own) for each in found)
 
 
 def queries() -> Iterator[str]:

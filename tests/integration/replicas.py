@@ -118,7 +118,7 @@ class Replica:
 
     def end(self, number: signal.Signals) -> int:
         """Send it a signal, and wait until it is gone."""
-        running = self.process
+        running, self.ending = self.process, True
         running.process.send_signal(number)
         if self.stopped:
             running.process.send_signal(signal.SIGCONT)
