@@ -47,7 +47,7 @@ class Election(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
-class Standing:
+class Conditions:
     """Conditions on which the membership of a replica depends."""
 
     may_join: Callable[[], bool]
@@ -67,7 +67,7 @@ class Membership:
         The group.
     candidacy
         Knows whether this replica is elected or diverged.
-    standing
+    conditions
         Conditions of this replica.
     emit
         Receives `StandbyGaveWay`.
@@ -79,13 +79,13 @@ class Membership:
         self,
         election: Election,
         candidacy: Candidacy,
-        standing: Standing,
+        conditions: Conditions,
         emit: Callable[[InternalEvent], None],
         clock: Callable[[], float],
     ) -> None:
         self._election = election
         self._candidacy = candidacy
-        self._standing = standing
+        self._conditions = conditions
         self._emit = emit
         self._clock = clock
         self._impaired_since: float | None = None
@@ -97,31 +97,31 @@ class Membership:
 
     async def run(self) -> None:
         """Be a member while it makes sense, until a divergence or cancelled."""
-        while not self._standing.may_join():  # noqa: ASYNC110 - nothing signals these conditions
+        while not self._conditions.may_join():  # noqa: ASYNC110 - nothing signals it
             await asyncio.sleep(LOOK_SECONDS)
         while self._candidacy.divergence is None:
             before = await self._take_part()
             until = self._clock() + ABSENT_SECONDS
             # Nothing signals that another has taken over.
-            while self._clock() < until and self._standing.others() in (None, before):  # noqa: ASYNC110
+            while self._clock() < until and self._conditions.others() in (None, before):  # noqa: ASYNC110
                 await asyncio.sleep(LOOK_SECONDS)
 
     async def _take_part(self) -> Ledger | None:
-        """Be a member until a divergence, or to give way; return what `Standing.others` returns then."""
+        """Be a member until a divergence, or to give way; return what `Conditions.others` returns then."""
         running = asyncio.create_task(self._election.run())
         try:
             while self._candidacy.divergence is None and not running.done() and not self._gives_way():
                 await asyncio.wait({running}, timeout=LOOK_SECONDS)
             if running.done():
                 running.result()
-            return self._standing.others()
+            return self._conditions.others()
         finally:
             running.cancel()
             await asyncio.wait({running})
 
     def _gives_way(self) -> bool:
         """Return whether to leave the group now, so that another replica is elected."""
-        now, reason = self._clock(), self._standing.impediment()
+        now, reason = self._clock(), self._conditions.impediment()
         if reason is None:
             self._impaired_since = None
             self._able_since = now if self._able_since is None else self._able_since
@@ -129,9 +129,7 @@ class Membership:
                 self._gave_way_at = None
             return False
         self._able_since = None
-        if (
-            not self._candidacy.is_elected
-        ):  # a follower that is elected takes over first, as soon as any other
+        if not self._candidacy.is_elected:  # a follower that is elected takes over first, as any other
             self._impaired_since = None
             return False
         if self._impaired_since is None:

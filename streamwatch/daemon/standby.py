@@ -47,7 +47,7 @@ from streamwatch.core.publishing.publications import (
 )
 from streamwatch.core.records.events import Alarm
 from streamwatch.daemon.alerting import AlertDecisions, Alerting
-from streamwatch.daemon.membership import Election, Membership, Standing
+from streamwatch.daemon.membership import Conditions, Election, Membership
 from streamwatch.daemon.publisher import ClosedPublication, Transactions
 from streamwatch.daemon.waiting_publications import (
     MOST_BYTES,
@@ -368,8 +368,8 @@ class StandbyPublisher:
         PublishingRefused
             If the topics cannot be used.
         """
-        standing = Standing(self._may_join, self._impediment, self._others)
-        membership = Membership(self._election, self.candidacy, standing, self._emit, self._clock)
+        conditions = Conditions(self._may_join, self._impediment, self._others)
+        membership = Membership(self._election, self.candidacy, conditions, self._emit, self._clock)
         try:
             async with asyncio.TaskGroup() as group:
                 group.create_task(membership.run())

@@ -16,8 +16,8 @@ from streamwatch.daemon.membership import (
     GIVE_WAY_SECONDS,
     IMPAIRED_SECONDS,
     RECOVERED_SECONDS,
+    Conditions,
     Membership,
-    Standing,
 )
 from streamwatch.telemetry import InternalEvent, StandbyGaveWay
 
@@ -43,8 +43,8 @@ class Replica:
         self.joined = 0
         self.events: list[InternalEvent] = []
         self._has_another = has_another
-        standing = Standing(lambda: self.may_join, lambda: self.impediment, lambda: self.others)
-        self.membership = Membership(self, self.candidacy, standing, self.events.append, lambda: self.now)
+        conditions = Conditions(lambda: self.may_join, lambda: self.impediment, lambda: self.others)
+        self.membership = Membership(self, self.candidacy, conditions, self.events.append, lambda: self.now)
 
     async def run(self) -> None:
         """Implements `Election`."""

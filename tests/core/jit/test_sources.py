@@ -40,23 +40,19 @@ def test_words_about_a_kernel_change_nothing_of_it(change: tuple[bytes, bytes]) 
 
 
 @pytest.mark.parametrize(
-    "change", [(b"< LIMIT", b"<= LIMIT"), (b"LIMIT = 3", b"LIMIT = 4"), (b"m.n", b"m.losses")]
-)
-def test_every_other_change_of_a_kernel_is_another_kernel(change: tuple[bytes, bytes]) -> None:
-    assert KERNEL.replace(*change) != KERNEL
-    assert syntax_hash([KERNEL.replace(*change)]) != syntax_hash([KERNEL])
-
-
-@pytest.mark.parametrize(
     "change",
     [
+        (b"< LIMIT", b"<= LIMIT"),
+        (b"LIMIT = 3", b"LIMIT = 4"),
+        (b"m.n", b"m.losses"),
         (b"LIMIT = 3", b"LIMIT = 3.0"),
         (b"LIMIT = 3", b"LIMIT = (1, 3)"),
         (b"(m, miss)", b"(miss, m)"),
         (b"return m.n", b"assert m\n    return m.n"),
     ],
 )
-def test_a_change_of_types_or_order_is_another_kernel(change: tuple[bytes, bytes]) -> None:
+def test_every_other_change_of_a_kernel_is_another_kernel(change: tuple[bytes, bytes]) -> None:
+    assert KERNEL.replace(*change) != KERNEL
     assert syntax_hash([KERNEL.replace(*change)]) != syntax_hash([KERNEL])
 
 
