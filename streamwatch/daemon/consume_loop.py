@@ -184,10 +184,10 @@ class Polls:
         for number in range(max(map(len, pieces.values()), default=0)):
             records = {partition: each[number] for partition, each in pieces.items() if number < len(each)}
             ends = {partition: piece[-1].offset + 1 for partition, piece in records.items()}
-            polls.append(Poll(records, {**self._states, **self._standing(ends)}))
+            polls.append(Poll(records, {**self._states, **self._states_at(ends)}))
         return polls
 
-    def _standing(self, positions: Mapping[Partition, int]) -> Mapping[Partition, PartitionState]:
+    def _states_at(self, positions: Mapping[Partition, int]) -> Mapping[Partition, PartitionState]:
         """Return states of partitions with these positions, at which more is to be evaluated."""
         return {
             partition: replace(self._states[partition], position=position, caught_up=False, at_end_ms=None)
@@ -197,7 +197,7 @@ class Polls:
 
     def _as_left(self, records: Mapping[Partition, Sequence[Record]], moved: frozenset[Partition]) -> Poll:
         """Return a poll in which partitions left behind have the position of their first record set aside."""
-        states = self._standing({p: aside.pieces[0][0].offset for p, aside in self._aside.items()})
+        states = self._states_at({p: aside.pieces[0][0].offset for p, aside in self._aside.items()})
         return Poll(records, {**self._states, **states}, moved, frozenset(states))
 
     async def _polled(self, stop: asyncio.Event) -> Poll | None:
