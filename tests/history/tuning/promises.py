@@ -1,7 +1,7 @@
 """Promises and what became of them, over many histories of one kind.
 
     python -m tests.history.tuning.promises --histories 200          (minutes a row)
-    python -m tests.history.tuning.promises --write                  the same, into docs/how-to/tune.md
+    python -m tests.history.tuning.promises --write                  the same, into docs/evidence/tuning.md
 
 Every history gives a threshold of its own; how often that threshold alarms on the process itself, which in
 life nobody knows, is read off a curve over thresholds that was simulated once at great length. `--detector`
@@ -57,7 +57,7 @@ KINDS: dict[str, tuple[Draw, int]] = {
 DETECTORS = ("page_hinkley", "ewma")
 PROMISE = 50_000.0
 LENGTH = 40_000_000
-PAGE = Path(__file__).parents[3] / "docs" / "how-to" / "tune.md"
+PAGE = Path(__file__).parents[3] / "docs" / "evidence" / "tuning.md"
 ROWS = Path(__file__).with_name("promises.json")
 HEADING = "\n## Promised and achieved\n\n"
 MARK = "<!-- promises: made by `python -m tests.history.tuning.promises --write` -->\n"
