@@ -22,19 +22,18 @@ help:  ## this list
 demo: .cache/stamp-run  ## the whole thing on this machine: embedded broker, simulated models, live metrics, status page
 	$(RUN)/streamwatch demo $(ARGS)
 
-# A file is one worker's: two would start its brokers twice, and compile its estimators side by side.
-# Files come in the order of tests/conftest.py, longest first.
+# Processes that take file after file, longest first: workers of pytest-xdist would each collect all of them.
+# A file is one process's: two would start its brokers twice, and compile its estimators side by side.
 WORKERS ?= 2
-PYTEST = $(RUN)/python -m pytest -n $(WORKERS) --dist loadfile --no-loadscope-reorder
+PYTEST = $(RUN)/python -m tests.parts $(WORKERS)
 
-# Processes that each collect files of their own: workers would each collect all of them.
 test-fast: kernels  ## what needs no broker, browser or tenths of a second each: while writing code (a minute)
-	STREAMWATCH_TESTS=fast $(RUN)/python -m tests.parts $(WORKERS) -q $(ARGS)
+	STREAMWATCH_TESTS=fast $(PYTEST) $(ARGS)
 
-# Of the slow tests a sixteenth, another at every commit; all of them where some are asked for by ARGS, and in the gate.
-# Three workers, as many of the slow tests wait.
+# Of the slow tests a sixteenth and of the heavy ones a quarter, others at every commit; all of them where some are
+# asked for by ARGS, and in the gate. Four processes, as many of the slow tests wait.
 TIER ?= $(if $(ARGS),default,rotating)
-test: WORKERS = 3
+test: WORKERS = 4
 test: kernels  ## before handing in: all parts, those that need Kafka, Prometheus … say so where they cannot be had (minutes)
 	STREAMWATCH_TESTS=$(TIER) $(PYTEST) $(ARGS)
 

@@ -12,26 +12,23 @@ from pathlib import Path
 
 import pytest
 from hypothesis import HealthCheck, settings
+from hypothesis.internal.conjecture import providers
 
-from tests import real
+from tests import parts, real
 from tests.tiers import (
     EXAMPLES,
     HEAVY,
     HEAVY_S,
     LONG_S,
+    REPRODUCED,
     SECONDS,
     SLOW_ROOMS,
     TIER,
     TIERS,
-    heavy,
-    in_tier,
-    part_of,
-    seconds,
+    runs,
 )
 
 ROOT = Path(__file__).parent
-REPRODUCED = ("fast", "rotating")
-"""Tiers in which hypothesis draws the same examples in every run; in others by the seed in the header."""
 for tier in TIERS:
     settings.register_profile(
         tier,
@@ -41,6 +38,8 @@ for tier in TIERS:
         suppress_health_check=[HealthCheck.too_slow],
     )
 settings.load_profile(TIER)
+if TIER in REPRODUCED:  # constants of modules imported so far are drawn too, and which these are is chance
+    providers._get_local_constants = lambda: providers._local_constants
 
 collect_ignore = list(SLOW_ROOMS) if TIER == "fast" else []  # importing them takes longer than the tier may
 _took: dict[str, float] = defaultdict(float)
@@ -50,26 +49,12 @@ WHOLLY_SLOW = re.compile(r"^pytestmark = .*\bpytest\.mark\.(slow|long)\b", re.MU
 """What a module says whose every test is slow."""
 
 
-def _files_of_part() -> set[Path] | None:
-    """Files that are this process's, which `python -m tests.parts` started as one of several; None: all."""
-    part = os.environ.get("STREAMWATCH_PART")
-    if part is None:
-        return None
-    number, _, parts = part.partition("/")
-    sizes = {file: file.stat().st_size for file in ROOT.rglob("test_*.py")}
-    return part_of(sizes, int(number) - 1, int(parts))
-
-
-PART = _files_of_part()
+PART = parts.part()
 
 
 def pytest_ignore_collect(collection_path: Path) -> bool | None:
-    """Do not import a module of which the tier `fast` runs nothing, or that is another process's."""
-    if collection_path.suffix != ".py":
-        return None
-    if PART is not None and collection_path not in PART:
-        return True
-    if TIER != "fast":
+    """Do not import a module of which the tier `fast` runs nothing."""
+    if TIER != "fast" or collection_path.suffix != ".py":
         return None
     return WHOLLY_SLOW.search(collection_path.read_text(encoding="utf-8")) is not None or None
 
@@ -83,13 +68,19 @@ def pytest_sessionstart() -> None:
 
 
 @pytest.hookimpl(wrapper=True)
-def pytest_runtest_protocol(item: pytest.Item) -> Generator[None, object, object]:
-    """Measure the processor time of a test with its fixtures, and of processes that it waited for."""
+def pytest_runtest_protocol(
+    item: pytest.Item, nextitem: pytest.Item | None
+) -> Generator[None, object, object]:
+    """Measure the processor time of a test with its fixtures, and of processes that it waited for.
+
+    Not of slow ones, nor of the last, after which all that was started ends.
+    """
     began = sum(os.times()[:4])
     try:
         return (yield)
     finally:
-        _cpu[item.nodeid] = sum(os.times()[:4]) - began
+        if nextitem is not None and not item.get_closest_marker("slow"):
+            _cpu[item.nodeid] = sum(os.times()[:4]) - began
 
 
 @pytest.hookimpl(wrapper=True)
@@ -106,23 +97,14 @@ def pytest_collection() -> Generator[None, object, object]:
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Mark whole rooms as slow, and leave out what other tiers run."""
-    markers: dict[str, set[str]] = {}
-    for item in items:
-        if item.path.relative_to(ROOT).parts[0] in SLOW_ROOMS:
-            item.add_marker(pytest.mark.slow)
-        markers.setdefault(_name(item), set()).update(marker.name for marker in item.iter_markers())
-    due = in_tier(markers)
     chosen: list[pytest.Item] = []
     left: list[pytest.Item] = []
     for item in items:
+        if item.path.relative_to(ROOT).parts[0] in SLOW_ROOMS:
+            item.add_marker(pytest.mark.slow)
         named = any(_is_of(item, argument) for argument in config.args)
-        due_now = _name(item) in due and item.nodeid not in heavy()
-        (chosen if named or due_now else left).append(item)
-    if hasattr(config, "workerinput"):  # workers are handed files in this order, so that no long one is last
-        took: dict[Path, float] = defaultdict(float)
-        for item in chosen:
-            took[item.path] += seconds().get(_name(item), 0.0)
-        chosen.sort(key=lambda item: -took[item.path])
+        due = named or runs(_name(item), {marker.name for marker in item.iter_markers()})
+        (chosen if due else left).append(item)
     items[:] = chosen
     config.hook.pytest_deselected(items=left)
 
@@ -142,6 +124,8 @@ def _is_of(item: pytest.Item, argument: str) -> bool:
 @pytest.hookimpl(tryfirst=True)
 def pytest_configure(config: pytest.Config) -> None:
     """Draw one seed for hypothesis, which workers are told, where it draws other examples in every run."""
+    if PART is not None:
+        config.pluginmanager.register(PART)
     if TIER not in REPRODUCED and config.option.hypothesis_seed is None:
         config.option.hypothesis_seed = str(random.SystemRandom().randrange(2**32))
 
@@ -170,7 +154,9 @@ def pytest_runtest_makereport(item: pytest.Item) -> Generator[None, pytest.TestR
     """Let a worker's list of what was left out reach the run that started it, with the test's report."""
     report = yield
     noted = (real.left_out.get(item.nodeid), real.on_the_embedded_broker.get(item.nodeid))
-    report.user_properties += [("real", noted), ("name", _name(item))]
+    report.user_properties.append(("real", noted))
+    if item.get_closest_marker("slow"):
+        report.user_properties.append(("name", _name(item)))
     return report
 
 
@@ -191,7 +177,7 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
         HEAVY.write_text("".join(lines), encoding="utf-8")
     if os.environ.get("STREAMWATCH_SECONDS"):
         lines = (f"{took:.0f} {name}\n" for name, took in sorted(_took.items()) if took >= LONG_S)
-        SECONDS.write_text("".join(lines), encoding="utf-8")
+        (SECONDS if PART is None else PART.seconds).write_text("".join(lines), encoding="utf-8")
     for title, tests in (
         ("left out: a real component is missing on this machine", real.left_out),
         ("ran on the embedded broker instead of Apache Kafka", real.on_the_embedded_broker),

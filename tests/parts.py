@@ -1,22 +1,107 @@
-"""The tests in several plain processes, each of which collects and runs files of its own.
+"""The tests in several plain processes, each of which takes the next file that no other has taken.
 
-    STREAMWATCH_TESTS=fast python -m tests.parts 2 -q
+    STREAMWATCH_TESTS=fast python -m tests.parts 2
 
 A worker of pytest-xdist collects all tests, and the process that started it is told of every step of each.
+Here a process collects a file when it is that file's turn, those first of which more is known to take long.
 What the first process writes is seen at once, what others write when all have ended. Where files are named,
 one process runs them.
 """
 
 from __future__ import annotations
 
+import gc
 import os
+import random
 import subprocess
 import sys
-from tempfile import TemporaryFile
+from collections import defaultdict
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from tempfile import TemporaryDirectory
 
 import pytest
 
+from tests.tiers import REPRODUCED, SECONDS, TIER, expected
+
+ROOT = Path(__file__).parents[1]
+BYTES_A_SECOND = 30_000
+"""Of a file of which nothing is known, about."""
 _NO_FAILURE = {pytest.ExitCode.OK, pytest.ExitCode.NO_TESTS_COLLECTED}
+
+
+class Part:
+    """Plugin of one of the processes: `STREAMWATCH_PART` says where files are taken, and which it is."""
+
+    def __init__(self, folder: Path, number: int) -> None:
+        self.seconds = folder / f"seconds-{number}"
+        """Where it writes how long tests took."""
+        self._folder = folder
+        self._found: dict[Path, pytest.File] = {}
+        self._taken: set[Path] = set()
+
+    @pytest.hookimpl(tryfirst=True)
+    def pytest_make_collect_report(self, collector: pytest.Collector) -> pytest.CollectReport | None:
+        """Leave what a file has in it until the file is taken; folders are collected as ever."""
+        if not isinstance(collector, pytest.File) or collector.path in self._taken:
+            return None
+        self._found[collector.path] = collector
+        return pytest.CollectReport(collector.nodeid, "passed", None, [])
+
+    def _files(self) -> Iterator[pytest.File]:
+        """Files that this process is the first to take."""
+        for number, path in enumerate(long_first(self._found)):
+            try:
+                (self._folder / f"file-{number}").touch(exist_ok=False)
+            except FileExistsError:
+                continue
+            self._taken.add(path)
+            yield self._found[path]
+
+    def _items(self, session: pytest.Session) -> Iterator[pytest.Item]:
+        """Tests, each file of them collected when the one before was read to its end."""
+        hook = session.config.hook
+        for file in self._files():
+            gc.disable()  # of what is collected nothing goes before the file is done
+            try:
+                session.items = items = list(session.genitems(file))
+                hook.pytest_collection_modifyitems(session=session, config=session.config, items=items)
+                hook.pytest_collection_finish(session=session)
+            finally:
+                gc.enable()
+            yield from items
+
+    @pytest.hookimpl(tryfirst=True)
+    def pytest_runtestloop(self, session: pytest.Session) -> bool:
+        """As pytest does it, except that tests come file by file."""
+        items = self._items(session)
+        item, ran = next(items, None), 0
+        while item is not None:
+            following = next(items, None)
+            ran += 1
+            if not session.config.option.collectonly:
+                session.config.hook.pytest_runtest_protocol(item=item, nextitem=following)
+            if session.shouldfail:
+                raise session.Failed(session.shouldfail)
+            if session.shouldstop:
+                raise session.Interrupted(session.shouldstop)
+            item = following
+        session.testscollected = ran
+        return True
+
+
+def part() -> Part | None:
+    """What this process is where `python -m tests.parts` started it as one of several."""
+    folder, _, number = os.environ.get("STREAMWATCH_PART", "").rpartition("/")
+    return Part(Path(folder), int(number)) if folder else None
+
+
+def long_first(files: Iterable[Path]) -> list[Path]:
+    """Files by how long they are expected to take, the same in every process; so no long one is last."""
+    known: dict[Path, float] = defaultdict(float)
+    for name, seconds in expected().items():
+        known[ROOT / name.partition("::")[0]] += seconds
+    return sorted(files, key=lambda file: (-known[file] - file.stat().st_size / BYTES_A_SECOND, str(file)))
 
 
 def ended(codes: list[int]) -> int:
@@ -28,24 +113,45 @@ def ended(codes: list[int]) -> int:
 def main(parts: int, arguments: list[str]) -> int:
     """Run the parts side by side."""
     if any(argument.partition("::")[0].endswith(".py") for argument in arguments):
-        parts = 1
-    command = [sys.executable, "-m", "pytest", "-n", "0", *arguments]
-    outputs = [TemporaryFile("w+", encoding="utf-8") for _ in range(parts - 1)]  # noqa: SIM115 - closed below
-    processes: list[subprocess.Popen[bytes]] = []
-    for number, output in enumerate([None, *outputs], 1):
-        # Tests that failed last, `--lf`, are remembered by each for itself.
-        own = ["-o", f"cache_dir=.pytest_cache/part-{number}-of-{parts}"]
-        environment = os.environ | {"STREAMWATCH_PART": f"{number}/{parts}"}
-        processes.append(subprocess.Popen([*command, *own], env=environment, stdout=output, stderr=output))
-    try:
-        codes = [process.wait() for process in processes]
-    finally:
-        for process in processes:
-            process.wait()
-        for output in outputs:
-            with output:
-                output.seek(0)
-                sys.stdout.write(output.read())
+        return subprocess.run([sys.executable, "-m", "pytest", "-n", "0", *arguments], check=False).returncode
+    if TIER not in REPRODUCED and not any(argument.startswith("--hypothesis-seed") for argument in arguments):
+        arguments = [*arguments, f"--hypothesis-seed={random.SystemRandom().randrange(2**32)}"]
+    again = " ".join(("python -m tests.parts", str(parts), *arguments))
+    sys.stdout.write(f"STREAMWATCH_TESTS={TIER} {again}\n")
+    sys.stdout.flush()
+    command = [
+        sys.executable,
+        "-m",
+        "pytest",
+        "-n",
+        "0",
+        "-q",
+        "-o",
+        "console_output_style=classic",
+        *arguments,
+    ]
+    with TemporaryDirectory(prefix="streamwatch-tests-") as folder:
+        outputs = [Path(folder, f"output-{number}") for number in range(1, parts + 1)]
+        processes: list[subprocess.Popen[bytes]] = []
+        for number, path in enumerate(outputs, 1):
+            # Tests that failed last, `--lf`, are remembered by each for itself.
+            own = ["-o", f"cache_dir=.pytest_cache/part-{number}-of-{parts}"]
+            environment = os.environ | {"STREAMWATCH_PART": f"{folder}/{number}"}
+            with path.open("wb") as output:
+                written = None if number == 1 else output
+                processes.append(
+                    subprocess.Popen([*command, *own], env=environment, stdout=written, stderr=written)
+                )
+        try:
+            codes = [process.wait() for process in processes]
+        finally:
+            for process in processes:
+                process.wait()
+            for path in outputs:
+                sys.stdout.write(path.read_text(encoding="utf-8", errors="replace"))
+        if written_seconds := sorted(Path(folder).glob("seconds-*")):
+            lines = "".join(path.read_text(encoding="utf-8") for path in written_seconds).splitlines(True)
+            SECONDS.write_text("".join(sorted(lines, key=lambda line: line.split()[1])), encoding="utf-8")
     return ended(codes)
 
 

@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
-from collections import Counter
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
 from random import Random
 from types import SimpleNamespace
 
@@ -15,46 +19,85 @@ NAMES = [f"tests/integration/test_{number}.py::test_it[{number}]" for number in 
 
 def _chosen(monkeypatch: pytest.MonkeyPatch, tier: str, turn: int, markers: set[str]) -> set[str]:
     monkeypatch.setattr(tiers, "TIER", tier)
-    monkeypatch.setattr(tiers, "turn", lambda _: turn)
-    return tiers.in_tier(dict.fromkeys(NAMES, markers))
+    monkeypatch.setattr(tiers, "turn", lambda *_: turn)
+    return {name for name in NAMES if tiers.runs(name, markers)}
 
 
-def test_of_the_slow_ones_each_has_its_turn_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    shares = [_chosen(monkeypatch, "rotating", turn, {"slow"}) for turn in range(tiers.SHARES)]
+def _measure(monkeypatch: pytest.MonkeyPatch, seconds: dict[str, float]) -> None:
+    monkeypatch.setattr(tiers, "_measured", lambda _: seconds)
+    monkeypatch.setattr(tiers, "_shares", lambda _, number: tiers.shares(seconds, number))
+    monkeypatch.delenv("STREAMWATCH_HEAVY", raising=False)
+
+
+@pytest.mark.parametrize(("markers", "number"), [({"slow"}, tiers.SHARES), (set[str](), tiers.ROTATION)])
+def test_of_slow_and_of_heavy_ones_each_has_its_turn_once(
+    monkeypatch: pytest.MonkeyPatch, markers: set[str], number: int
+) -> None:
+    _measure(monkeypatch, dict.fromkeys(NAMES if not markers else NAMES[:150], 4.0))
+    shares = [_chosen(monkeypatch, "rotating", turn, markers) for turn in range(number)]
     assert set().union(*shares) == set(NAMES)
     assert sum(map(len, shares)) == len(NAMES)
-    assert min(map(len, shares)) >= len(NAMES) // tiers.SHARES
+    assert min(map(len, shares)) >= 150 // number
 
 
 def test_shares_take_about_as_long_as_each_other() -> None:
     chance = Random(1)
-    seconds = {name: 100 * chance.random() ** 6 for name in NAMES[:150]}
-    parts = tiers.shares(NAMES, seconds)
-    assert sorted(name for part in parts for name in part) == sorted(NAMES)
-    took = [sum(seconds.get(name, tiers.UNMEASURED_S) for name in part) for part in parts]
+    seconds = {name: 3 + 100 * chance.random() ** 6 for name in NAMES}
+    shared = tiers.shares(seconds, 16)
+    assert shared.keys() == seconds.keys()
+    took = [sum(seconds[name] for name in NAMES if shared[name] == share) for share in range(16)]
     assert max(took) - min(took) < 5
 
 
-def test_heavy_tests_are_left_out_by_fast_alone_and_not_where_they_are_asked_for(
+def test_heavy_tests_are_known_to_the_quick_tiers_alone_and_not_where_all_are_asked_for(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     left = {}
     for tier, asked in (*((tier, "") for tier in tiers.TIERS), ("fast", "1"), ("fast", "write")):
         monkeypatch.setattr(tiers, "TIER", tier)
         monkeypatch.setenv("STREAMWATCH_HEAVY", asked)
-        left[tier, asked] = len(tiers.heavy.__wrapped__())
-    assert left.pop(("fast", "")) > 0
+        left[tier, asked] = len(tiers.heavy())
+    assert left.pop(("fast", "")) == left.pop(("rotating", "")) > 0
     assert set(left.values()) == {0}
 
 
-@pytest.mark.parametrize("several", [1, 2, 3, 7])
-def test_every_file_is_in_one_part_and_parts_are_about_as_large_as_each_other(several: int) -> None:
-    chance = Random(several)
-    sizes = {f"test_{number}.py": chance.randrange(100, 10_000) for number in range(300)}
-    shared = [tiers.part_of(sizes, part, several) for part in range(several)]
-    assert Counter(file for part in shared for file in part) == Counter(sizes.keys())
-    taken = [sum(sizes[file] for file in part) for part in shared]
-    assert max(taken) - min(taken) < 10_000
+def test_files_that_take_long_come_first(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    files = [tmp_path / f"test_{name}.py" for name in ("small", "large", "short", "long", "longest")]
+    for file, size in zip(files, (10, 60_000, 10, 10, 10), strict=True):
+        file.write_text("#" * size, encoding="utf-8")
+    names = [f"{file}::test_it[{number}]" for file in files for number in range(2)]
+    monkeypatch.setattr(parts, "expected", lambda: dict(zip(names[4:], (0.2, 0.3, 9, 1, 6, 6), strict=True)))
+    assert [file.stem[5:] for file in parts.long_first(files)] == [
+        "longest",
+        "long",
+        "large",
+        "short",
+        "small",
+    ]
+
+
+@pytest.mark.slow
+def test_every_test_runs_in_one_part_with_the_fixtures_of_its_folder() -> None:
+    tests = ["-k", "refused", "tests/history/replay"]
+    environment = os.environ | {"STREAMWATCH_TESTS": "default"}
+    environment.pop("STREAMWATCH_PART", None)
+
+    def ran(*command: str) -> str:
+        done = subprocess.run(
+            [sys.executable, "-m", *command, *tests],
+            cwd=parts.ROOT,
+            env=environment,
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+        assert done.returncode == pytest.ExitCode.OK, done.stdout + done.stderr
+        return done.stdout
+
+    passed = re.findall(r"^PASSED (.+)", ran("tests.parts", "2", "-rA"), re.MULTILINE)
+    collected = re.findall(r"^tests/.+", ran("pytest", "-n", "0", "-q", "--collect-only"), re.MULTILINE)
+    assert sorted(passed) == sorted(collected)
+    assert len({name.partition("::")[0] for name in passed}) > 1
 
 
 @pytest.mark.parametrize(
@@ -65,15 +108,20 @@ def test_parts_fail_where_one_does_and_have_no_tests_where_none_has(codes: list[
     assert parts.ended(codes) == code
 
 
-def test_a_slow_test_takes_other_seeds_whenever_its_turn_comes(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_slow_or_heavy_test_takes_other_seeds_whenever_its_turn_comes(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     monkeypatch.delenv("STREAMWATCH_ROTATION", raising=False)
     pairs: set[tuple[int, int]] = set()
+    heavy: set[tuple[int, int]] = set()
     for commit in range(1_000):
         monkeypatch.setattr(
             tiers, "run", lambda *_, commit=commit, **__: SimpleNamespace(stdout=f"{commit}\n")
         )
         pairs.add((tiers.turn.__wrapped__(tiers.SHARES), tiers.turn.__wrapped__()))
+        heavy.add((tiers.turn.__wrapped__(tiers.ROTATION, "heavy"), tiers.turn.__wrapped__()))
     assert len(pairs) == tiers.SHARES * tiers.ROTATION
+    assert len(heavy) == tiers.ROTATION**2
 
 
 @pytest.mark.parametrize("shares", [4, 8])
@@ -91,7 +139,7 @@ def test_each_seed_of_the_gate_has_its_turn_once(monkeypatch: pytest.MonkeyPatch
 
 def test_what_was_measured_are_names_and_seconds() -> None:
     assert min(tiers.seconds().values()) >= tiers.LONG_S
-    assert sum(name.startswith("tests/") for name in tiers.seconds()) > 0.9 * len(tiers.seconds())
+    assert all(name.startswith("tests/") for name in tiers.seconds())
 
 
 @pytest.mark.parametrize(

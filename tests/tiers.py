@@ -4,9 +4,10 @@
 named by hand, and in the gate it is `default`. A tier decides two things: which tests run (`slow` ones from
 `default` on, of which `rotating` takes a sixteenth, another at every commit; `long` ones in `all` only; whole
 rooms are slow, see `SLOW_ROOMS`), and how much of a test that draws examples, seeds, kills or power cuts.
-Nothing is proved in a tier that those behind it leave out. `fast` leaves out what took `HEAVY_S` of processor
-time or more when it was last measured (`tests/heavy.txt`), much of it comparisons with slow twins. All other
-tiers run it, as does `fast` where `STREAMWATCH_HEAVY` is set: with mutants, and in the gate's other Pythons.
+Nothing is proved in a tier that those behind it leave out. What took `HEAVY_S` of processor time or more when
+it was last measured (`tests/heavy.txt`), much of it comparisons with slow twins, `fast` leaves out and
+`rotating` takes a quarter of. All other tiers run it, as do both where `STREAMWATCH_HEAVY` is set: with
+mutants, and in the gate's other Pythons.
 """
 
 from __future__ import annotations
@@ -29,19 +30,20 @@ EXAMPLES: Final = {"fast": 5, "rotating": 20, "default": 50, "all": 100}
 SLOW_ROOMS: Final = ("attack", "browser", "calibration", "faults", "golden", "integration")
 """Folders of tests that start brokers, browsers and processes, or draw by the thousand."""
 ROTATION: Final = 4
-"""Of write points and the like, every tier but `all` does one in so many, others at every commit."""
+"""Of write points and the like, every tier but `all` does one in so many, others at every commit; `rotating`
+one in so many of heavy tests."""
 SHARES: Final = 16
 """Of slow tests, `rotating` runs one in so many by how long they take, others at every commit."""
+REPRODUCED: Final = ("fast", "rotating")
+"""Tiers in which hypothesis draws the same examples in every run; in others by a seed that is said."""
 SECONDS: Final = Path(__file__).parent / "seconds.txt"
-"""Tests that take long. A run in which `STREAMWATCH_SECONDS` is set writes it; a name too many or too few
-makes shares less even, nothing else."""
+"""Slow tests that take long. A run of `default` in which `STREAMWATCH_SECONDS` is set writes it; a name too
+many or too few makes shares less even, nothing else."""
 LONG_S: Final = 3.0
 HEAVY: Final = Path(__file__).parent / "heavy.txt"
 """Tests that take tenths of a second of processor time. Once kernels are compiled,
-`STREAMWATCH_TESTS=fast STREAMWATCH_HEAVY=write python -m pytest -n 0` writes it."""
+`STREAMWATCH_TESTS=rotating STREAMWATCH_HEAVY=write python -m pytest -n 0` writes it."""
 HEAVY_S: Final = 0.2
-UNMEASURED_S: Final = 0.5
-"""What a slow test takes that is not among them, about."""
 
 if TIER not in TIERS:
     raise ValueError(f"STREAMWATCH_TESTS must be one of {', '.join(TIERS)}, got {TIER!r}")
@@ -76,11 +78,11 @@ def number(name: str, *, default: int, everything: int) -> int:
 
 
 @cache
-def turn(shares: int = ROTATION) -> int:
+def turn(shares: int = ROTATION, of: str = "") -> int:
     """Which share is due, 0 … shares - 1: `STREAMWATCH_ROTATION`, else of the commit that is checked out.
 
-    Commits are as good as drawn, so that all shares come round, of 4 whichever is due of 16. Without a
-    repository it is 0.
+    Commits are as good as drawn, so that all shares come round, of 4 whichever is due of 16, and `of` heavy
+    tests whichever of their seeds are. Without a repository it is 0.
     """
     given = os.environ.get("STREAMWATCH_ROTATION")
     if given is not None:
@@ -92,7 +94,7 @@ def turn(shares: int = ROTATION) -> int:
         text=True,
         check=False,
     )
-    drawn = sha256(f"{shares} {head.stdout.strip()}".encode())
+    drawn = sha256(f"{of}{shares} {head.stdout.strip()}".encode())
     return int(drawn.hexdigest(), 16) % shares if head.stdout else 0
 
 
@@ -101,55 +103,65 @@ def rotated(several: Sequence[Item]) -> list[Item]:
     return list(several) if TIER == "all" else list(several[turn() :: ROTATION])
 
 
-def in_tier(tests: Mapping[str, Collection[str]]) -> set[str]:
-    """Those that this tier has, of tests, or groups of them, by name with their markers."""
-    chosen = {name for name, markers in tests.items() if TIER == "all" or not {"slow", "long"} & set(markers)}
-    slow = [name for name, markers in tests.items() if "slow" in markers and "long" not in markers]
-    if TIER == "rotating":
-        return chosen.union(shares(slow, seconds())[turn(SHARES)])
-    return chosen if TIER == "fast" else chosen.union(slow)
+def runs(name: str, markers: Collection[str]) -> bool:
+    """Whether this tier has a test, or the tests of a group, of this name and with these markers."""
+    if TIER == "all":
+        return True
+    if "long" in markers:
+        return False
+    if "slow" in markers:
+        return TIER == "default" or (TIER == "rotating" and share_of(name, SECONDS, SHARES) == turn(SHARES))
+    if name not in heavy():
+        return True
+    return TIER == "rotating" and share_of(name, HEAVY, ROTATION) == turn(ROTATION, "heavy")
 
 
-def shares(names: Iterable[str], weights: Mapping[str, float]) -> list[list[str]]:
+def share_of(name: str, measured: Path, number: int) -> int:
+    """Which share of so many a test is in: of those measured all take about as long, others are drawn."""
+    share = _shares(measured, number).get(name)
+    return crc32(name.encode()) % number if share is None else share
+
+
+def shares(seconds: Mapping[str, float], number: int) -> dict[str, int]:
     """Share all of them out so that every share takes about as long: longest first, each where least is."""
-    parts: list[list[str]] = [[] for _ in range(SHARES)]
-    lightest = [(0.0, number) for number in range(SHARES)]
-    ordered = sorted((-weights.get(name, UNMEASURED_S), crc32(name.encode()), name) for name in names)
-    for weight, _, name in ordered:
-        taken, number = lightest[0]
-        parts[number].append(name)
-        heapreplace(lightest, (taken - weight, number))
-    return parts
+    shared: dict[str, int] = {}
+    lightest = [(0.0, share) for share in range(number)]
+    for name, took in sorted(seconds.items(), key=lambda item: (-item[1], item[0])):
+        taken, share = lightest[0]
+        shared[name] = share
+        heapreplace(lightest, (taken + took, share))
+    return shared
 
 
 @cache
+def _shares(measured: Path, number: int) -> dict[str, int]:
+    return shares(_measured(measured), number)
+
+
+def expected() -> dict[str, float]:
+    """Seconds that tests of this tier take whose turn it is, as far as they were measured, longest or not."""
+    slow = {name: took for name, took in seconds().items() if TIER != "fast" and runs(name, {"slow"})}
+    return slow | {name: took for name, took in _measured(HEAVY).items() if runs(name, ())}
+
+
 def seconds() -> dict[str, float]:
-    """How long a test, or group, took in a run of the tier `default`, where that was `LONG_S` or more."""
+    """How long a slow test, or group, took in a run of the tier `default`, where that was over `LONG_S`."""
     return _measured(SECONDS)
 
 
-@cache
 def heavy() -> dict[str, float]:
-    """Processor seconds of tests that `fast` leaves out: none in other tiers, or with `STREAMWATCH_HEAVY`."""
-    return {} if TIER != "fast" or os.environ.get("STREAMWATCH_HEAVY") else _measured(HEAVY)
+    """Processor seconds of tests that `fast` leaves out and `rotating` takes a share of: none in other tiers,
+    or with `STREAMWATCH_HEAVY`.
+    """
+    return {} if TIER not in REPRODUCED or os.environ.get("STREAMWATCH_HEAVY") else _measured(HEAVY)
 
 
+@cache
 def _measured(file: Path) -> dict[str, float]:
     if not file.exists():
         return {}
     lines = (line.split(maxsplit=1) for line in file.read_text(encoding="utf-8").splitlines())
     return {name: float(took) for took, name in lines}
-
-
-def part_of(sizes: Mapping[Item, int], part: int, parts: int) -> set[Item]:
-    """Share files out among processes so that each has about as much to read, and return those of one."""
-    taken: list[set[Item]] = [set() for _ in range(parts)]
-    lightest = [(0, number) for number in range(parts)]
-    for file in sorted(sizes, key=lambda file: (-sizes[file], str(file))):
-        size, number = lightest[0]
-        taken[number].add(file)
-        heapreplace(lightest, (size + sizes[file], number))
-    return taken[part]
 
 
 def seeds(first: int, number: int, shares: int = ROTATION) -> range:

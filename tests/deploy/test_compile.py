@@ -19,7 +19,7 @@ from tests.deploy.repository import DEPLOY
 CONFIG = DEPLOY / "docker" / "streamwatch.yaml"
 SMALL = ("--set", "monitors.forgetting=[landmark]", "--set", "monitors.detectors=[]")
 OTHER = ("--set", "monitors.forgetting=[landmark, {sliding: {size: 100}}]", "--set", "monitors.detectors=[]")
-pytestmark = [pytest.mark.slow, pytest.mark.xdist_group("compile")]
+pytestmark = [pytest.mark.slow, pytest.mark.xdist_group("tests/deploy/test_compile.py")]
 
 START = """
 import sys
