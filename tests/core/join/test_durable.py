@@ -21,7 +21,15 @@ from tests.core.join.join_stream import alive, digested
 from tests.core.join.naive_join import NaiveJoin
 from tests.core.join.naive_reports import naive_alive
 from tests.core.join.shelf import ColumnShelf
-from tests.core.join.streams import Joined, a_case, agrees_with, cramped, crowded_digests, listened
+from tests.core.join.streams import (
+    Joined,
+    a_case,
+    agrees_with,
+    cramped,
+    crowded_digests,
+    listened,
+    reported,
+)
 from tests.tiers import by_tier
 
 STREAMS = by_tier(fast=6, rotating=12, default=40, everything=10_000)
@@ -49,7 +57,8 @@ def compare(chance, digests=digest_bytes):
                 columns.restart()
                 restarts += 1
         said = columns.read()
-        assert columns.results(said) == one_life.results()
+        reports = reported(stop, events)
+        assert columns.results(said, reports=reports) == one_life.results(reports=reports)
         agrees_with(naive, columns, said)
         at = stop
     if digests is digest_bytes:

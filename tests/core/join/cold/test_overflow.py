@@ -32,6 +32,7 @@ from tests.core.join.streams import (
     cramped,
     crowded_digests,
     listened,
+    reported,
 )
 from tests.tiers import by_tier, seeds
 
@@ -72,7 +73,8 @@ def compare(chance, digests=digest_bytes):
                 columns.seen["restarts"] += 1
                 columns.look()
         said = columns.read()
-        assert columns.results(said) == one_life.results()
+        reports = reported(stop, events)
+        assert columns.results(said, reports=reports) == one_life.results(reports=reports)
         agrees_with(naive, columns, said)
         at = stop
     columns.commit()
