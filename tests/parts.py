@@ -13,6 +13,7 @@ from __future__ import annotations
 import gc
 import os
 import random
+import shlex
 import subprocess
 import sys
 from collections import defaultdict
@@ -50,9 +51,9 @@ class Part:
 
     def _files(self) -> Iterator[pytest.File]:
         """Files that this process is the first to take."""
-        for number, path in enumerate(long_first(self._found)):
+        for path in long_first(self._found):
             try:
-                (self._folder / f"file-{number}").touch(exist_ok=False)
+                (self._folder / str(path).replace("/", "+")).touch(exist_ok=False)
             except FileExistsError:
                 continue
             self._taken.add(path)
@@ -116,20 +117,11 @@ def main(parts: int, arguments: list[str]) -> int:
         return subprocess.run([sys.executable, "-m", "pytest", "-n", "0", *arguments], check=False).returncode
     if TIER not in REPRODUCED and not any(argument.startswith("--hypothesis-seed") for argument in arguments):
         arguments = [*arguments, f"--hypothesis-seed={random.SystemRandom().randrange(2**32)}"]
-    again = " ".join(("python -m tests.parts", str(parts), *arguments))
+    again = shlex.join(["python", "-m", "tests.parts", str(parts), *arguments])
     sys.stdout.write(f"STREAMWATCH_TESTS={TIER} {again}\n")
     sys.stdout.flush()
-    command = [
-        sys.executable,
-        "-m",
-        "pytest",
-        "-n",
-        "0",
-        "-q",
-        "-o",
-        "console_output_style=classic",
-        *arguments,
-    ]
+    quietly = ["-q", "-o", "console_output_style=classic"]  # how many tests there are is known at the end
+    command = [sys.executable, "-m", "pytest", "-n", "0", *quietly, *arguments]
     with TemporaryDirectory(prefix="streamwatch-tests-") as folder:
         outputs = [Path(folder, f"output-{number}") for number in range(1, parts + 1)]
         processes: list[subprocess.Popen[bytes]] = []
@@ -149,6 +141,9 @@ def main(parts: int, arguments: list[str]) -> int:
                 process.wait()
             for path in outputs:
                 sys.stdout.write(path.read_text(encoding="utf-8", errors="replace"))
+        for number, code in enumerate(codes, 1):
+            if code < 0:
+                sys.stdout.write(f"process {number} of {parts} ended by signal {-code}, amid a file\n")
         if written_seconds := sorted(Path(folder).glob("seconds-*")):
             lines = "".join(path.read_text(encoding="utf-8") for path in written_seconds).splitlines(True)
             SECONDS.write_text("".join(sorted(lines, key=lambda line: line.split()[1])), encoding="utf-8")
