@@ -11,12 +11,14 @@ one process runs them.
 from __future__ import annotations
 
 import gc
+import json
 import os
 import random
 import shlex
 import subprocess
 import sys
-from collections import defaultdict
+import time
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -28,6 +30,7 @@ from tests.tiers import REPRODUCED, SECONDS, TIER, expected
 ROOT = Path(__file__).parents[1]
 BYTES_A_SECOND = 30_000
 """Of a file of which nothing is known, about."""
+OUTCOMES = ("failed", "error", "passed", "skipped", "xfailed", "xpassed")
 _NO_FAILURE = {pytest.ExitCode.OK, pytest.ExitCode.NO_TESTS_COLLECTED}
 
 
@@ -37,6 +40,8 @@ class Part:
     def __init__(self, folder: Path, number: int) -> None:
         self.seconds = folder / f"seconds-{number}"
         """Where it writes how long tests took."""
+        self.counts = folder / f"counts-{number}"
+        """Where it writes how many tests had each outcome."""
         self._folder = folder
         self._found: dict[Path, pytest.File] = {}
         self._taken: set[Path] = set()
@@ -90,6 +95,13 @@ class Part:
         session.testscollected = ran
         return True
 
+    @pytest.hookimpl
+    def pytest_terminal_summary(self, terminalreporter: pytest.TerminalReporter) -> None:
+        """Leave the number of tests by outcome to the process that started this one."""
+        stats = terminalreporter.stats
+        counts = {outcome: len(stats.get(outcome, ())) for outcome in OUTCOMES}
+        self.counts.write_text(json.dumps(counts), encoding="utf-8")
+
 
 def part() -> Part | None:
     """What this process is where `python -m tests.parts` started it as one of several."""
@@ -111,6 +123,14 @@ def ended(codes: list[int]) -> int:
     return failed[0] if failed else min(codes)
 
 
+def in_all(folder: Path) -> str:
+    """Numbers of tests by outcome, of all processes together."""
+    counts: Counter[str] = Counter()
+    for each in folder.glob("counts-*"):
+        counts.update(json.loads(each.read_text(encoding="utf-8")))
+    return ", ".join(f"{counts[outcome]} {outcome}" for outcome in OUTCOMES if counts[outcome]) or "no tests"
+
+
 def main(parts: int, arguments: list[str]) -> int:
     """Run the parts side by side."""
     if any(argument.partition("::")[0].endswith(".py") for argument in arguments):
@@ -122,6 +142,7 @@ def main(parts: int, arguments: list[str]) -> int:
     sys.stdout.flush()
     quietly = ["-q", "-o", "console_output_style=classic"]  # how many tests there are is known at the end
     command = [sys.executable, "-m", "pytest", "-n", "0", *quietly, *arguments]
+    began = time.monotonic()
     with TemporaryDirectory(prefix="streamwatch-tests-") as folder:
         outputs = [Path(folder, f"output-{number}") for number in range(1, parts + 1)]
         processes: list[subprocess.Popen[bytes]] = []
@@ -147,6 +168,8 @@ def main(parts: int, arguments: list[str]) -> int:
         if written_seconds := sorted(Path(folder).glob("seconds-*")):
             lines = "".join(path.read_text(encoding="utf-8") for path in written_seconds).splitlines(True)
             SECONDS.write_text("".join(sorted(lines, key=lambda line: line.split()[1])), encoding="utf-8")
+        seconds = time.monotonic() - began
+        sys.stdout.write(f"==== {in_all(Path(folder))} in {parts} processes, {seconds:.0f} s ====\n")
     return ended(codes)
 
 
