@@ -3,6 +3,8 @@
 # ruff: noqa: PLC0415  # heavy modules are imported when a command needs them
 from __future__ import annotations
 
+from collections.abc import Generator, Sequence
+from contextlib import contextmanager
 from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
@@ -13,9 +15,7 @@ from streamwatch.cli.compile import reporting_compilation
 from streamwatch.cli.options import refuse
 
 if TYPE_CHECKING:
-    from rich.console import Console
-
-    from streamwatch.papers.result import Experiment, Result
+    from streamwatch.papers.result import Experiment, Table
     from streamwatch.papers.streams.gaussians import Mixture
 
 
@@ -48,6 +48,16 @@ Recording = Annotated[
 ]
 
 
+Moa = Annotated[
+    Path | None,
+    typer.Option(
+        "--moa",
+        metavar="FOLDER",
+        help="Folder with MOA's jar files, to run MOA's as well (requires Java 11).",
+    ),
+]
+
+
 def show(  # one parameter per option
     experiment: Experiment,
     *,
@@ -59,64 +69,69 @@ def show(  # one parameter per option
     moa: Path | None = None,
 ) -> None:
     """Run an experiment, print its tables and draw its figures."""
-    import sys
-
     from rich.console import Console
 
+    from streamwatch.papers.classification.peers import RiverError
     from streamwatch.papers.comparison import AnswersError
-    from streamwatch.papers.drawing import DrawingError, check_drawing
-    from streamwatch.papers.result import Effort, markdown
+    from streamwatch.papers.drawing import check_drawing, draw_figure
+    from streamwatch.papers.moa_runs import MoaError
+    from streamwatch.papers.result import Effort
 
     if figures is not None:
-        try:
+        with _refusing(figures):
             check_drawing(figures)
-        except DrawingError as error:
-            refuse(str(error))
-        except OSError as error:
-            refuse(f"--figures: {figures} cannot be written: {error.strerror or error}")
-    console = Console(stderr=True)
-    with reporting_compilation(), console.status(experiment.title) as status:
+    with reporting_compilation(), Console(stderr=True).status(experiment.title) as status:
         try:
             result = experiment.run(Effort(seed, reduced, recording, status.update, moa))
-        except AnswersError as error:
+        except MoaError as error:
+            refuse(f"--moa: {error}")
+        except (AnswersError, RiverError) as error:
             refuse(str(error))
-    if as_markdown:
-        typer.echo("\n".join(markdown(table) for table in result.tables))
-    else:
-        # A table sent to a file must not lose digits to an assumed width of 80.
-        _print(experiment, result, Console() if sys.stdout.isatty() else Console(width=160))
+    _print(f"{experiment.title} ({experiment.source})", result.tables, 160, as_markdown=as_markdown)
     if figures is not None:
-        _draw(result, figures)
+        with _refusing(figures):
+            for figure in result.figures:
+                typer.echo(f"drawn: {draw_figure(figure, figures)}", err=True)
 
 
-def _print(experiment: Experiment, result: Result, console: Console) -> None:
-    from rich.table import Table
+@contextmanager
+def _refusing(figures: Path) -> Generator[None]:
+    """Refuse a folder to which figures cannot be written, and figures if matplotlib is not installed."""
+    from streamwatch.papers.drawing import DrawingError
 
-    from streamwatch.papers.result import text_of
+    try:
+        yield
+    except DrawingError as error:
+        refuse(str(error))
+    except OSError as error:
+        refuse(f"--figures: {figures} cannot be written: {error.strerror or error}")
 
-    console.print(f"{experiment.title} ({experiment.source})", style="bold")
-    for table in result.tables:
-        shown = Table(title=table.title, title_justify="left", box=None, pad_edge=False)
-        for index, heading in enumerate(table.headings):
-            shown.add_column(heading, justify="right" if index else "left")
+
+def _print(heading: str, tables: Sequence[Table], width: int, *, as_markdown: bool) -> None:
+    """Print tables as Markdown, or for a person: below a heading, to a file in lines of this width."""
+    import sys
+
+    from rich import table as rich
+    from rich.console import Console
+
+    from streamwatch.papers.result import markdown, text_of
+
+    if as_markdown:
+        typer.echo("\n".join(map(markdown, tables)))
+        return
+    # A table sent to a file must not lose digits to an assumed width of 80.
+    console = Console() if sys.stdout.isatty() else Console(width=width)
+    console.print(heading, style="bold")
+    for table in tables:
+        shown = rich.Table(title=table.title, title_justify="left", box=None, pad_edge=False)
+        for index, name in enumerate(table.headings):
+            shown.add_column(name, justify="right" if index else "left")
         for row in table.rows:
             shown.add_row(*map(text_of, row))
         console.print()
         console.print(shown)
         if table.notes:
             console.print(table.notes, style="dim", highlight=False)
-
-
-def _draw(result: Result, folder: Path) -> None:
-    from streamwatch.papers.drawing import DrawingError, draw_figure
-
-    for figure in result.figures:
-        try:
-            typer.echo(f"drawn: {draw_figure(figure, folder)}", err=True)
-        except DrawingError as error:
-            refuse(str(error))
-        except OSError as error:
-            refuse(f"--figures: {folder} cannot be written: {error.strerror or error}")
 
 
 # `python -m streamwatch.papers benchmark`: the field's benchmark of drift detectors.
@@ -166,14 +181,12 @@ def benchmark(  # noqa: PLR0913  # one parameter per option
     All but the parts frozen and calibration require --moa; recorded requires
     --data. Source: Cerqueira, Gomes, Heyden, Pfahringer, Bifet 2026.
     """
-    import sys
-
     from rich.console import Console
 
     from streamwatch.papers.benchmark import page
     from streamwatch.papers.benchmark.induced import DataError
     from streamwatch.papers.moa_runs import MoaError
-    from streamwatch.papers.result import Effort, Experiment, Result, markdown
+    from streamwatch.papers.result import Effort
 
     parts = tuple(page.PARTS) if part == "all" else (part,)
     for name in parts:
@@ -186,103 +199,19 @@ def benchmark(  # noqa: PLR0913  # one parameter per option
             page.check(write, parts)
         except (OSError, page.PageError) as error:
             refuse(f"--write: {write}: {error}")
-    console = Console(stderr=True)
-    with reporting_compilation(), console.status("benchmark") as status:
+    with reporting_compilation(), Console(stderr=True).status("benchmark") as status:
         effort = Effort(seed, reduced, None, status.update, moa, data, min(seeds, 3) if reduced else seeds)
         for name in parts:
             try:
                 tables = page.PARTS[name](effort)
             except (MoaError, DataError) as error:
                 refuse(f"{'--moa' if isinstance(error, MoaError) else '--data'}: {error}")
-            if write is not None:
+            if write is None:
+                heading = "The field's benchmark (Cerqueira et al. 2026)"
+                _print(heading, tables, 220, as_markdown=as_markdown)
+            else:
                 text = page.written(write.read_text(encoding="utf-8"), name, tables)
                 write.write_text(text, encoding="utf-8")
-            elif as_markdown:
-                typer.echo("\n".join(markdown(table) for table in tables))
-            else:
-                title, source = "The field's benchmark", "Cerqueira et al. 2026"
-                kind = Experiment(name, title, source, "", lambda _: Result(()))
-                _print(kind, Result(tuple(tables)), Console() if sys.stdout.isatty() else Console(width=220))
-
-
-# `python -m streamwatch.papers classifiers`: classifiers on the testbed.
-
-
-def classifiers(
-    *,
-    moa: Annotated[
-        Path | None,
-        typer.Option(
-            "--moa",
-            metavar="FOLDER",
-            help="Folder with MOA's jar files, to run its classifiers as well (requires Java 11).",
-        ),
-    ] = None,
-    seed: Seed = 1,
-    reduced: Reduced = False,
-    figures: Figures = None,
-    as_markdown: Markdown = False,
-) -> None:
-    """Run classifiers on the nine streams of the testbed and compare their errors with the paper's.
-
-    Run naive Bayes, a support vector machine trained by gradient descent,
-    Dynamic Weighted Majority, bagging with ADWIN, and nearest neighbours in
-    windows, prequentially over ten streams of 10,000 instances each (a quarter
-    of an hour); with --reduced, over the first 400 instances of three:
-
-        python -m streamwatch.papers classifiers --figures pictures
-
-    Requires river. With --moa, MOA's classifiers, which the paper used, run as
-    well. Source: Cervantes, Gagné, Isasi, Parizeau, Table 3.
-    """
-    from streamwatch.papers.classification.experiment import KIND
-    from streamwatch.papers.classification.peers import RiverError
-    from streamwatch.papers.moa_runs import MoaError
-
-    try:
-        show(KIND, seed=seed, reduced=reduced, figures=figures, as_markdown=as_markdown, moa=moa)
-    except MoaError as error:
-        refuse(f"--moa: {error}")
-    except RiverError as error:
-        refuse(str(error))
-
-
-# `python -m streamwatch.papers detectors`: detectors where changes are known.
-
-
-def detectors(
-    *,
-    moa: Annotated[
-        Path | None,
-        typer.Option(
-            "--moa",
-            metavar="FOLDER",
-            help="Folder with MOA's jar files, to score its detectors as well (requires Java 11).",
-        ),
-    ] = None,
-    seed: Seed = 1,
-    reduced: Reduced = False,
-    figures: Figures = None,
-    as_markdown: Markdown = False,
-) -> None:
-    """Score detectors where changes are known: true, false and missed alarms, and delays.
-
-    Score all detectors at their defaults on steps, ramps, correlated losses
-    and stale models of the testbed; then plot delay against false alarms over
-    a range of thresholds:
-
-        python -m streamwatch.papers detectors --figures pictures
-
-    river's detectors are scored as well if river is installed, and MOA's with
-    --moa.
-    """
-    from streamwatch.papers.detection.experiment import KIND
-    from streamwatch.papers.moa_runs import MoaError
-
-    try:
-        show(KIND, seed=seed, reduced=reduced, figures=figures, as_markdown=as_markdown, moa=moa)
-    except MoaError as error:
-        refuse(f"--moa: {error}")
 
 
 # `python -m streamwatch.papers testbed`: nine streams that drift in known ways.
@@ -397,10 +326,10 @@ def _to_kafka(  # where to, and what
     import asyncio
 
     from streamwatch.demo.producing import SimulationError
-    from streamwatch.papers.streams.writing import Destination, write_to_kafka
+    from streamwatch.papers.streams.writing import write_to_kafka
 
     try:
-        asyncio.run(write_to_kafka(mixture, instances, seed, Destination(servers, *topics, create)))
+        asyncio.run(write_to_kafka(mixture, instances, seed, servers, topics, create))
     except SimulationError as error:
         refuse(str(error))
 
@@ -433,11 +362,13 @@ app = typer.Typer(
 )
 
 
-def _add_experiment(name: str, text: str, *, on_recording: bool = False) -> None:
-    """Add the command of the experiment whose module has its name; some can be run on a recording, too."""
+def _add_experiment(
+    name: str, text: str, *, module: str | None = None, takes: Literal["recording", "moa"] | None = None
+) -> None:
+    """Add the command of the experiment in a module, by default that of its name, with its option."""
 
     def kind() -> Experiment:
-        return import_module(f"streamwatch.papers.{name.replace('-', '_')}").KIND
+        return import_module(f"streamwatch.papers.{module or name.replace('-', '_')}").KIND
 
     def on_streams(
         *, seed: Seed = 1, reduced: Reduced = False, figures: Figures = None, as_markdown: Markdown = False
@@ -456,7 +387,18 @@ def _add_experiment(name: str, text: str, *, on_recording: bool = False) -> None
             kind(), seed=seed, reduced=reduced, figures=figures, as_markdown=as_markdown, recording=recording
         )
 
-    app.command(name, help=text)(on_answers if on_recording else on_streams)
+    def beside_moa(
+        *,
+        moa: Moa = None,
+        seed: Seed = 1,
+        reduced: Reduced = False,
+        figures: Figures = None,
+        as_markdown: Markdown = False,
+    ) -> None:
+        show(kind(), seed=seed, reduced=reduced, figures=figures, as_markdown=as_markdown, moa=moa)
+
+    commands = {None: on_streams, "recording": on_answers, "moa": beside_moa}
+    app.command(name, help=text)(commands[takes])
 
 
 app.command("testbed")(write_stream)
@@ -512,7 +454,7 @@ _add_experiment(
 
     Sources: Gama, Sebastião, Rodrigues 2009, §3.2.1; Bifet et al. 2015, §6.
     """,
-    on_recording=True,
+    takes="recording",
 )
 _add_experiment(
     "dependence",
@@ -526,7 +468,7 @@ _add_experiment(
     The gains by temporal correction and augmentation are also measured on
     synthetic labels of known dependence. Source: Žliobaitė et al. 2015, §6.
     """,
-    on_recording=True,
+    takes="recording",
 )
 _add_experiment(
     "random-alarms",
@@ -537,7 +479,7 @@ _add_experiment(
     Only the labels of the recording are used, in y_true. Source: Žliobaitė et
     al. 2015, §5.2 and §6.9.
     """,
-    on_recording=True,
+    takes="recording",
 )
 _add_experiment(
     "dependent-losses",
@@ -551,7 +493,7 @@ _add_experiment(
 
     Source: Žliobaitė et al. 2015, §5.1 and §6.9.
     """,
-    on_recording=True,
+    takes="recording",
 )
 _add_experiment(
     "weighted",
@@ -592,7 +534,7 @@ _add_experiment(
     The recording has the labels in y_true and a column of predictions per
     classifier. Source: Bifet et al. 2015, §5.
     """,
-    on_recording=True,
+    takes="recording",
 )
 _add_experiment(
     "optimal",
@@ -603,6 +545,37 @@ _add_experiment(
     Source: Cervantes, Gagné, Isasi, Parizeau, Table 3.
     """,
 )
-app.command("classifiers")(classifiers)
-app.command("detectors")(detectors)
+_add_experiment(
+    "classifiers",
+    """Run classifiers on the nine streams of the testbed and compare their errors with the paper's.
+
+    Run naive Bayes, a support vector machine trained by gradient descent,
+    Dynamic Weighted Majority, bagging with ADWIN, and nearest neighbours in
+    windows, prequentially over ten streams of 10,000 instances each (a quarter
+    of an hour); with --reduced, over the first 400 instances of three:
+
+        python -m streamwatch.papers classifiers --figures pictures
+
+    Requires river. With --moa, MOA's classifiers, which the paper used, run as
+    well. Source: Cervantes, Gagné, Isasi, Parizeau, Table 3.
+    """,
+    module="classification.experiment",
+    takes="moa",
+)
+_add_experiment(
+    "detectors",
+    """Score detectors where changes are known: true, false and missed alarms, and delays.
+
+    Score all detectors at their defaults on steps, ramps, correlated losses
+    and stale models of the testbed; then plot delay against false alarms over
+    a range of thresholds:
+
+        python -m streamwatch.papers detectors --figures pictures
+
+    river's detectors are scored as well if river is installed, and MOA's with
+    --moa.
+    """,
+    module="detection.experiment",
+    takes="moa",
+)
 app.command("benchmark")(benchmark)

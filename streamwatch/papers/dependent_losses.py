@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Final
 
 import numpy as np
@@ -12,7 +13,7 @@ from numpy.typing import NDArray
 from streamwatch.papers.comparison import Classes, Recording, read_recording
 from streamwatch.papers.detection.candidates import own_alarms, published
 from streamwatch.papers.detection.scoring import Change, score
-from streamwatch.papers.detection.streams import CALM, SPAN, Losses, levels, together
+from streamwatch.papers.detection.streams import CALM, SPAN, Losses, levels, repeating
 from streamwatch.papers.detection.strictness import restricted
 from streamwatch.papers.result import (
     Cell,
@@ -119,6 +120,33 @@ def redrawn(losses: Losses, rng: np.random.Generator, alpha: float = FADING) -> 
     return found
 
 
+@dataclass(frozen=True, slots=True)
+class Version:
+    """Transformation of losses before detectors get them."""
+
+    name: str
+    made: Callable[[Losses, np.random.Generator], tuple[Losses, int]]
+    """Losses (n,), generator → losses for detectors, and the number of outcomes per loss."""
+
+
+def _shuffled(losses: Losses, rng: np.random.Generator) -> tuple[Losses, int]:
+    """Shuffle the losses before the change, and separately those after it."""
+    return np.concatenate([rng.permutation(losses[:CALM]), rng.permutation(losses[CALM:])]), 1
+
+
+def _thinned(losses: Losses, _rng: np.random.Generator) -> tuple[Losses, int]:
+    every = spacing(losses)
+    return thinned(losses, every), every
+
+
+IN_ORDER: Final = (
+    Version("ordered", lambda losses, _rng: (losses, 1)),
+    Version("thinned", _thinned),
+    Version("redrawn", lambda losses, rng: (redrawn(losses, rng), 1)),
+)
+VERSIONS: Final = (Version("shuffled", _shuffled), *IN_ORDER)
+
+
 # Dependent losses of known error, with or without a step.
 
 
@@ -172,17 +200,10 @@ def _of_classes(error: NDArray[np.float64], rng: np.random.Generator) -> Losses:
     return losses_by_class(np.stack([first, first + _APART], axis=1), _REPEAT, _PRIORS, rng)
 
 
-def _of_chain(rho: float) -> Callable[[NDArray[np.float64], np.random.Generator], Losses]:
-    def drawn(error: NDArray[np.float64], rng: np.random.Generator) -> Losses:
-        return together("", error, rho, ()).draw(rng)
-
-    return drawn
-
-
 _FIRST: Final = LOW - _PRIORS[1] * _APART
 KINDS: Final = (
-    Kind("losses repeat, ρ = .5", 0.5, _of_chain(0.5)),
-    Kind("losses repeat, ρ = .8", 0.8, _of_chain(0.8)),
+    Kind("losses repeat, ρ = .5", 0.5, partial(repeating, rho=0.5)),
+    Kind("losses repeat, ρ = .8", 0.8, partial(repeating, rho=0.8)),
     Kind(
         "labels repeat, classes err unequally",
         by_class((_FIRST, _FIRST + _APART), _REPEAT, _PRIORS),
@@ -248,7 +269,6 @@ def proposition_table(effort: Effort) -> Table:
 
 
 _ORDERS: Final[tuple[str, ...]] = ("as recorded", "order of labels kept", "shuffled")
-_VERSIONS: Final[tuple[str, ...]] = ("ordered", "thinned", "redrawn")
 
 
 def recorded_tables(recording: Recording, effort: Effort) -> tuple[Table, Table]:
@@ -265,12 +285,13 @@ def recorded_tables(recording: Recording, effort: Effort) -> tuple[Table, Table]
             effort.progress(f"recorded losses: {name}, {r + 1}")
             rng = effort.rng("recorded losses", name, r)
             for order, losses in _orders(recording.true_class, recording.answers[name], rng).items():
-                for version, (seen, every) in _versions(losses, rng).items():
+                for version in IN_ORDER:
+                    seen, every = version.made(losses, rng)
                     alarms = own_alarms(published(), seen[None, :])
                     rates = [1e4 * len(each[0]) / (every * len(seen)) for each in alarms]
-                    counts.setdefault((order, version), []).append(rates)
-                    correlations.setdefault((order, version), []).append(correlation(seen))
-    keys = [(order, version) for order in _ORDERS for version in _VERSIONS]
+                    counts.setdefault((order, version.name), []).append(rates)
+                    correlations.setdefault((order, version.name), []).append(correlation(seen))
+    keys = [(order, version.name) for order in _ORDERS for version in IN_ORDER]
     rows: list[tuple[Cell, ...]] = [
         (detector, *(over_runs([each[index] for each in counts[key]], 2) for key in keys))
         for index, detector in enumerate(names)
@@ -288,9 +309,9 @@ def recorded_tables(recording: Recording, effort: Effort) -> tuple[Table, Table]
     )
     related = Table(
         "Correlation of a recorded loss with the one before",
-        ("order", *_VERSIONS),
+        ("order", *(version.name for version in IN_ORDER)),
         tuple(
-            (order, *(over_runs(correlations[order, version], 3) for version in _VERSIONS))
+            (order, *(over_runs(correlations[order, version.name], 3) for version in IN_ORDER))
             for order in _ORDERS
         ),
         "With the order of labels kept, little correlation remains. On Elec2, losses are correlated "
@@ -309,42 +330,9 @@ def _orders(truth: Classes, answers: Classes, rng: np.random.Generator) -> dict[
     return dict(zip(_ORDERS, orders, strict=True))
 
 
-def _versions(losses: Losses, rng: np.random.Generator) -> dict[str, tuple[Losses, int]]:
-    every = spacing(losses)
-    made = (losses, 1), (thinned(losses, every), every), (redrawn(losses, rng), 1)
-    return dict(zip(_VERSIONS, made, strict=True))
-
-
 _STEP: Final = levels((LOW, CALM), (HIGH, SPAN))
 _FLOOR: Final = 0.5
 """Position in the figure of detectors without false alarms, in false alarms in 100,000."""
-
-
-@dataclass(frozen=True, slots=True)
-class Version:
-    """Transformation of losses before detectors get them."""
-
-    name: str
-    made: Callable[[Losses, np.random.Generator], tuple[Losses, int]]
-    """Losses (n,), generator → losses for detectors, and the number of outcomes per loss."""
-
-
-def _shuffled(losses: Losses, rng: np.random.Generator) -> tuple[Losses, int]:
-    """Shuffle the losses before the change, and separately those after it."""
-    return np.concatenate([rng.permutation(losses[:CALM]), rng.permutation(losses[CALM:])]), 1
-
-
-def _thinned(losses: Losses, _rng: np.random.Generator) -> tuple[Losses, int]:
-    every = spacing(losses)
-    return thinned(losses, every), every
-
-
-VERSIONS: Final = (
-    Version("shuffled", _shuffled),
-    Version("ordered", lambda losses, _rng: (losses, 1)),
-    Version("thinned", _thinned),
-    Version("redrawn", lambda losses, rng: (redrawn(losses, rng), 1)),
-)
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,7 +10,7 @@ import pytest
 from scipy.special import betaln
 from typer.testing import CliRunner
 
-from streamwatch.papers.benchmark import experiment, generated, induced, page
+from streamwatch.papers.benchmark import generated, induced, page
 from streamwatch.papers.benchmark.calibration import worlds
 from streamwatch.papers.benchmark.contestants import BUDGET, Ladder, ladders
 from streamwatch.papers.benchmark.edetector import CLOCK, Betting, alarms, evidence
@@ -23,7 +23,7 @@ from streamwatch.papers.benchmark.runs import Run, World
 from streamwatch.papers.benchmark.simulated import CALM, DEVELOPMENT, HELD_OUT, Simulated
 from streamwatch.papers.benchmark.tuned import best
 from streamwatch.papers.commands import app
-from streamwatch.papers.result import Effort, Measured, Table
+from streamwatch.papers.result import Measured, Table
 
 MOA_JARS = Path(__file__).parents[2] / ".cache" / "moa" / "libs"
 DOCS = Path(__file__).parents[2] / "docs"
@@ -304,14 +304,3 @@ def test_a_page_without_marks_is_refused(tmp_path):
     refused = CliRunner().invoke(app, ["benchmark", "--part", "calibration", "--write", str(path)])
     assert refused.exit_code == 2
     assert "benchmark: calibration" in refused.output
-
-
-def test_scores_are_kept_of_the_same_worlds_only_although_memory_is_used_again(monkeypatch):
-    monkeypatch.setattr(experiment, "_entrants", lambda worlds, _effort: [world.name for world in worlds])
-    names, rule = [str(number) for number in range(1_000, 1_050)], Rule(1)
-    for name in names:
-        worlds = [World(name, rule, ())]
-        assert experiment._cached(worlds, Effort()) == [name]
-        assert experiment._cached(worlds, Effort()) is experiment._cached([worlds[0]], Effort())
-        del worlds
-    experiment._SEEN.clear()

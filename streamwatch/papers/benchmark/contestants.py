@@ -14,7 +14,7 @@ import numpy as np
 from streamwatch.core.specs import DetectorSpec
 from streamwatch.history.tuning.promise import TUNED
 from streamwatch.papers.benchmark.edetector import Betting, candidate
-from streamwatch.papers.detection.candidates import Alarms, Candidate, defaults, own_alarms
+from streamwatch.papers.detection.candidates import Alarms, Candidate, Together, defaults, own_alarms
 from streamwatch.papers.detection.peers import moa_detectors, river_detector, river_detectors, river_kinds
 from streamwatch.papers.detection.streams import Losses
 from streamwatch.papers.result import Floats
@@ -41,23 +41,9 @@ VERDICTS: Final = Betting()
 """Parameters of the detector by betting: those of verdicts at their defaults."""
 
 
-class Own:
-    """Detectors of the daemon, one of each kind, run in one loop; keeps the alarms on the last losses."""
-
-    def __init__(self, specs: Sequence[DetectorSpec]) -> None:
-        self._specs = tuple(specs)
-        self._last: tuple[Losses, list[Alarms]] | None = None
-
-    def alarms(self, index: int, losses: Losses) -> Alarms:
-        """Return the alarms of detector `index` on each run; `losses` is (runs, outcomes)."""
-        if self._last is None or self._last[0] is not losses:
-            self._last = (losses, own_alarms(self._specs, losses))
-        return self._last[1][index]
-
-
 def own(specs: Sequence[DetectorSpec], note: str = "") -> tuple[Candidate, ...]:
     """Build candidates of the daemon's detectors, one of each kind; `note` is added to their names."""
-    asked = Own(specs)
+    asked = Together(partial(own_alarms, tuple(specs)), 1)
     return tuple(
         Candidate(spec.name + note, OURS, partial(asked.alarms, index)) for index, spec in enumerate(specs)
     )

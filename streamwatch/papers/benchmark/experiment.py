@@ -15,8 +15,9 @@ from streamwatch.papers.benchmark.contestants import at_defaults, in_both_direct
 from streamwatch.papers.benchmark.controls import CONTROLS
 from streamwatch.papers.benchmark.metrics import Counts, Metrics, Rule, episodes_of, measured, within
 from streamwatch.papers.benchmark.runs import Run, World, at_instances, mean_of, pooled, scored, stacked
-from streamwatch.papers.detection.candidates import Candidate
+from streamwatch.papers.detection.candidates import Alarms, Candidate
 from streamwatch.papers.detection.peers import moa_detectors
+from streamwatch.papers.detection.streams import Losses
 from streamwatch.papers.result import Cell, Effort, Measured, Table
 
 PUBLISHED: Final = json.loads((Path(__file__).parent / "published.json").read_text(encoding="utf-8"))
@@ -73,6 +74,8 @@ DEFAULT: Final = {
 }
 """CapyMOA's defaults."""
 NAMES: Final = tuple(DEFAULT)
+DRIFTS: Final = ((False, "abrupt"), (True, "gradual"))
+"""Whether drifts are gradual, and the word for it."""
 
 
 def _paper_detectors(jars: Path, options: dict[str, str]) -> tuple[Candidate, ...]:
@@ -93,10 +96,10 @@ def reproduced(effort: Effort) -> list[Table]:
     turned_headings, turned = ["detector"], {name: list[Cell]([name]) for name in NAMES}
     agree = 0
     for generator in generated.GENERATORS:
-        for width, how in ((0, "abrupt"), (generated.WIDTH, "gradual")):
+        for gradual, how in DRIFTS:
             key = f"{generator.name}, {how}"
             effort.progress(f"the paper's streams: {key}")
-            run = generated.published(jars, generator, width)
+            run = generated.published(jars, generator, generated.WIDTH if gradual else 0)
             detectors = _paper_detectors(jars, TUNED[how])
             headings += [f"{key}, paper", f"{key}, found"]
             turned_headings += [f"{key}, hits", f"{key}, errors"]
@@ -145,6 +148,11 @@ def _counts(metrics: Metrics) -> str:
 # All detectors, on streams drawn in the paper's two ways from several seeds.
 
 
+def f1(metrics: Metrics) -> float:
+    """Return F1."""
+    return metrics.f1
+
+
 @dataclass(frozen=True, slots=True)
 class _Column:
     heading: str
@@ -156,7 +164,7 @@ COLUMNS: Final = (
     _Column("precision", lambda m: m.precision),
     _Column("recall", lambda m: m.recall),
     _Column("episode recall", lambda m: m.episode_recall),
-    _Column("F1", lambda m: m.f1),
+    _Column("F1", f1),
     _Column("MDT", lambda m: m.delay, 0),
     _Column("NDT", lambda m: m.normalised_delay),
     _Column("FAR", lambda m: m.false_rate, 3),
@@ -175,17 +183,34 @@ METRICS_NOTE: Final = (
 
 def generated_tables(effort: Effort) -> list[Table]:
     """Score all detectors on MOA's generators with abrupt and gradual drifts."""
-    jars = _moa(effort)
-    seeds = range(effort.seed, effort.seed + effort.seeds)
-    drifts = effort.size(5, 2)
     tables: list[Table] = []
-    for width, how in ((0, "abrupt"), (generated.WIDTH, "gradual")):
-        worlds: list[World] = []
-        for generator in generated.GENERATORS:
-            effort.progress(f"{generator.name}, {how}")
-            worlds.append(generated.drawn(jars, generator, width, seeds, drifts))
-        tables.append(_scores(f"generated streams, {how} drifts (Agrawal, SEA, STAGGER)", worlds, effort))
+    for gradual, how in DRIFTS:
+        worlds = generated_worlds(effort, gradual=gradual)
+        title = f"generated streams, {how} drifts (Agrawal, SEA, STAGGER)"
+        tables.append(_scores(title, worlds, _entrants(worlds, effort)))
     return tables
+
+
+def generated_worlds(effort: Effort, *, gradual: bool) -> list[World]:
+    """Draw streams of every generator from all seeds."""
+    jars, seeds = _moa(effort), range(effort.seed, effort.seed + effort.seeds)
+    width, drifts = generated.WIDTH if gradual else 0, effort.size(5, 2)
+    worlds: list[World] = []
+    for generator in generated.GENERATORS:
+        effort.progress(f"{generator.name}, {'gradual' if gradual else 'abrupt'}")
+        worlds.append(generated.drawn(jars, generator, width, seeds, drifts))
+    return worlds
+
+
+def recorded_worlds(effort: Effort, recorded: induced.Recorded, *, gradual: bool) -> list[World]:
+    """Draw streams with each kind of drift from a data set, from all seeds."""
+    jars, how = _moa(effort), "gradual" if gradual else "abrupt"
+    worlds: list[World] = []
+    for kind in induced.KINDS:
+        effort.progress(f"{recorded.of.name}, {kind}, {how}")
+        rngs = [effort.rng(recorded.of.name, kind, how, seed) for seed in range(effort.seeds)]
+        worlds.append(induced.drawn(jars, recorded, kind, gradual=gradual, rngs=rngs))
+    return worlds
 
 
 def recorded_tables(effort: Effort) -> list[Table]:
@@ -205,19 +230,12 @@ def recorded_tables(effort: Effort) -> list[Table]:
     tables: list[Table] = []
     again: dict[str, list[Cell]] = {name: [name] for name in NAMES}
     headings = ["detector"]
-    for gradual, how in ((False, "abrupt"), (True, "gradual")):
-        worlds: list[World] = []
-        by_set: list[list[World]] = []
-        for recorded in data:
-            by_set.append([])
-            for kind in induced.KINDS:
-                effort.progress(f"{recorded.of.name}, {kind}, {how}")
-                rngs = [effort.rng(recorded.of.name, kind, how, seed) for seed in range(effort.seeds)]
-                by_set[-1].append(induced.drawn(jars, recorded, kind, gradual=gradual, rngs=rngs))
-            worlds += by_set[-1]
-        title = f"{names} with induced drifts, {how} (four kinds)"
-        tables.append(_scores(title, worlds, effort, note))
-        tables.append(_by_kind(f"F1 by kind of drift: {names}, {how}", worlds, effort))
+    for gradual, how in DRIFTS:
+        by_set = [recorded_worlds(effort, recorded, gradual=gradual) for recorded in data]
+        worlds = [world for those in by_set for world in those]
+        entrants = _entrants(worlds, effort)
+        tables.append(_scores(f"{names} with induced drifts, {how} (four kinds)", worlds, entrants, note))
+        tables.append(_by_kind(f"F1 by kind of drift: {names}, {how}", worlds, entrants))
         for recorded, those in zip(data, by_set, strict=True):
             key = f"{recorded.of.name}, {how}"
             printed = PUBLISHED["recorded"].get(key)
@@ -226,9 +244,8 @@ def recorded_tables(effort: Effort) -> list[Table]:
             effort.progress(f"the paper's defaults: {key}")
             headings += [f"{key}, paper", f"{key}, found", f"{key}, errors"]
             hits = [World(world.name, world.rule, tuple(map(_hits, world.runs))) for world in those]
-            detectors = _paper_detectors(jars, DEFAULT)
-            of_hits = _means(detectors, hits, lambda m: m.f1)
-            of_errors = _means(detectors, those, lambda m: m.f1)
+            asks = [each.alarms for each in _paper_detectors(jars, DEFAULT)]
+            of_hits, of_errors = mean_f1(asks, hits), mean_f1(asks, those)
             for name, one, other in zip(NAMES, of_hits, of_errors, strict=True):
                 again[name] += [Measured(printed[name][0], printed[name][1], 3), one, other]
     tables.append(
@@ -244,15 +261,14 @@ def recorded_tables(effort: Effort) -> list[Table]:
     return tables
 
 
-def _means(
-    detectors: Sequence[Candidate], worlds: Sequence[World], value: Callable[[Metrics], float]
-) -> list[Measured]:
-    found: list[list[Measured]] = [[] for _ in detectors]
+def mean_f1(asks: Sequence[Callable[[Losses], Alarms]], worlds: Sequence[World]) -> list[Measured]:
+    """Compute the mean F1 over worlds of each detector, given as a function from losses to alarms."""
+    found: list[list[Measured]] = [[] for _ in asks]
     for world in worlds:
         losses = stacked(world.runs)
-        for those, detector in zip(found, detectors, strict=True):
-            counts = scored(at_instances(detector.alarms(losses), world.runs), world)
-            those.append(pooled(counts, world, value))
+        for those, ask in zip(found, asks, strict=True):
+            counts = scored(at_instances(ask(losses), world.runs), world)
+            those.append(pooled(counts, world, f1))
     return [mean_of(those) for those in found]
 
 
@@ -296,22 +312,9 @@ def _entrants(worlds: Sequence[World], effort: Effort) -> list[_Entrant]:
     return found
 
 
-_SEEN: list[tuple[tuple[World, ...], list[_Entrant]]] = []
-"""Worlds of the last call of `_cached`, kept so that no later ones can be taken for them, and its result."""
-
-
-def _cached(worlds: Sequence[World], effort: Effort) -> list[_Entrant]:
-    """Return the entrants of these worlds, which two tables use; only those of the last call are kept."""
-    for seen, entrants in _SEEN:
-        if len(seen) == len(worlds) and all(one is other for one, other in zip(seen, worlds, strict=True)):
-            return entrants
-    _SEEN[:] = [(tuple(worlds), _entrants(worlds, effort))]
-    return _SEEN[0][1]
-
-
-def _scores(title: str, worlds: Sequence[World], effort: Effort, note: str = "") -> Table:
+def _scores(title: str, worlds: Sequence[World], entrants: Sequence[_Entrant], note: str = "") -> Table:
     rows: list[tuple[Cell, ...]] = []
-    for entrant in _cached(worlds, effort):
+    for entrant in entrants:
         cells: list[Cell] = [entrant.name]
         for column in COLUMNS:
             values = [
@@ -325,13 +328,10 @@ def _scores(title: str, worlds: Sequence[World], effort: Effort, note: str = "")
     return Table(f"Metrics at defaults: {title}", headings, tuple(rows), METRICS_NOTE + seeds + note)
 
 
-def _by_kind(title: str, worlds: Sequence[World], effort: Effort) -> Table:
+def _by_kind(title: str, worlds: Sequence[World], entrants: Sequence[_Entrant]) -> Table:
     rows: list[tuple[Cell, ...]] = []
-    for entrant in _cached(worlds, effort):
-        values = [
-            pooled(counts, world, lambda m: m.f1)
-            for counts, world in zip(entrant.counts, worlds, strict=True)
-        ]
+    for entrant in entrants:
+        values = [pooled(counts, world, f1) for counts, world in zip(entrant.counts, worlds, strict=True)]
         rows.append((entrant.name, *values))
     rises: list[Cell] = ["rise of the error"]
     rises += [_rise(world) for world in worlds]

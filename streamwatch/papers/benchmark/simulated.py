@@ -13,7 +13,7 @@ from typing import Final, Literal, TypeAlias
 import numpy as np
 
 from streamwatch.papers.detection.scoring import Change
-from streamwatch.papers.detection.streams import Losses, together
+from streamwatch.papers.detection.streams import Losses, repeating
 from streamwatch.papers.result import Floats
 
 Group: TypeAlias = Literal["independent", "dependent"]
@@ -70,7 +70,7 @@ class Simulated:
         if self.day:
             hours = np.arange(len(error)) + int(rng.integers(self.day))
             error = error * (1.0 + self.swing * np.sin(2.0 * np.pi * hours / self.day))
-        return together("", error, self.rho, ()).draw(rng)
+        return repeating(error, rng, self.rho)
 
 
 DEVELOPMENT: Final = (

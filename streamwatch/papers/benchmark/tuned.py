@@ -6,17 +6,17 @@ the highest mean F1 is then scored on the paper's streams, generated and recorde
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 import numpy as np
 
-from streamwatch.papers.benchmark import generated, induced
+from streamwatch.papers.benchmark import induced
 from streamwatch.papers.benchmark.contestants import BUDGET, Ladder, at_defaults, at_rungs, ladders
-from streamwatch.papers.benchmark.metrics import Metrics, Rule
-from streamwatch.papers.benchmark.runs import Run, World, at_instances, mean_of, pooled, scored, stacked
+from streamwatch.papers.benchmark.experiment import DRIFTS, generated_worlds, mean_f1, recorded_worlds
+from streamwatch.papers.benchmark.metrics import Rule
+from streamwatch.papers.benchmark.runs import Run, World
 from streamwatch.papers.benchmark.simulated import CALM, DEVELOPMENT
-from streamwatch.papers.detection.candidates import Candidate
-from streamwatch.papers.result import Cell, Effort, Measured, Table
+from streamwatch.papers.result import Cell, Effort, Table
 
 RULE = Rule(2_500)
 """Tolerance on development streams: that of the paper's larger data sets."""
@@ -39,19 +39,8 @@ def development(effort: Effort) -> list[World]:
 
 def best(ladder: Ladder, worlds: Sequence[World]) -> int:
     """Find the rung with the highest mean F1 over worlds; the strictest of equal ones."""
-    losses = [stacked(world.runs) for world in worlds]
-    means: list[float] = []
-    for ask in ladder.rungs:
-        values = [
-            pooled(scored(at_instances(ask(given), world.runs), world), world, _f1).value
-            for given, world in zip(losses, worlds, strict=True)
-        ]
-        means.append(float(np.mean(values)))
-    return max(range(BUDGET), key=lambda k: (means[k], k))
-
-
-def _f1(metrics: Metrics) -> float:
-    return metrics.f1
+    means = mean_f1(ladder.rungs, worlds)
+    return max(range(BUDGET), key=lambda k: (means[k].value, k))
 
 
 def tuned_tables(effort: Effort) -> list[Table]:
@@ -62,7 +51,6 @@ def tuned_tables(effort: Effort) -> list[Table]:
         effort.progress(f"tuned on development streams: {ladder.library} {ladder.name}")
         rungs[ladder.library, ladder.name] = best(ladder, worlds)
     default = [each for each in at_defaults(effort.moa) if (each.library, each.name) in rungs]
-    groups = dict(_groups(effort))
     headings, rows = (
         ["detector", "strictness"],
         [
@@ -71,10 +59,11 @@ def tuned_tables(effort: Effort) -> list[Table]:
         ],
     )
     by_name = {(each.library, each.name): each for each in at_rungs(effort.moa, rungs)}
-    for name, group in groups.items():
+    for name, group in list(_groups(effort)):
+        effort.progress(f"default and tuned: {name}")
         headings += [f"{name}, default", f"{name}, tuned"]
-        tuned = [by_name[each.library, each.name] for each in default]
-        of_default, of_tuned = _means(default, group, effort), _means(tuned, group, effort)
+        of_default = mean_f1([each.alarms for each in default], group)
+        of_tuned = mean_f1([by_name[each.library, each.name].alarms for each in default], group)
         for row, one, other in zip(rows, of_default, of_tuned, strict=True):
             row += [one, other]
     return [
@@ -90,36 +79,16 @@ def tuned_tables(effort: Effort) -> list[Table]:
     ]
 
 
-def _groups(effort: Effort) -> list[tuple[str, list[World]]]:
-    found: list[tuple[str, list[World]]] = []
-    jars = effort.moa
-    if jars is None:
-        return found
-    seeds = range(effort.seed, effort.seed + effort.seeds)
-    for width, how in ((0, "abrupt"), (generated.WIDTH, "gradual")):
-        effort.progress(f"generated streams, {how}")
-        drawn = [
-            generated.drawn(jars, each, width, seeds, effort.size(5, 2)) for each in generated.GENERATORS
-        ]
-        found.append((f"generated, {how}", drawn))
+def _groups(effort: Effort) -> Iterator[tuple[str, list[World]]]:
+    if effort.moa is None:
+        return
+    for gradual, how in DRIFTS:
+        yield f"generated, {how}", generated_worlds(effort, gradual=gradual)
     if effort.data is None:
-        return found
-    for gradual, how in ((False, "abrupt"), (True, "gradual")):
-        worlds: list[World] = []
-        for recorded in induced.read(effort.data)[0]:
-            for kind in induced.KINDS:
-                effort.progress(f"{recorded.of.name}, {kind}, {how}")
-                rngs = [effort.rng(recorded.of.name, kind, how, seed) for seed in range(effort.seeds)]
-                worlds.append(induced.drawn(jars, recorded, kind, gradual=gradual, rngs=rngs))
-        found.append((f"recorded, {how}", worlds))
-    return found
-
-
-def _means(candidates: Sequence[Candidate], worlds: Sequence[World], effort: Effort) -> list[Measured]:
-    found: list[list[Measured]] = [[] for _ in candidates]
-    for world in worlds:
-        effort.progress(f"default and tuned: {world.name}")
-        losses = stacked(world.runs)
-        for those, each in zip(found, candidates, strict=True):
-            those.append(pooled(scored(at_instances(each.alarms(losses), world.runs), world), world, _f1))
-    return [mean_of(those) for those in found]
+        return
+    data, _ = induced.read(effort.data)
+    for gradual, how in DRIFTS:
+        yield (
+            f"recorded, {how}",
+            [world for recorded in data for world in recorded_worlds(effort, recorded, gradual=gradual)],
+        )

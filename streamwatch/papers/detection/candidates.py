@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TypeAlias
@@ -25,6 +26,30 @@ class Candidate:
     library: str
     alarms: Callable[[Losses], Alarms]
     """Losses (runs, outcomes) → alarms of each run; it restarts with every run, and after every alarm."""
+
+
+class Together:
+    """Detectors that one call asks together; keeps their alarms on the last few arrays of losses.
+
+    Parameters
+    ----------
+    ask
+        Function from losses (runs, outcomes) to the alarms of each detector.
+    remembered
+        Number of arrays whose alarms are kept.
+    """
+
+    def __init__(self, ask: Callable[[Losses], list[Alarms]], remembered: int) -> None:
+        self._ask = ask
+        self._answers: deque[tuple[Losses, list[Alarms]]] = deque(maxlen=remembered)
+
+    def alarms(self, index: int, losses: Losses) -> Alarms:
+        """Return the alarms of detector `index` on each run; `losses` is (runs, outcomes)."""
+        for given, alarms in self._answers:
+            if given is losses:
+                return alarms[index]
+        self._answers.append((losses, self._ask(losses)))
+        return self._answers[-1][1][index]
 
 
 def defaults() -> tuple[DetectorSpec, ...]:

@@ -8,7 +8,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any, Final
 
-from streamwatch.papers.detection.candidates import Alarms, Candidate
+from streamwatch.papers.detection.candidates import Alarms, Candidate, Together
 from streamwatch.papers.detection.streams import Losses
 from streamwatch.papers.moa_runs import lines_of, refuse_without
 
@@ -40,22 +40,19 @@ def river_detectors() -> tuple[Candidate, ...]:
 
 def river_detector(name: str, make: Callable[[], Any]) -> Candidate:
     """Build a candidate of a detector of river, which `make` creates."""
-    return Candidate(name, "river", _alarms(make))
+    return Candidate(name, "river", partial(_river_alarms, make))
 
 
-def _alarms(make: Callable[[], Any]) -> Callable[[Losses], Alarms]:
-    def found(losses: Losses) -> Alarms:
-        alarms: Alarms = []
-        for run in losses.tolist():
-            detector = make()
-            alarms.append([])
-            for outcome, loss in enumerate(run, 1):
-                detector.update(loss)
-                if detector.drift_detected:
-                    alarms[-1].append(outcome)
-        return alarms
-
-    return found
+def _river_alarms(make: Callable[[], Any], losses: Losses) -> Alarms:
+    alarms: Alarms = []
+    for run in losses.tolist():
+        detector = make()
+        alarms.append([])
+        for outcome, loss in enumerate(run, 1):
+            detector.update(loss)
+            if detector.drift_detected:
+                alarms[-1].append(outcome)
+    return alarms
 
 
 # MOA's detectors, run by Java if a folder with MOA's jar files is given.
@@ -97,35 +94,19 @@ def moa_detectors(jars: Path, classes: Sequence[str] = _CLASSES) -> tuple[Candid
         If the folder has no jar file of MOA's.
     """
     refuse_without(jars)
-    moa = _Moa(jars, classes)
+    moa = Together(partial(_moa_alarms, jars, tuple(classes)), _REMEMBERED)
     return tuple(Candidate(name, "MOA", partial(moa.alarms, index)) for index, name in enumerate(classes))
 
 
-class _Moa:
-    """Runs all detectors at once, and caches their alarms on the last few arrays of losses."""
-
-    def __init__(self, jars: Path, classes: Sequence[str]) -> None:
-        self._jars = jars
-        self._classes = tuple(classes)
-        self._answers: list[tuple[Losses, list[Alarms]]] = []
-
-    def alarms(self, index: int, losses: Losses) -> Alarms:
-        """Return the alarms of detector `index` on each run; `losses` is (runs, outcomes)."""
-        for given, alarms in self._answers:
-            if given is losses:
-                return alarms[index]
-        self._answers = [*self._answers[1 - _REMEMBERED :], (losses, self._asked(losses))]
-        return self._answers[-1][1][index]
-
-    def _asked(self, losses: Losses) -> list[Alarms]:
-        # An empty line begins the next run; the first line of the answer names the detectors.
-        written = b"\n\n".join(b"\n".join(b"1" if loss else b"0" for loss in run) for run in losses.tolist())
-        lines = lines_of(self._jars, MOA_DETECTORS, self._classes, written + b"\n", 1 + losses.size)[1:]
-        runs, length = losses.shape
-        found: list[Alarms] = [[[] for _ in range(runs)] for _ in self._classes]
-        for at, line in enumerate(lines):
-            if _ALARM in line:
-                for index, code in enumerate(line.split(b";")):
-                    if code == _ALARM:
-                        found[index][at // length].append(at % length + 1)
-        return found
+def _moa_alarms(jars: Path, classes: Sequence[str], losses: Losses) -> list[Alarms]:
+    # An empty line begins the next run; the first line of the answer names the detectors.
+    written = b"\n\n".join(b"\n".join(b"1" if loss else b"0" for loss in run) for run in losses.tolist())
+    lines = lines_of(jars, MOA_DETECTORS, classes, written + b"\n", 1 + losses.size)[1:]
+    runs, length = losses.shape
+    found: list[Alarms] = [[[] for _ in range(runs)] for _ in classes]
+    for at, line in enumerate(lines):
+        if _ALARM in line:
+            for index, code in enumerate(line.split(b";")):
+                if code == _ALARM:
+                    found[index][at // length].append(at % length + 1)
+    return found

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from typing import TypeAlias
 
 import numpy as np
@@ -49,14 +50,15 @@ def bernoulli(name: str, error: NDArray[np.float64], changes: tuple[Change, ...]
 
 def together(name: str, error: NDArray[np.float64], rho: float, changes: tuple[Change, ...]) -> LossStream:
     """Build a stream of losses of a given error that repeat the previous one with probability `rho`."""
+    return LossStream(name, len(error), changes, partial(repeating, error, rho=rho))
 
-    def drawn(rng: np.random.Generator) -> Losses:
-        renewed = rng.random(len(error)) >= rho
-        renewed[0] = True
-        source = np.maximum.accumulate(np.where(renewed, np.arange(len(error)), 0))
-        return (rng.random(len(error)) < error)[source]
 
-    return LossStream(name, len(error), changes, drawn)
+def repeating(error: NDArray[np.float64], rng: np.random.Generator, rho: float) -> Losses:
+    """Draw losses of a given error that repeat the previous one with probability `rho`, (outcomes,)."""
+    renewed = rng.random(len(error)) >= rho
+    renewed[0] = True
+    source = np.maximum.accumulate(np.where(renewed, np.arange(len(error)), 0))
+    return (rng.random(len(error)) < error)[source]
 
 
 def levels(*parts: tuple[float, int]) -> NDArray[np.float64]:
@@ -80,13 +82,8 @@ def stale(kind: StreamKind) -> LossStream:
     instants = np.maximum(np.arange(length) - CALM, 0)
 
     def drawn(rng: np.random.Generator) -> Losses:
-        states = mixture.at(instants)
-        chosen = (rng.random(length)[:, None] >= states.weight.cumsum(axis=1)[:, :-1]).sum(axis=1)
-        each = np.arange(length)
-        along = rng.standard_normal((length, mixture.dimensions)) * np.sqrt(states.variances[each, chosen])
-        x = states.centre[each, chosen] + np.einsum("nij,nj->ni", states.axes[each, chosen], along)
-        answers = mixture.posterior(np.zeros(length, np.int64), x).argmax(axis=1)
-        return answers != mixture.class_of[chosen]
+        x, true_class = mixture.draw(instants, rng)
+        return mixture.posterior(np.zeros(length, np.int64), x).argmax(axis=1) != true_class
 
     return LossStream(kind.name, length, (Change(CALM, mixture.lap),), drawn)
 

@@ -136,6 +136,14 @@ class Mixture:
         weight, centre, variances, angle = (np.stack(part, axis=1) for part in zip(*found, strict=True))
         return States(weight / weight.sum(axis=1, keepdims=True), centre, variances, _axes(angle, centre))
 
+    def draw(self, instances: Indices, rng: np.random.Generator) -> tuple[Floats, Indices]:
+        """Draw attributes, (n, d), and classes by index in `labels`, (n,), at instances (0-based)."""
+        states, each = self.at(instances), np.arange(len(instances))
+        chosen = (rng.random(len(each))[:, None] >= states.weight.cumsum(axis=1)[:, :-1]).sum(axis=1)
+        along = rng.standard_normal((len(each), self.dimensions)) * np.sqrt(states.variances[each, chosen])
+        x = states.centre[each, chosen] + np.einsum("nij,nj->ni", states.axes[each, chosen], along)
+        return x, self.class_of[chosen]
+
     def posterior(self, instances: Indices, x: Floats) -> Floats:
         """Compute P(class | x) at each instance, (n, classes): equation 5 of the paper.
 
@@ -247,12 +255,8 @@ def blocks(mixture: Mixture, seed: int) -> Iterator[Drawn]:
     rng = np.random.default_rng(seed)
     for first in itertools.count(0, BLOCK):
         instances = np.arange(first, first + BLOCK)
-        states = mixture.at(instances)
-        chosen = (rng.random(BLOCK)[:, None] >= states.weight.cumsum(axis=1)[:, :-1]).sum(axis=1)
-        each = np.arange(BLOCK)
-        along = rng.standard_normal((BLOCK, mixture.dimensions)) * np.sqrt(states.variances[each, chosen])
-        x = states.centre[each, chosen] + np.einsum("nij,nj->ni", states.axes[each, chosen], along)
-        yield Drawn(first, x, mixture.class_of[chosen], mixture.posterior(instances, x))
+        x, true_class = mixture.draw(instances, rng)
+        yield Drawn(first, x, true_class, mixture.posterior(instances, x))
 
 
 def draw(mixture: Mixture, outcomes: int, seed: int) -> Drawn:

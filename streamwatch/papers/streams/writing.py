@@ -5,7 +5,6 @@ from __future__ import annotations
 import itertools
 import time
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
 import msgspec
@@ -72,22 +71,19 @@ def _json(block: Drawn, mixture: Mixture, start_ms: int) -> Iterator[str]:
 # Writing of a stream to two topics of Kafka, with times of a backlog that ends now.
 
 
-@dataclass(frozen=True, slots=True)
-class Destination:
-    """Brokers and topics to write to."""
-
-    bootstrap_servers: str
-    predictions_topic: str
-    labels_topic: str
-    create: int | None = None
-    """Number of partitions with which missing topics are created; None: topics must exist."""
-
-
-async def write_to_kafka(mixture: Mixture, instances: int, seed: int, to: Destination) -> None:
+async def write_to_kafka(  # a stream, and where to
+    mixture: Mixture,
+    instances: int,
+    seed: int,
+    bootstrap_servers: str,
+    topics: tuple[str, str],
+    create: int | None,
+) -> None:
     """Write the JSON lines of a stream as records, predictions and labels in turn, keyed by id.
 
     Records have the times of their events; instances are a second apart up to now, so that a daemon reads
-    them as a backlog.
+    them as a backlog. `topics` are those of predictions and of labels; missing ones are created with `create`
+    partitions, unless that is None.
 
     Raises
     ------
@@ -95,8 +91,7 @@ async def write_to_kafka(mixture: Mixture, instances: int, seed: int, to: Destin
         If the broker cannot be reached, a topic is missing, or records are refused.
     """
     start_ms = time.time_ns() // 1_000_000 - instances * STEP_MS
-    topics = (to.predictions_topic, to.labels_topic)
-    async with producer_of(to.bootstrap_servers, topics, to.create, {}) as producer:
+    async with producer_of(bootstrap_servers, topics, create, {}) as producer:
         try:
             with without_retry_warnings():
                 written = lines(mixture, "jsonl", instances, seed, start_ms=start_ms)
@@ -110,4 +105,4 @@ async def write_to_kafka(mixture: Mixture, instances: int, seed: int, to: Destin
                     )
                 await producer.flush()
         except KafkaError as error:
-            raise SimulationError(f"writing to {to.bootstrap_servers} failed: {error}") from error
+            raise SimulationError(f"writing to {bootstrap_servers} failed: {error}") from error
