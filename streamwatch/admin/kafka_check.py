@@ -7,14 +7,13 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from typing import Final, Protocol
+from itertools import chain
+from typing import Final
 
 from streamwatch.core.join.caveats import CAUSE, CHANGE, SHOWN, Repeats, are_scores
-from streamwatch.core.ports import Explains, Record, Schemas, Source
+from streamwatch.core.ports import Decoder, Explains, Record, Schemas, Source
 from streamwatch.core.records.events import (
-    Decoded,
     Event,
-    EventGroup,
     Invalid,
     Label,
     Partition,
@@ -35,6 +34,7 @@ from streamwatch.edge.sources.kafka.spec import KafkaSpec
 from streamwatch.history.samples import counted
 from streamwatch.inspection.columns import Column
 from streamwatch.inspection.ids import affix_of
+from streamwatch.inspection.joined import each_of
 from streamwatch.inspection.times import are_misread
 
 
@@ -145,14 +145,6 @@ FEWEST_SCORES: Final = 10
 """Least number of different decimal fractions, as predicted classes, that are taken for scores."""
 
 
-class Decoding(Protocol):
-    """Part of a decoder that decodes samples."""
-
-    def decode_all(self, records: Sequence[Record], stamps: Sequence[int]) -> Sequence[Decoded]:
-        """Decode each record; `stamps` are their timestamps in ms."""
-        ...
-
-
 async def first_records(
     source: Source, topics: Sequence[str], monotonic: Callable[[], float] = time.monotonic
 ) -> Mapping[str, Sequence[Record]]:
@@ -183,7 +175,7 @@ def check_payload(
     topic: str,
     path: str | None,
     records: Sequence[Record],
-    decoder: Decoding,
+    decoder: Decoder,
     *,
     revised: bool = False,
 ) -> CheckResult:
@@ -204,13 +196,9 @@ def check_payload(
     """
     if not records:
         return CheckResult(f"topic {topic}: empty, nothing to decode", good=True)
-    decoded = decoder.decode_all(records, [record.timestamp for record in records])
-    events = [
-        event for each in decoded for event in (each.events if isinstance(each, EventGroup) else (each,))
-    ]
-    reasons = Counter(event.reason for event in events if isinstance(event, Invalid))
+    by_record, reasons, details = _decoded(records, decoder)
+    events = list(chain.from_iterable(by_record))
     classes = dict.fromkeys(event.predicted_class for event in events if isinstance(event, Prediction))
-    details = _explained(reasons, records, decoded, decoder)
     counts = {
         "predictions": sum(isinstance(event, Prediction) for event in events),
         "predictions with a label probability": sum(
@@ -218,7 +206,7 @@ def check_payload(
         ),
         "labels": sum(isinstance(event, Label) for event in events),
         "invalid": reasons.total(),
-        "records skipped": sum(isinstance(each, EventGroup) and not each.events for each in decoded),
+        "records skipped": sum(not each for each in by_record),
     }
     listed = ", ".join(f"{count} {name}" for name, count in counts.items() if count) or "only null records"
     scores = are_scores(list(classes), FEWEST_SCORES)
@@ -235,21 +223,25 @@ def check_payload(
     return CheckResult(what, good=good, details=tuple(details))
 
 
-def _explained(
-    reasons: Counter[str], records: Sequence[Record], decoded: Sequence[Decoded], decoder: Decoding
-) -> list[str]:
-    """Describe each reason of invalid records in a sample, with details of the first such record."""
+def _decoded(
+    records: Sequence[Record], decoder: Decoder
+) -> tuple[list[Sequence[Event]], Counter[str], list[str]]:
+    """Decode a sample: return the events of each record, and the number and description of each reason.
+
+    Descriptions have details of the first invalid record of the reason.
+    """
+    by_record = list(map(each_of, decoder.decode_all(records, [record.timestamp for record in records])))
+    reasons, first = Counter[str](), dict[str, Record]()
+    for record, events in zip(records, by_record, strict=True):
+        for event in events:
+            if isinstance(event, Invalid):
+                reasons[event.reason] += 1
+                first.setdefault(event.reason, record)
     details: list[str] = []
     for reason, count in reasons.most_common():
-        first = next(
-            record
-            for record, each in zip(records, decoded, strict=True)
-            for event in (each.events if isinstance(each, EventGroup) else (each,))
-            if isinstance(event, Invalid) and event.reason == reason
-        )
-        why = decoder.explain(first, reason) if isinstance(decoder, Explains) else ""
+        why = decoder.explain(first[reason], reason) if isinstance(decoder, Explains) else ""
         details.append(f"{count} × {reason}: {REASONS[reason]}" + (f" ({why})" if why else ""))
-    return details
+    return by_record, reasons, details
 
 
 def _misread(events: Iterable[Event]) -> Sequence[str]:
@@ -312,7 +304,7 @@ _HINT: Final = "where records name no schema, settings do: format: {type: avro, 
 async def check_schemas(
     formats: Mapping[str, str],
     samples: Mapping[str, Sequence[Record]],
-    decoders: Mapping[str, Decoding],
+    decoders: Mapping[str, Decoder],
     schemas: Schemas | None,
     *,
     revised: bool = False,
@@ -340,23 +332,21 @@ async def check_schemas(
             if schemas.problem is not None or time.monotonic() >= deadline:
                 return [CheckResult(schemas.waiting or "schema registry: no answer in time", good=False)]
     return [
-        _decoded(topic, formats[topic], samples[topic], decoders[topic], revised=revised) for topic in formats
+        _check_schema(topic, name, samples[topic], decoders[topic], revised=revised)
+        for topic, name in formats.items()
     ]
 
 
-def _decoded(
-    topic: str, name: str, records: Sequence[Record], decoder: Decoding, *, revised: bool
+def _check_schema(
+    topic: str, name: str, records: Sequence[Record], decoder: Decoder, *, revised: bool
 ) -> CheckResult:
     if not records:
         return CheckResult(f"topic {topic}: {name}, empty: nothing to decode", good=True)
-    decoded = decoder.decode_all(records, [record.timestamp for record in records])
-    by_record = [each.events if isinstance(each, EventGroup) else (each,) for each in decoded]
-    reasons = Counter(event.reason for events in by_record for event in events if isinstance(event, Invalid))
+    by_record, reasons, details = _decoded(records, decoder)
     good = sum(not any(isinstance(event, Invalid) for event in events) for events in by_record)
-    details = _explained(reasons, records, decoded, decoder)
     if "schema_missing" in reasons:
         details.append(_HINT)
     what = f"topic {topic}: {name}, {good} of {len(records)} records of a sample were decoded"
-    events = [event for events in by_record for event in events]
+    events = list(chain.from_iterable(by_record))
     doubtful = [*_misread(events), *repeated_of(events, revised=revised)]
     return CheckResult(what, good=good > 0 and not doubtful, details=(*details, *doubtful))

@@ -101,7 +101,7 @@ def inspect(
     sides = {topic.side for topic in guessed.topics}
     if not ("both" in sides or {"prediction", "label"} <= sides):
         return Inspection(guessed, None, None)
-    settings = _loaded(yaml_text.document(guessed, head))
+    settings = _loaded(parse(yaml_text.text(guessed, head, JoinedSample(), ())))
     joined = joined_sample(recorded_topics(settings), samples)
     heading = [
         f"Guessed by `streamwatch inspect`{f' from {where}' if where else ''}: read it before you believe it."

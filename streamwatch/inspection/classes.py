@@ -267,13 +267,21 @@ def score_pair(
     return max(found, key=lambda each: each[0])[1] if found else None
 
 
-def _judged_score(score: Column, label: Column, joined: Sequence[tuple[int, int]]) -> ScorePair | None:
-    one, other = sorted(label.counts)
-    of: dict[str, list[float]] = {one: [], other: []}
+def scores_by_class(
+    score: Column, label: Column, joined: Sequence[tuple[int, int]]
+) -> dict[str, list[float]]:
+    """Return the scores of joined records by their true class, each of which the label may have."""
+    of: dict[str, list[float]] = {text: [] for text in label.counts}
     for i, j in joined:
         number, text = score.raw[i], label.texts[j]
         if isinstance(number, int | float) and text is not None:
             of[text].append(float(number))
+    return of
+
+
+def _judged_score(score: Column, label: Column, joined: Sequence[tuple[int, int]]) -> ScorePair | None:
+    one, other = sorted(label.counts)
+    of = scores_by_class(score, label, joined)
     if min(map(len, of.values())) < MIN_EACH:
         return None
     area = area_under_roc(of[other], of[one])

@@ -26,6 +26,7 @@ from streamwatch.inspection.classes import (
     class_pairs,
     cramers_v,
     score_pair,
+    scores_by_class,
 )
 from streamwatch.inspection.columns import FlatRecord, walk
 from streamwatch.inspection.ids import INFORMATIVE, Pairing, joined_rows
@@ -253,16 +254,12 @@ def _of_scores(
     taken: Sequence[str],
 ) -> Pairing | None:
     """Pair scores of models with the labels; None unless each score separates the same classes."""
-    column, true = stream.columns[location], pairing.labels.columns[scored.label].texts
+    column, true = stream.columns[location], pairing.labels.columns[scored.label]
     if not column.is_score:
         return None
     informative = 0
     for joined in by_model.values():
-        of: dict[str, list[float]] = {scored.above: [], scored.below: []}
-        for i, j in joined:
-            number, text = column.raw[i], true[j]
-            if isinstance(number, int | float) and text is not None:
-                of[text].append(float(number))
+        of = scores_by_class(column, true, joined)
         if min(map(len, of.values())) < MIN_PAIRS:
             continue
         if area_under_roc(of[scored.above], of[scored.below]) < INFORMATIVE_SCORE:

@@ -113,7 +113,12 @@ class JoinedSample:
 def events_of(found: Iterable[Decoded]) -> Iterator[Event]:
     """Yield the events of decoded records in order; a record may have several."""
     for each in found:
-        yield from each.events if isinstance(each, EventGroup) else (each,)
+        yield from each_of(each)
+
+
+def each_of(found: Decoded) -> Sequence[Event]:
+    """Return the events of a decoded record."""
+    return found.events if isinstance(found, EventGroup) else (found,)
 
 
 def joined_sample(

@@ -10,7 +10,7 @@ from typing import Final
 from streamwatch.edge.decoders.field_locations import joined_text
 from streamwatch.inspection.columns import Column
 from streamwatch.inspection.streams import Stream
-from streamwatch.inspection.words import MODEL, named_steps, weight, words
+from streamwatch.inspection.words import MODEL, weight, words
 
 MAX_MODELS: Final = 100
 ENOUGH: Final = 0.35
@@ -84,7 +84,7 @@ def model_name(stream: Stream, id_location: str, without: Collection[str] = ()) 
     if not found:
         return None
     ids = stream.id_columns[id_location]
-    named = [each for each in found if not VERSION & set(words(_leaf(each.location)))]
+    named = [each for each in found if not VERSION & set(words(stream.columns[each.location].leaf))]
     if named and not named[0].separates:
         name = named[0]
         for column in _versions(stream, {*without, id_location, name.location}):
@@ -128,8 +128,8 @@ def _versions(stream: Stream, without: Collection[str]) -> list[Column]:
         and column.filled >= FILLED
         and len(column.counts) <= MAX_MODELS
         and not column.is_boolean
-        and DEPLOYMENT & set(words(_leaf(column.location)))
-        and not OTHERS & set(words(_leaf(column.location)))
+        and DEPLOYMENT & set(words(column.leaf))
+        and not OTHERS & set(words(column.leaf))
     ]
     return sorted(found, key=lambda column: -weight(column.location, NEAR, outer=0.5))
 
@@ -145,17 +145,13 @@ SEPARATES: Final = 0.5
 
 def _differing(stream: Stream, name: ModelLocation, without: Collection[str]) -> str:
     """Find the location of a version that differs among records of one name; empty without any."""
-    if VERSION & set(words(_leaf(name.location))):
+    if VERSION & set(words(stream.columns[name.location].leaf)):
         return ""
     texts = stream.columns[name.location].texts
     for column in _versions(stream, {*without, name.location}):
         if len(set(zip(texts, column.texts, strict=True))) > len(name.models):
             return column.location
     return ""
-
-
-def _leaf(location: str) -> str:
-    return named_steps(location).removeprefix("header:").rpartition(".")[2]
 
 
 REPEATING: Final = 0.9

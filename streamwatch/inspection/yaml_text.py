@@ -1,4 +1,4 @@
-"""A guess as settings: as nested mappings, and as YAML with a comment on every choice."""
+"""A guess as settings: YAML with a comment on every choice."""
 
 from __future__ import annotations
 
@@ -23,44 +23,14 @@ DEFAULT_HORIZON_MS: Final = 14 * DAY_MS
 DEFAULT_EARLY_MS: Final = HOUR_MS
 
 
-def document(guess: Guess, sections: Mapping[str, Any], sample: JoinedSample | None = None) -> dict[str, Any]:
-    """Return the settings as nested mappings: given sections, topics, and `join` if delays require it."""
-    found: dict[str, Any] = {
-        **sections,
-        "topics": {
-            side: [
-                {**_head(topic), **_mapped([{n: v for n, v, _ in _fields(each)} for each in _each(topic)])}
-                for topic in topics
-            ]
-            for side, topics in _sides(guess).items()
-        },
-    }
-    if join := {name: value for name, value, _ in _join(sample)}:
-        found["join"] = join
-    return found
-
-
-def _each(topic: TopicGuess) -> Sequence[TopicGuess]:
-    """Return every mapping of a topic."""
-    return (topic, *topic.others)
-
-
-def _mapped(mappings: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
-    return {"mapping": mappings[0]} if len(mappings) == 1 else {"mappings": list(mappings)}
-
-
 def _mapping_lines(topic: TopicGuess) -> list[str]:
     """Return the lines of a topic's mapping or mappings, each key below a comment with its reason."""
-    if not topic.others:
-        lines = ["      mapping:"]
-        for name, value, why in _fields(topic):
-            lines += [*comment(printable(why), " " * 8), f"        {name}: {inline(value)}"]
-        return lines
-    lines = ["      mappings:"]
-    for each in _each(topic):
-        lines.append("        -")
+    several = bool(topic.others)
+    lines, indent = ["      mappings:" if several else "      mapping:"], " " * (10 if several else 8)
+    for each in (topic, *topic.others):
+        lines += ["        -"] if several else []
         for name, value, why in _fields(each):
-            lines += [*comment(printable(why), " " * 10), f"          {name}: {inline(value)}"]
+            lines += [*comment(printable(why), indent), f"{indent}{name}: {inline(value)}"]
     return lines
 
 
@@ -73,7 +43,10 @@ def _sides(guess: Guess) -> Mapping[str, Sequence[TopicGuess]]:
 
 
 def text(guess: Guess, sections: Mapping[str, Any], sample: JoinedSample, heading: Sequence[str]) -> str:
-    """Return the settings of `document` as YAML, with comments on why each location was chosen."""
+    """Return the settings as YAML: given sections, topics, and `join` if delays require it.
+
+    Comments say why each location was chosen.
+    """
     lines = [line for part in heading for line in comment(printable(part))]
     for name, section in sections.items():
         lines += ["", *block({name: dict(section)}).splitlines()]
@@ -186,9 +159,9 @@ def _reason(choice: Choice) -> str:
     return note
 
 
-def _join(sample: JoinedSample | None) -> Iterator[tuple[str, str, str]]:
+def _join(sample: JoinedSample) -> Iterator[tuple[str, str, str]]:
     """Yield key, value and reason of the settings of the join that delays of the sample require."""
-    if sample is None or not sample.dated:
+    if not sample.dated:
         return
     horizon = suggested_ms(sample.delays_ms)
     if horizon > DEFAULT_HORIZON_MS:
