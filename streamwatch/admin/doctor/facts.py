@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import IntEnum
 from typing import Final, TypeAlias
@@ -120,6 +120,18 @@ class Facts:
         names = list(self.now.by("accuracy_ratio", "forgetting", model=model))
         return next((name for name in names if name.startswith("fading:")), names[0] if names else None)
 
+    def baselines(self, model: str, least: int) -> tuple[float, float] | None:
+        """Return the accuracies of the previous label and of the majority, under the same forgetting.
+
+        None with fewer outcomes than `least`, or if one is undefined.
+        """
+        forgetting = self.forgetting(model)
+        if forgetting is None or (self.now.value("outcomes_total", model=model) or 0.0) < least:
+            return None
+        found = self.now.by("baseline_accuracy_ratio", "baseline", model=model, forgetting=forgetting)
+        persistent, majority = found.get("persistent"), found.get("majority")
+        return None if persistent is None or majority is None else (persistent, majority)
+
 
 class Weight(IntEnum):
     """Importance of a finding, the most important first."""
@@ -150,15 +162,7 @@ class Finding:
     cause: str
     change: str
     rule: str = ""
-    """Name of the rule, which `examine` sets."""
-
-
-@dataclass(frozen=True, slots=True)
-class Rule:
-    """Rule: its name, and the function that yields its findings from facts."""
-
-    name: str
-    find: Callable[[Facts], Iterator[Finding]]
+    """Name of the rule, which is that of its function; `examine` sets it."""
 
 
 def id_mismatch(facts: Facts, model: str) -> str | None:

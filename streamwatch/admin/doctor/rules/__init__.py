@@ -7,46 +7,46 @@ from dataclasses import replace
 from typing import Final
 
 from streamwatch.admin.doctor.facts import MODEL, Facts, Finding
-from streamwatch.admin.doctor.rules import labels, models, records, running, silence
+from streamwatch.admin.doctor.rules import labels, models, records
 
 RULES = (
-    labels.CLASSES_DISJOINT,
-    records.CLOCK_BEHIND,
-    labels.DELAYS_MOVED,
-    models.DETECTORS_SILENT,
-    running.DISK_LOW,
-    models.EARLY_HINT_STANDS,
-    records.EVICTED,
-    records.HELD_BACK,
-    labels.HORIZON_SHORT,
-    labels.LABELS_CUT_OFF,
-    labels.LABELS_MISSING,
-    labels.LABELS_ORPHANED,
-    labels.LABELS_SORTED,
-    silence.LABELS_STOPPED,
-    records.LAG_GROWS,
-    models.LIMITS_REACHED,
-    records.LOG_LOST,
-    running.NOT_DURABLE,
-    running.NOT_READY,
-    labels.NOTHING_JOINS,
-    records.OUT_OF_ORDER,
-    models.PERSISTENT_WINS,
-    labels.PREDICTIONS_REPEATED,
-    silence.PREDICTIONS_STOPPED,
-    models.SEGMENTS_FULL,
-    silence.TIMES_MISREAD,
-    records.UNDECODABLE,
-    running.UNDELIVERED,
-    models.VERDICTS_FAR,
-    models.VERDICTS_LEFT_OUT,
+    labels.classes_disjoint,
+    records.clock_behind,
+    labels.delays_moved,
+    models.detectors_silent,
+    records.disk_low,
+    models.early_hint_stands,
+    records.evicted,
+    records.held_back,
+    labels.horizon_short,
+    labels.labels_cut_off,
+    labels.labels_missing,
+    labels.labels_orphaned,
+    labels.labels_sorted,
+    models.labels_stopped,
+    records.lag_grows,
+    models.limits_reached,
+    records.log_lost,
+    records.not_durable,
+    records.not_ready,
+    labels.nothing_joins,
+    records.out_of_order,
+    models.persistent_wins,
+    labels.predictions_repeated,
+    models.predictions_stopped,
+    models.segments_full,
+    models.times_misread,
+    records.undecodable,
+    records.undelivered,
+    models.verdicts_far,
+    models.verdicts_left_out,
 )
-"""All rules, in alphabetical order."""
+"""All rules, functions that yield their findings from facts, in alphabetical order."""
 
 
 def examine(facts: Facts) -> Sequence[Finding]:
     """Apply all rules; return their findings, the most important first."""
-    found = [replace(finding, rule=rule.name) for rule in RULES for finding in rule.find(facts)]
+    found = [replace(finding, rule=rule.__name__) for rule in RULES for finding in rule(facts)]
     return sorted(found, key=lambda finding: finding.weight)
 
 

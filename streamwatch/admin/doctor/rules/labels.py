@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Final
 
-from streamwatch.admin.doctor.facts import MODEL, Facts, Finding, Rule, Weight, id_mismatch
+from streamwatch.admin.doctor.facts import MODEL, Facts, Finding, Weight, id_mismatch
 from streamwatch.core.join.caveats import CAUSE, CHANGE
 from streamwatch.core.join.caveats import MANY as MANY_REPEATED
 from streamwatch.core.metrics.series import detail_at
@@ -13,14 +13,12 @@ from streamwatch.core.predictions.label_delays import BINS
 from streamwatch.inspection.classes import matched
 from streamwatch.inspection.guessing import duration_text
 
-# Labels arrive after their predictions have expired.
-
-
 LEAST: Final = 0.01
 """Share of late labels from which it is reported."""
 
 
-def _horizon_short(facts: Facts) -> Iterator[Finding]:
+def horizon_short(facts: Facts) -> Iterator[Finding]:
+    """Labels arrive after their predictions have expired."""
     late = facts.now.total("labels_late_total")
     joined = facts.now.total("labels_joined_total")
     if not late or late < LEAST * (late + joined):
@@ -37,13 +35,8 @@ def _horizon_short(facts: Facts) -> Iterator[Finding]:
     )
 
 
-HORIZON_SHORT = Rule("horizon_short", _horizon_short)
-
-
-# Label delays of a model have changed.
-
-
-def _delays_moved(facts: Facts) -> Iterator[Finding]:
+def delays_moved(facts: Facts) -> Iterator[Finding]:
+    """Label delays of a model have changed."""
     for model, details in sorted(facts.details.items()):
         moved = detail_at(details, "late_labels", "delays_moved")
         if typical := ", ".join(each for kind in ("hits", "errors") for each in _typical(moved, kind)):
@@ -64,19 +57,14 @@ def _typical(moved: object, kind: str) -> Iterator[str]:
         yield f"{duration_text(1000 * after)} for {kind} (before: {duration_text(1000 * before)})"
 
 
-DELAYS_MOVED = Rule("delays_moved", _delays_moved)
-
-
-# Labels were still arriving when predictions expired.
-
-
 LEAST_LATE: Final = 0.05
 """Share of labels that arrive in the last fifth of the horizon, from which it is reported."""
 UNLABELLED: Final = 0.01
 """Share of predictions without a label from which it is reported: else the horizon cuts nothing off."""
 
 
-def _labels_cut_off(facts: Facts) -> Iterator[Finding]:
+def labels_cut_off(facts: Facts) -> Iterator[Finding]:
+    """Labels were still arriving when predictions expired."""
     for model, details in sorted(facts.details.items()):
         shares = detail_at(details, "label_delays", "labelled")
         if isinstance(shares, list) and len(shares) == BINS:
@@ -98,17 +86,12 @@ def _finding_cut_off(model: str, whole: float, last: float) -> Finding:
     )
 
 
-LABELS_CUT_OFF = Rule("labels_cut_off", _labels_cut_off)
-
-
-# Many labels of a topic match no prediction.
-
-
 MANY: Final = 0.1
 """Share of orphaned labels from which it is reported."""
 
 
-def _labels_orphaned(facts: Facts) -> Iterator[Finding]:
+def labels_orphaned(facts: Facts) -> Iterator[Finding]:
+    """Many labels of a topic match no prediction."""
     if not facts.now.total("labels_joined_total"):
         return
     by_topic = facts.now.by("topic_labels_total", "topic")
@@ -132,12 +115,6 @@ def _found(labels: str, orphaned: float, accepted: float) -> Iterator[Finding]:
         )
 
 
-LABELS_ORPHANED = Rule("labels_orphaned", _labels_orphaned)
-
-
-# Labels arrive in runs of one class, as from a sorted dump.
-
-
 NEARLY_ALWAYS: Final = 0.97
 """Accuracy of repeating the previous label from which it is reported."""
 FAR: Final = 0.3
@@ -146,25 +123,15 @@ ENOUGH: Final = 200
 """Least number of outcomes of a model."""
 
 
-def _labels_sorted(facts: Facts) -> Iterator[Finding]:
+def labels_sorted(facts: Facts) -> Iterator[Finding]:
+    """Labels arrive in runs of one class, as from a sorted dump."""
     if facts.configured is not None and facts.configured.order == "prediction_time":
         return
     for model in facts.models:
-        forgetting = facts.forgetting(model)
-        if forgetting is None or (facts.now.value("outcomes_total", model=model) or 0.0) < ENOUGH:
+        if (baselines := facts.baselines(model, ENOUGH)) is None:
             continue
-        persistent = facts.now.value(
-            "baseline_accuracy_ratio", model=model, forgetting=forgetting, baseline="persistent"
-        )
-        majority = facts.now.value(
-            "baseline_accuracy_ratio", model=model, forgetting=forgetting, baseline="majority"
-        )
-        if (
-            persistent is None
-            or majority is None
-            or persistent < NEARLY_ALWAYS
-            or persistent < majority + FAR
-        ):
+        persistent, majority = baselines
+        if persistent < NEARLY_ALWAYS or persistent < majority + FAR:
             continue
         yield Finding(
             Weight.WORTH_KNOWING,
@@ -176,17 +143,12 @@ def _labels_sorted(facts: Facts) -> Iterator[Finding]:
         )
 
 
-LABELS_SORTED = Rule("labels_sorted", _labels_sorted)
-
-
-# No label matches a prediction of a model.
-
-
 MANY_LABELS: Final = 20
 """Number of accepted labels below which missing labels are the likely cause."""
 
 
-def _nothing_joins(facts: Facts) -> Iterator[Finding]:
+def nothing_joins(facts: Facts) -> Iterator[Finding]:
+    """No label matches a prediction of a model."""
     for model, wrong in facts.now.by("nothing_joins", "model").items():
         if not wrong:
             continue
@@ -211,13 +173,8 @@ def _nothing_joins(facts: Facts) -> Iterator[Finding]:
         yield Finding(Weight.NOTHING_TRUE, f"{MODEL}{model}", observed, cause, change)
 
 
-NOTHING_JOINS = Rule("nothing_joins", _nothing_joins)
-
-
-# Predicted and true classes of a model are disjoint.
-
-
-def _classes_disjoint(facts: Facts) -> Iterator[Finding]:
+def classes_disjoint(facts: Facts) -> Iterator[Finding]:
+    """Predicted and true classes of a model are disjoint."""
     for model, details in sorted(facts.details.items()):
         predicted = detail_at(details, "classes_disjoint", "predicted_class")
         true = detail_at(details, "classes_disjoint", "true")
@@ -251,13 +208,8 @@ def _are_scores(names: Sequence[str]) -> bool:
     return all(name.replace(".", "", 1).isdigit() and "." in name for name in names)
 
 
-CLASSES_DISJOINT = Rule("classes_disjoint", _classes_disjoint)
-
-
-# Models predict ids repeatedly: two models share a name, or ids are used again.
-
-
-def _predictions_repeated(facts: Facts) -> Iterator[Finding]:
+def predictions_repeated(facts: Facts) -> Iterator[Finding]:
+    """Models predict ids repeatedly: two models share a name, or ids are used again."""
     revised = facts.configured is not None and facts.configured.conflicts != "first"
     found = [each for topic in facts.topics.values() for each in topic.repeats.many(revised=revised)]
     for each in found:
@@ -279,13 +231,8 @@ def _predictions_repeated(facts: Facts) -> Iterator[Finding]:
         )
 
 
-PREDICTIONS_REPEATED = Rule("predictions_repeated", _predictions_repeated)
-
-
-# Sampled labels are missing, or more or less frequent than `label_probability` says.
-
-
-def _labels_missing(facts: Facts) -> Iterator[Finding]:
+def labels_missing(facts: Facts) -> Iterator[Finding]:
+    """Sampled labels are missing, or more or less frequent than `label_probability` says."""
     for model, details in sorted(facts.details.items()):
         found = details.get("sampled_labels")
         asked, arrived = (
@@ -314,6 +261,3 @@ def _labels_missing(facts: Facts) -> Iterator[Finding]:
                 "write the probability that is used for each prediction; mapping: label_requested shows "
                 "labels that were asked for from others",
             )
-
-
-LABELS_MISSING = Rule("labels_missing", _labels_missing)

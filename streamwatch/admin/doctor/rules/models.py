@@ -1,21 +1,23 @@
-"""Rules about models: silent detectors, early hints, limits, segments, rare predictions and rare classes."""
+"""Rules about models: silent ones, detectors, early hints, limits, segments, rare predictions and classes."""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Mapping
+from datetime import UTC, datetime
 from fnmatch import fnmatchcase
 from typing import Final, cast
 
-from streamwatch.admin.doctor.facts import MODEL, Facts, Finding, MetricSamples, Rule, Weight
+from streamwatch.admin.doctor.facts import MODEL, Facts, Finding, Weight
 from streamwatch.core.alerting.rules import AlarmRule
 from streamwatch.core.metrics.series import detail_at
 from streamwatch.core.records.events import OTHER
 from streamwatch.inspection.guessing import duration_text
+from streamwatch.inspection.times import are_misread
 
-# Alarms are not announced yet, because a model has too few outcomes.
 
-
-def _detectors_silent(facts: Facts) -> Iterator[Finding]:
+def detectors_silent(facts: Facts) -> Iterator[Finding]:
+    """Alarms are not announced yet, because a model has too few outcomes."""
     least = facts.configured.min_outcomes if facts.configured else AlarmRule().min_outcomes
     for model in facts.models:
         outcomes = facts.now.value("outcomes_total", model=model) or 0.0
@@ -29,13 +31,8 @@ def _detectors_silent(facts: Facts) -> Iterator[Finding]:
             )
 
 
-DETECTORS_SILENT = Rule("detectors_silent", _detectors_silent)
-
-
-# Predictions of a model have changed, and their labels have not arrived yet.
-
-
-def _early_hint_stands(facts: Facts) -> Iterator[Finding]:
+def early_hint_stands(facts: Facts) -> Iterator[Finding]:
+    """Predictions of a model have changed, and their labels have not arrived yet."""
     for model, active in facts.now.by("early_hint", "model").items():
         if not active:
             continue
@@ -62,37 +59,21 @@ def _changed(details: Mapping[str, object]) -> str:
     return f"{which} predicted {'more' if more else 'less'} often than before"
 
 
-EARLY_HINT_STANDS = Rule("early_hint_stands", _early_hint_stands)
-
-
-# The previous label is right more often than the model, and classes are imbalanced.
-
-
 RARE: Final = 0.9
 """Share of the most frequent class from which it is reported, as accuracy then says little."""
 ENOUGH: Final = 100
 """Least number of outcomes of a model."""
 
 
-def _persistent_wins(facts: Facts) -> Iterator[Finding]:
+def persistent_wins(facts: Facts) -> Iterator[Finding]:
+    """The previous label is right more often than the model, and classes are imbalanced."""
     for model in facts.models:
-        forgetting = facts.forgetting(model)
-        if forgetting is None or (facts.now.value("outcomes_total", model=model) or 0.0) < ENOUGH:
+        forgetting, baselines = facts.forgetting(model), facts.baselines(model, ENOUGH)
+        if forgetting is None or baselines is None:
             continue
         accuracy = facts.now.value("accuracy_ratio", model=model, forgetting=forgetting)
-        persistent = facts.now.value(
-            "baseline_accuracy_ratio", model=model, forgetting=forgetting, baseline="persistent"
-        )
-        majority = facts.now.value(
-            "baseline_accuracy_ratio", model=model, forgetting=forgetting, baseline="majority"
-        )
-        if (
-            accuracy is None
-            or persistent is None
-            or majority is None
-            or persistent <= accuracy
-            or majority < RARE
-        ):
+        persistent, majority = baselines
+        if accuracy is None or persistent <= accuracy or majority < RARE:
             continue
         if _utility(facts, model) != "accuracy":
             continue
@@ -115,12 +96,6 @@ def _utility(facts: Facts, model: str) -> str:
     return next((utility for models, utility in of_patterns if fnmatchcase(model, models)), "accuracy")
 
 
-PERSISTENT_WINS = Rule("persistent_wins", _persistent_wins)
-
-
-# A limit of models, classes, comparisons, values of segments or series is reached.
-
-
 CAUSES: Final[Mapping[str, str]] = {
     "models": "more models predict than the limit allows, or the mapped model is an id of each run",
     "classes": "more classes appear than the limit allows, or the mapped class is a score or free text",
@@ -131,7 +106,8 @@ SEGMENTS: Final = "segments"
 """Label `limit` of combinations of segments' values, which no setting limits."""
 
 
-def _limits_reached(facts: Facts) -> Iterator[Finding]:
+def limits_reached(facts: Facts) -> Iterator[Finding]:
+    """A limit of models, classes, comparisons, values of segments or series is reached."""
     for limit, count in facts.now.by("records_over_limit_total", "limit").items():
         if count and limit == SEGMENTS:
             yield Finding(
@@ -165,17 +141,12 @@ def _parts(facts: Facts) -> str:
     return ", ".join(f"{count:,.0f} {part}" for part, count in dropped.items() if count)
 
 
-LIMITS_REACHED = Rule("limits_reached", _limits_reached)
-
-
-# A segment has more values than can have estimates of their own.
-
-
 LEAST: Final = 0.05
 """Share of a segment's outcomes under `__other__` from which it is reported."""
 
 
-def _segments_full(facts: Facts) -> Iterator[Finding]:
+def segments_full(facts: Facts) -> Iterator[Finding]:
+    """A segment has more values than can have estimates of their own."""
     for (name, labels), count in sorted(facts.now.samples.items(), key=lambda sample: -sample[1]):
         of = dict(labels)
         if name == "segment_outcomes_left_out_total" and count:
@@ -187,7 +158,7 @@ def _segments_full(facts: Facts) -> Iterator[Finding]:
                 "map fewer segments or fields with fewer values, or monitors: {segments: {max_total: …}}",
             )
         elif name == "segment_outcomes_total" and of["value"] == OTHER:
-            counted = _outcomes(facts.now, of["model"], of["segment"])
+            counted = facts.now.total(name, model=of["model"], segment=of["segment"])
             if count >= LEAST * counted > 0:
                 yield Finding(
                     Weight.WORTH_KNOWING,
@@ -198,22 +169,12 @@ def _segments_full(facts: Facts) -> Iterator[Finding]:
                 )
 
 
-def _outcomes(now: MetricSamples, model: str, segment: str) -> float:
-    """Sum the outcomes of all values of a model's segment."""
-    return now.total("segment_outcomes_total", model=model, segment=segment)
-
-
-SEGMENTS_FULL = Rule("segments_full", _segments_full)
-
-
-# A model predicts so rarely that a verdict on it takes months.
-
-
 FAR_SECONDS: Final = 90 * 86_400.0
 """Time until a lead of 5 points gives a verdict, from which it is reported."""
 
 
-def _verdicts_far(facts: Facts) -> Iterator[Finding]:
+def verdicts_far(facts: Facts) -> Iterator[Finding]:
+    """A model predicts so rarely that a verdict on it takes months."""
     for model in facts.models:
         cohorts = facts.details.get(model, {}).get("cohorts")
         if not isinstance(cohorts, Mapping):
@@ -232,13 +193,8 @@ def _verdicts_far(facts: Facts) -> Iterator[Finding]:
             )
 
 
-VERDICTS_FAR = Rule("verdicts_far", _verdicts_far)
-
-
-# A model has more outcomes than its cohorts count.
-
-
-def _verdicts_left_out(facts: Facts) -> Iterator[Finding]:
+def verdicts_left_out(facts: Facts) -> Iterator[Finding]:
+    """A model has more outcomes than its cohorts count."""
     for model in facts.models:
         left_out = detail_at(facts.details.get(model, {}), "cohorts", "left_out")
         if isinstance(left_out, int) and left_out > 0:
@@ -252,4 +208,86 @@ def _verdicts_left_out(facts: Facts) -> Iterator[Finding]:
             )
 
 
-VERDICTS_LEFT_OUT = Rule("verdicts_left_out", _verdicts_left_out)
+# Rules about silence: models whose labels or predictions have stopped, or seem to, by a misread time.
+
+
+LEAST_SECONDS: Final = 3_600.0
+"""Least silence that is reported, as by the shipped alerts (`LabelsStopped`, `PredictionsStopped`)."""
+TIMES: Final = 2.0
+"""Least silence of labels, as a multiple of the time in which 99 % of a model's labels arrive."""
+FEW: Final = 100
+"""Least number of labels from which that time is taken."""
+
+
+def _slow_delay(facts: Facts, model: str) -> float | None:
+    """Upper bound of the time in which 99 % of a model's labels arrive, in seconds.
+
+    None with fewer than `FEW` labels; infinite if it is beyond the last bound of the histogram.
+    """
+    buckets = facts.now.by("label_delay_seconds_bucket", "le", model=model)
+    below = sorted((float(bound), count) for bound, count in buckets.items())
+    if not below or below[-1][1] < FEW:
+        return None
+    return next(bound for bound, count in below if count >= 0.99 * below[-1][1])
+
+
+def labels_stopped(facts: Facts) -> Iterator[Finding]:
+    """A model still predicts, but its labels have stopped.
+
+    Nothing is found while their usual delay is unknown, as with few labels, or beyond the longest bound of
+    the histogram.
+    """
+    for model in facts.models:
+        label = facts.now.value("last_label_timestamp_seconds", model=model)
+        prediction = facts.now.value("last_prediction_timestamp_seconds", model=model)
+        slow = _slow_delay(facts, model)
+        if label is None or prediction is None or slow is None or not math.isfinite(slow):
+            continue
+        silent = prediction - label
+        if silent <= max(LEAST_SECONDS, TIMES * slow) or not _caught_up(facts):
+            continue
+        waiting = facts.now.value("pending_predictions", model=model) or 0.0
+        took, since = duration_text(round(1_000 * slow)), duration_text(round(1_000 * silent))
+        yield Finding(
+            Weight.NOTHING_TRUE,
+            f"{MODEL}{model}",
+            f"has had no label for {since} and goes on predicting ({waiting:,.0f} predictions wait); 99 % of "
+            f"its labels used to come within {took}",
+            "what writes labels has stopped, or writes them to another topic; every estimate stands still",
+            "start what writes labels; streamwatch inspect shows what arrives on the label topics",
+        )
+
+
+def predictions_stopped(facts: Facts) -> Iterator[Finding]:
+    """A model has stopped predicting, in record time."""
+    clock = facts.now.value("clock_timestamp_seconds")
+    if clock is None or not _caught_up(facts):
+        return
+    for model, last in facts.now.by("last_prediction_timestamp_seconds", "model").items():
+        if clock - last > LEAST_SECONDS and not are_misread([round(1_000 * last)]):
+            yield Finding(
+                Weight.WORTH_KNOWING,
+                f"{MODEL}{model}",
+                f"has not predicted for {duration_text(round(1_000 * (clock - last)))}",
+                "it is no longer asked, runs at times only, or writes to a topic that is not read",
+                "if it should predict, look at what calls it; its estimates are of the time before",
+            )
+
+
+def times_misread(facts: Facts) -> Iterator[Finding]:
+    """Timestamps in seconds are read as milliseconds, so that a model predicts in January 1970."""
+    for model, last in facts.now.by("last_prediction_timestamp_seconds", "model").items():
+        if are_misread([round(1_000 * last)]):
+            yield Finding(
+                Weight.NOTHING_TRUE,
+                f"{MODEL}{model}",
+                f"predicts in {datetime.fromtimestamp(last, UTC):%B %Y}, by the timestamps of its records",
+                "they are seconds, and are read as milliseconds: delays and deadlines are a thousandth of "
+                "what they are",
+                "mapping: timestamp_unit: s (or the unit that is written), on both sides",
+            )
+
+
+def _caught_up(facts: Facts) -> bool:
+    """Return whether the daemon has caught up: before that, missing records may simply be unread."""
+    return facts.now.value("caught_up") == 1.0

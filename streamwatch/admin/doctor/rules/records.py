@@ -1,15 +1,12 @@
-"""Rules about records: invalid, out of order, lost, evicted or waiting, and about the host's clock."""
+"""Rules about records, the host's clock, and the daemon itself: its disk, its state, its receivers."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from typing import Final
 
-from streamwatch.admin.doctor.facts import Facts, Finding, Rule, Weight
+from streamwatch.admin.doctor.facts import Facts, Finding, Weight
 from streamwatch.edge.decoders.mapping import REASONS
-
-# Records of a topic are invalid.
-
 
 LEAST: Final = 0.001
 """Share of invalid records from which it is reported."""
@@ -32,7 +29,8 @@ CURES: Final[Mapping[str, str]] = {
 """Setting to change, by reason of rejection."""
 
 
-def _undecodable(facts: Facts) -> Iterator[Finding]:
+def undecodable(facts: Facts) -> Iterator[Finding]:
+    """Records of a topic are invalid."""
     read = facts.now.by("records_evaluated_total", "topic")
     for topic, invalid in facts.now.by("records_invalid_total", "topic").items():
         share = invalid / max(read.get(topic, 0.0), invalid) if invalid else 0.0
@@ -54,17 +52,12 @@ def _undecodable(facts: Facts) -> Iterator[Finding]:
         )
 
 
-UNDECODABLE = Rule("undecodable", _undecodable)
-
-
-# Records arrive after later ones were evaluated.
-
-
 LEAST_EVALUATED: Final = 0.01
 """Share of records out of order from which it is reported."""
 
 
-def _out_of_order(facts: Facts) -> Iterator[Finding]:
+def out_of_order(facts: Facts) -> Iterator[Finding]:
+    """Records arrive after later ones were evaluated."""
     read = facts.now.by("records_evaluated_total", "topic")
     for topic, count in facts.now.by("records_out_of_order_total", "topic").items():
         if not read.get(topic) or count < LEAST_EVALUATED * read[topic]:
@@ -79,17 +72,12 @@ def _out_of_order(facts: Facts) -> Iterator[Finding]:
         )
 
 
-OUT_OF_ORDER = Rule("out_of_order", _out_of_order)
-
-
-# The host's clock is behind, or timestamps of records were corrected.
-
-
 CORRECTED_SHARE: Final = 0.01
 """Share of corrected timestamps from which it is reported."""
 
 
-def _clock_behind(facts: Facts) -> Iterator[Finding]:
+def clock_behind(facts: Facts) -> Iterator[Finding]:
+    """The host's clock is behind, or timestamps of records were corrected."""
     if facts.now.value("host_clock_behind"):
         yield Finding(
             Weight.INCOMPLETE,
@@ -109,12 +97,6 @@ def _clock_behind(facts: Facts) -> Iterator[Finding]:
             "a producer sets record times that are far ahead, or none at all",
             "set message.timestamp.type=LogAppendTime on the topic, or correct the producer's clock",
         )
-
-
-CLOCK_BEHIND = Rule("clock_behind", _clock_behind)
-
-
-# Records were lost, or the consumer group was used by another state.
 
 
 _OF_STATE: Final[Mapping[str, tuple[str, str]]] = {
@@ -138,7 +120,8 @@ _OF_STATE: Final[Mapping[str, tuple[str, str]]] = {
 """Observation and change, for causes of data loss that are about the consumer group and the state."""
 
 
-def _log_lost(facts: Facts) -> Iterator[Finding]:
+def log_lost(facts: Facts) -> Iterator[Finding]:
+    """Records were lost, or the consumer group was used by another state."""
     found = facts.now.by("kafka_data_loss_total", "cause")
     losses = {cause: count for cause, count in found.items() if count}
     for cause in losses.keys() & _OF_STATE.keys():
@@ -160,17 +143,12 @@ def _log_lost(facts: Facts) -> Iterator[Finding]:
     )
 
 
-LOG_LOST = Rule("log_lost", _log_lost)
-
-
-# A partition holds back the records of all others.
-
-
 PATIENCE_SECONDS: Final = 30.0
 """Duration from which it is reported."""
 
 
-def _held_back(facts: Facts) -> Iterator[Finding]:
+def held_back(facts: Facts) -> Iterator[Finding]:
+    """A partition holds back the records of all others."""
     held = facts.now.total("merge_held_records")
     for (name, labels), seconds in sorted(facts.now.samples.items(), key=lambda sample: -sample[1]):
         if name == "merge_hold_seconds" and seconds > PATIENCE_SECONDS:
@@ -186,17 +164,12 @@ def _held_back(facts: Facts) -> Iterator[Finding]:
             return
 
 
-HELD_BACK = Rule("held_back", _held_back)
-
-
-# Lag grows.
-
-
 LEAST_RECORDS: Final = 1_000
 """Lag in records from which it is reported."""
 
 
-def _lag_grows(facts: Facts) -> Iterator[Finding]:
+def lag_grows(facts: Facts) -> Iterator[Finding]:
+    """Lag grows."""
     lag, before = (reading.total("consumer_lag_records") for reading in (facts.now, facts.before))
     if not facts.seconds or not facts.before.samples or lag < LEAST_RECORDS or lag <= before:
         return
@@ -217,12 +190,6 @@ def _lag_grows(facts: Facts) -> Iterator[Finding]:
     )
 
 
-LAG_GROWS = Rule("lag_grows", _lag_grows)
-
-
-# Predictions, labels or dedup entries are evicted because there are too many.
-
-
 LIMITS: Final[Mapping[str, str]] = {
     "predictions_evicted_total": "max_pending",
     "labels_evicted_total": "max_labels",
@@ -231,7 +198,8 @@ LIMITS: Final[Mapping[str, str]] = {
 """Setting of the section `join` by metric."""
 
 
-def _evicted(facts: Facts) -> Iterator[Finding]:
+def evicted(facts: Facts) -> Iterator[Finding]:
+    """Predictions, labels or dedup entries are evicted because there are too many."""
     for name, limit in LIMITS.items():
         if count := facts.now.total(name):
             yield Finding(
@@ -243,4 +211,84 @@ def _evicted(facts: Facts) -> Iterator[Finding]:
             )
 
 
-EVICTED = Rule("evicted", _evicted)
+# Rules about the daemon itself: its disk, its state, its receivers.
+
+
+def disk_low(facts: Facts) -> Iterator[Finding]:
+    """Reading waits for free disk space."""
+    if facts.now.value("state_disk_low"):
+        size = facts.now.total("state_bytes")
+        yield Finding(
+            Weight.NOTHING_WORKS,
+            "disk",
+            f"is nearly full, so reading is paused (the state takes {size / 1e6:,.0f} MB)",
+            "the free space is below state.min_free_megabytes",
+            "free some space, give the state a larger disk, or lower join.horizon and join.max_pending",
+        )
+
+
+def not_durable(facts: Facts) -> Iterator[Finding]:
+    """The state does not survive a restart."""
+    if facts.now.value("state_durable") == 0 and not facts.reasons:
+        yield Finding(
+            Weight.AT_RISK,
+            "state",
+            "is not durable: a restart reads the topics again from kafka.start_from",
+            "state.kind is memory; what retention has deleted by then is lost",
+            "state: {kind: rocksdb, directory: …}",
+        )
+
+
+def not_ready(facts: Facts) -> Iterator[Finding]:
+    """The daemon is not ready."""
+    if facts.reasons:
+        # `kafka_up` is also 0 while state is opened and estimators are compiled, before brokers are asked.
+        if facts.now.value("kafka_up") == 0 and any("Kafka" in reason for reason in facts.reasons):
+            cause = "the brokers do not answer, or refuse this user"
+            change = (
+                "streamwatch check shows what the brokers answer; kafka.bootstrap_servers, kafka.security"
+            )
+        elif facts.now.value("schema_registry_up") == 0:
+            cause = "the schema registry cannot be reached, refuses this user, or has an error for one schema"
+            change = (
+                "repair the registry, schema_registry.url or its credentials; a schema that it cannot return "
+                "is repaired or deleted there: then records that name it are invalid, and others go on"
+            )
+        else:
+            cause, change = (
+                "it is starting, recovering or waiting",
+                "wait; if it lasts, the log gives the reason",
+            )
+        yield Finding(
+            Weight.NOTHING_WORKS, "daemon", f"is not ready: {'; '.join(facts.reasons)}", cause, change
+        )
+
+
+def undelivered(facts: Facts) -> Iterator[Finding]:
+    """Notifications do not reach a receiver, or there is none."""
+    now = facts.now
+    receivers = now.by("notifications_failed_total", "receiver") | now.by(
+        "notifications_dropped_total", "receiver"
+    )
+    for receiver in receivers:
+        dropped = now.total("notifications_dropped_total", receiver=receiver)
+        waiting = now.total("notifications_pending", receiver=receiver)
+        failed = now.by("notifications_failed_total", "reason", receiver=receiver)
+        if not dropped and not (waiting and any(failed.values())):
+            continue
+        reason = max(failed, key=lambda name: failed[name], default="unknown")
+        yield Finding(
+            Weight.INCOMPLETE,
+            f"receiver {receiver}",
+            f"{dropped:,.0f} notifications given up, {waiting:,.0f} wait; most attempts fail with {reason}",
+            "the endpoint refuses them or cannot be reached",
+            f"streamwatch alerts test --receiver {receiver} shows the answer; then correct alerts.receivers",
+        )
+    if facts.configured is not None and not facts.configured.has_receivers and now.total("alarms_total"):
+        yield Finding(
+            Weight.WORTH_KNOWING,
+            "alerts.receivers",
+            f"is empty: {now.total('alarms_total'):,.0f} alarms were sent to nobody",
+            "alarms appear only on the page and in /metrics",
+            "alerts: {receivers: [{name: …, type: slack, url_file: …}]}, or the rules in deploy/prometheus",
+        )
