@@ -14,8 +14,7 @@ from pathlib import Path
 import numpy as np
 
 from streamwatch.papers.catalogue import KINDS as EXPERIMENTS
-from streamwatch.papers.drawing import draw_figure
-from streamwatch.papers.result import Effort, Experiment, Figure, Line, Panel, markdown
+from streamwatch.papers.result import Effort, Experiment, Figure, Line, Panel, draw_figure, markdown
 from streamwatch.papers.streams.gaussians import draw
 from streamwatch.papers.streams.testbed import KINDS, StreamKind
 

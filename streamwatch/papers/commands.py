@@ -73,9 +73,8 @@ def show(  # one parameter per option
 
     from streamwatch.papers.classification.peers import RiverError
     from streamwatch.papers.comparison import AnswersError
-    from streamwatch.papers.drawing import check_drawing, draw_figure
     from streamwatch.papers.moa_runs import MoaError
-    from streamwatch.papers.result import Effort
+    from streamwatch.papers.result import Effort, check_drawing, draw_figure
 
     if figures is not None:
         with _refusing(figures):
@@ -97,7 +96,7 @@ def show(  # one parameter per option
 @contextmanager
 def _refusing(figures: Path) -> Generator[None]:
     """Refuse a folder to which figures cannot be written, and figures if matplotlib is not installed."""
-    from streamwatch.papers.drawing import DrawingError
+    from streamwatch.papers.result import DrawingError
 
     try:
         yield

@@ -28,7 +28,7 @@ from streamwatch.core.estimators.comparisons.table import ComparisonTable
 from streamwatch.core.specs import FadingSpec, LandmarkSpec, MonitorsSpec, SlidingSpec
 from streamwatch.history.recordings.file import BROKEN
 from streamwatch.papers import learners as naive_bayes
-from streamwatch.papers.learners import at_alarms
+from streamwatch.papers.learners import ADWIN_DRIFT, at_alarms, spec_of
 from streamwatch.papers.result import (
     Effort,
     Experiment,
@@ -42,7 +42,6 @@ from streamwatch.papers.result import (
     share,
 )
 from streamwatch.papers.streams.sources import drifts, sea
-from streamwatch.papers.watching import ADWIN_DRIFT, spec_of
 
 LOOK = 50
 """Pairs between two evaluations (looks)."""

@@ -6,7 +6,7 @@ import numpy as np
 
 from streamwatch.core.estimators.measures import measures
 from streamwatch.papers.comparison import Classes, Recording, read_recording
-from streamwatch.papers.learners import augmented
+from streamwatch.papers.learners import accuracy_of, augmented, totals_of
 from streamwatch.papers.result import (
     Cell,
     Effort,
@@ -20,7 +20,6 @@ from streamwatch.papers.result import (
     over_runs,
 )
 from streamwatch.papers.streams.sources import StickySpec, sticky
-from streamwatch.papers.watching import accuracy_of, totals_of
 
 # Gains by temporal correction and augmentation on labels of known dependence (Žliobaitė et al. 2015, §3).
 

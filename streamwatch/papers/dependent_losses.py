@@ -12,9 +12,8 @@ from numpy.typing import NDArray
 
 from streamwatch.papers.comparison import Classes, Recording, read_recording
 from streamwatch.papers.detection.candidates import own_alarms, published
-from streamwatch.papers.detection.scoring import Change, score
-from streamwatch.papers.detection.streams import CALM, SPAN, Losses, levels, repeating
-from streamwatch.papers.detection.strictness import restricted
+from streamwatch.papers.detection.experiment import restricted
+from streamwatch.papers.detection.streams import CALM, SPAN, Change, Losses, levels, repeating, score
 from streamwatch.papers.result import (
     Cell,
     Effort,

@@ -4,7 +4,16 @@ from __future__ import annotations
 
 import numpy as np
 
-from streamwatch.papers.learners import LinearDiscriminant
+from streamwatch.papers.learners import (
+    ADWIN,
+    FADING,
+    LANDMARK,
+    SLIDING,
+    LinearDiscriminant,
+    spec_of,
+    watch,
+    watch_losses,
+)
 from streamwatch.papers.result import (
     Effort,
     Experiment,
@@ -18,15 +27,6 @@ from streamwatch.papers.result import (
     over_runs,
 )
 from streamwatch.papers.streams.sources import CLASSES, OPTIMAL_ERROR, waveform
-from streamwatch.papers.watching import (
-    ADWIN,
-    FADING,
-    LANDMARK,
-    SLIDING,
-    spec_of,
-    watch,
-    watch_losses,
-)
 
 OUTCOMES = 20_000
 LEAST, EXTRA, PACE = 0.10, 0.40, 2_000.0

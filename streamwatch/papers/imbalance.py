@@ -8,6 +8,7 @@ from numpy.typing import NDArray
 from streamwatch.core.estimators.agreement import Totals
 from streamwatch.core.estimators.measures import measures
 from streamwatch.papers.comparison import Recording, read_recording
+from streamwatch.papers.learners import SLIDING, accuracy_of, spec_of, totals_of, watch
 from streamwatch.papers.result import (
     Cell,
     Effort,
@@ -21,7 +22,6 @@ from streamwatch.papers.result import (
     Table,
     over_runs,
 )
-from streamwatch.papers.watching import SLIDING, accuracy_of, spec_of, totals_of, watch
 
 WINDOW = 1_000
 MINORITIES = (0.5, 0.3, 0.1, 0.03, 0.01)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from streamwatch.papers.learners import LANDMARK, SLIDING, spec_of, watch
 from streamwatch.papers.result import (
     Effort,
     Experiment,
@@ -16,7 +17,6 @@ from streamwatch.papers.result import (
 )
 from streamwatch.papers.streams.gaussians import draw
 from streamwatch.papers.streams.testbed import KINDS
-from streamwatch.papers.watching import LANDMARK, SLIDING, spec_of, watch
 
 OUTCOMES = 10_000
 

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from streamwatch.core.specs import PageHinkleySpec
 from streamwatch.papers import learners as naive_bayes
+from streamwatch.papers.learners import PAGE_HINKLEY, alarms_of, spec_of, watch_losses
 from streamwatch.papers.result import (
     Cell,
     Effort,
@@ -22,7 +23,6 @@ from streamwatch.papers.result import (
     over_runs,
 )
 from streamwatch.papers.streams.sources import drifts, sea
-from streamwatch.papers.watching import PAGE_HINKLEY, alarms_of, spec_of, watch_losses
 
 REMAINDERS = (1e-4, 1e-5, 1e-6, 1e-7, 1e-8, 0.0)
 """Values of 1 − α in the paper's Table 2."""

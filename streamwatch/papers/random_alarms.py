@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from streamwatch.papers.comparison import Recording, read_recording
-from streamwatch.papers.learners import at_alarms, chance_alarms, restarted
+from streamwatch.papers.learners import DDM, WITH_DDM, accuracy_of, at_alarms, chance_alarms, restarted
 from streamwatch.papers.result import (
     Cell,
     Effort,
@@ -21,7 +21,6 @@ from streamwatch.papers.result import (
     over_runs,
 )
 from streamwatch.papers.streams.sources import StickySpec, sticky
-from streamwatch.papers.watching import DDM, WITH_DDM, accuracy_of
 
 PROBABILITIES = (0.0, 1e-4, 1e-3, 1e-2, 0.1, 1.0)
 LOWEST, LEADER, LATEST = TIES = (

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from streamwatch.papers import learners as naive_bayes
-from streamwatch.papers.learners import at_alarms
+from streamwatch.papers.learners import ADWIN_DRIFT, FADING, at_alarms, spec_of, watch
 from streamwatch.papers.result import (
     Cell,
     Effort,
@@ -31,7 +31,6 @@ from streamwatch.papers.result import (
 from streamwatch.papers.streams.gaussians import draw
 from streamwatch.papers.streams.sources import CLASSES, drifting_waveform
 from streamwatch.papers.streams.testbed import named
-from streamwatch.papers.watching import ADWIN_DRIFT, FADING, spec_of, watch
 
 CONFIDENCE = 0.05
 DRIFT = 5_000

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from streamwatch.core.estimators.kernel.table import ModelTable
 from streamwatch.core.specs import DriftWeightedSpec
 from streamwatch.papers import learners as naive_bayes
+from streamwatch.papers.learners import DDM, LANDMARK, WITH_DDM, alarms_of, spec_of, watch
 from streamwatch.papers.result import (
     Cell,
     Effort,
@@ -25,7 +26,6 @@ from streamwatch.papers.result import (
     share,
 )
 from streamwatch.papers.streams.sources import CLASSES, drifting_waveform
-from streamwatch.papers.watching import DDM, LANDMARK, WITH_DDM, alarms_of, spec_of, watch
 
 W_AVG = 3.0
 LEARNERS: tuple[tuple[str, int | None], ...] = (

@@ -7,6 +7,15 @@ from collections.abc import Callable
 import numpy as np
 
 from streamwatch.papers.comparison import Recording, read_recording
+from streamwatch.papers.learners import (
+    ADWIN,
+    FADING,
+    SLIDING,
+    Watched,
+    spec_of,
+    watch,
+    watch_losses,
+)
 from streamwatch.papers.result import (
     Cell,
     Effort,
@@ -19,15 +28,6 @@ from streamwatch.papers.result import (
     Result,
     Table,
     over_runs,
-)
-from streamwatch.papers.watching import (
-    ADWIN,
-    FADING,
-    SLIDING,
-    Watched,
-    spec_of,
-    watch,
-    watch_losses,
 )
 
 OUTCOMES = 20_000

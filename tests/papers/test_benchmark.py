@@ -11,17 +11,12 @@ from scipy.special import betaln
 from typer.testing import CliRunner
 
 from streamwatch.papers.benchmark import generated, induced, page
-from streamwatch.papers.benchmark.calibration import worlds
-from streamwatch.papers.benchmark.contestants import BUDGET, Ladder, ladders
-from streamwatch.papers.benchmark.edetector import CLOCK, Betting, alarms, evidence
-from streamwatch.papers.benchmark.experiment import NAMES, PUBLISHED, TUNED
-from streamwatch.papers.benchmark.frozen import Outcome as RungOutcome
-from streamwatch.papers.benchmark.frozen import _rung as frozen_rung
-from streamwatch.papers.benchmark.frozen import dominates
-from streamwatch.papers.benchmark.metrics import Rule
-from streamwatch.papers.benchmark.runs import Run, World
-from streamwatch.papers.benchmark.simulated import CALM, DEVELOPMENT, HELD_OUT, Simulated
-from streamwatch.papers.benchmark.tuned import best
+from streamwatch.papers.benchmark.contestants import BUDGET, CLOCK, Betting, Ladder, alarms, evidence, ladders
+from streamwatch.papers.benchmark.experiment import NAMES, PUBLISHED, TUNED, best
+from streamwatch.papers.benchmark.metrics import Rule, Run, World
+from streamwatch.papers.benchmark.simulated import CALM, DEVELOPMENT, HELD_OUT, Simulated, dominates, worlds
+from streamwatch.papers.benchmark.simulated import Outcome as RungOutcome
+from streamwatch.papers.benchmark.simulated import _rung as frozen_rung
 from streamwatch.papers.commands import app
 from streamwatch.papers.result import Measured, Table
 
@@ -166,7 +161,7 @@ def test_a_stream_changes_where_the_paper_says():
 @pytest.mark.skipif(not MOA_JARS.is_dir(), reason="make bench puts MOA there")
 def test_the_papers_figures_on_a_synthetic_stream_are_found_to_the_alarm():
     from streamwatch.papers.benchmark.experiment import _counted, _hits, _paper_detectors  # noqa: PLC0415
-    from streamwatch.papers.benchmark.runs import stacked  # noqa: PLC0415
+    from streamwatch.papers.benchmark.metrics import stacked  # noqa: PLC0415
 
     hits = _hits(generated.published(MOA_JARS, generated.GENERATORS[2], 0))
     losses = stacked([hits])

@@ -9,9 +9,22 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from streamwatch.papers.benchmark.controls import CONTROLS, NEVER, at_random, every, oracle
-from streamwatch.papers.benchmark.metrics import Counts, Episode, Rule, episodes_of, measured, within
-from streamwatch.papers.benchmark.runs import Run, World, at_instances, mean_of, pooled, scored, stacked
+from streamwatch.papers.benchmark.contestants import CONTROLS, NEVER, at_random, every, oracle
+from streamwatch.papers.benchmark.metrics import (
+    Counts,
+    Episode,
+    Rule,
+    Run,
+    World,
+    at_instances,
+    episodes_of,
+    mean_of,
+    measured,
+    pooled,
+    scored,
+    stacked,
+    within,
+)
 from streamwatch.papers.result import Measured
 from tests.tiers import examples
 

@@ -21,9 +21,9 @@ from streamwatch.papers.classification.ensembles import (
     alone,
     bagged,
     dynamic_weighted_majority,
+    nearest,
 )
 from streamwatch.papers.classification.experiment import CANDIDATES, CLASSIFIERS, ERRORS, Tried
-from streamwatch.papers.classification.nearest import nearest
 from streamwatch.papers.commands import app
 from streamwatch.papers.streams.gaussians import draw
 from streamwatch.papers.streams.testbed import KINDS, named

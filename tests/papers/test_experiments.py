@@ -15,9 +15,8 @@ from typer.testing import CliRunner
 from streamwatch.papers.catalogue import KINDS
 from streamwatch.papers.commands import app
 from streamwatch.papers.comparison import read_recording
-from streamwatch.papers.drawing import draw_figure, drawn
 from streamwatch.papers.random_alarms import LATEST, LEADER, LOWEST, TIES, _majorities
-from streamwatch.papers.result import Effort, Figure, Line, Panel, markdown, over_runs
+from streamwatch.papers.result import Effort, Figure, Line, Panel, draw_figure, drawn, markdown, over_runs
 from tests.tiers import rotated
 
 pytestmark = pytest.mark.slow

@@ -11,11 +11,20 @@ from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
 
 from streamwatch.core.specs import DriftWeightedSpec
 from streamwatch.papers import learners as naive_bayes
-from streamwatch.papers.learners import ALPHA, LinearDiscriminant, at_alarms, augmented, chance_alarms
+from streamwatch.papers.learners import (
+    ADWIN_DRIFT,
+    ALPHA,
+    LinearDiscriminant,
+    alarms_of,
+    at_alarms,
+    augmented,
+    chance_alarms,
+    spec_of,
+    watch_losses,
+)
 from streamwatch.papers.recovery import recovery
 from streamwatch.papers.result import Measured, over_runs, share
 from streamwatch.papers.streams.sources import StickySpec, sticky, waveform
-from streamwatch.papers.watching import ADWIN_DRIFT, alarms_of, spec_of, watch_losses
 from streamwatch.papers.weighted import weights
 
 pytestmark = pytest.mark.slow

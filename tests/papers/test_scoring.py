@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from streamwatch.papers.detection.scoring import Change, score
-from streamwatch.papers.detection.strictness import restricted
+from streamwatch.papers.detection.experiment import restricted
+from streamwatch.papers.detection.streams import Change, score
 from tests.tiers import examples
 
 

@@ -15,8 +15,7 @@ from typing import Final
 
 import numpy as np
 
-from streamwatch.papers.benchmark.metrics import Rule
-from streamwatch.papers.benchmark.runs import Run, World
+from streamwatch.papers.benchmark.metrics import Rule, Run, World
 from streamwatch.papers.moa_runs import lines_of, refuse_without
 
 PROGRAM: Final = Path(__file__).parent / "MoaStreams.java"

@@ -25,8 +25,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from streamwatch.papers.benchmark.generated import TREE
-from streamwatch.papers.benchmark.metrics import Rule
-from streamwatch.papers.benchmark.runs import Run, World
+from streamwatch.papers.benchmark.metrics import Rule, Run, World
 from streamwatch.papers.classification.peers import MOA_CLASSIFIERS
 from streamwatch.papers.moa_runs import lines_of, refuse_without
 from streamwatch.papers.result import Floats

@@ -7,10 +7,13 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Final
 
-from streamwatch.papers.benchmark.calibration import calibration_tables
-from streamwatch.papers.benchmark.experiment import generated_tables, recorded_tables, reproduced
-from streamwatch.papers.benchmark.frozen import frozen_tables
-from streamwatch.papers.benchmark.tuned import tuned_tables
+from streamwatch.papers.benchmark.experiment import (
+    generated_tables,
+    recorded_tables,
+    reproduced,
+    tuned_tables,
+)
+from streamwatch.papers.benchmark.simulated import calibration_tables, frozen_tables
 from streamwatch.papers.result import Effort, Table, markdown
 
 PARTS: Final[dict[str, Callable[[Effort], list[Table]]]] = {

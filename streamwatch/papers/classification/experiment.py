@@ -17,8 +17,9 @@ from streamwatch.papers.classification.ensembles import (
     GaussianBayes,
     alone,
     dynamic_weighted_majority,
+    nearest,
 )
-from streamwatch.papers.classification.nearest import nearest
+from streamwatch.papers.learners import SLIDING, accuracy_of, spec_of, watch
 from streamwatch.papers.result import (
     Cell,
     Effort,
@@ -34,7 +35,6 @@ from streamwatch.papers.result import (
 )
 from streamwatch.papers.streams.gaussians import Drawn, draw
 from streamwatch.papers.streams.testbed import KINDS, StreamKind
-from streamwatch.papers.watching import SLIDING, accuracy_of, spec_of, watch
 
 # Classifiers of the experiment, in the order of the paper's Table 3.
 
