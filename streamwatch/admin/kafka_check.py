@@ -35,7 +35,7 @@ from streamwatch.history.samples import counted
 from streamwatch.inspection.columns import Column
 from streamwatch.inspection.ids import affix_of
 from streamwatch.inspection.joined import each_of
-from streamwatch.inspection.times import are_misread
+from streamwatch.inspection.streams import are_misread
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,10 +8,8 @@ from dataclasses import dataclass, field
 from math import sqrt
 from typing import Final
 
-from streamwatch.inspection.columns import Column
-from streamwatch.inspection.streams import Stream
-from streamwatch.inspection.times import unit_of
-from streamwatch.inspection.vectors import MAX_CLASSES, MIN_EACH, Vector
+from streamwatch.inspection.columns import MAX_CLASSES, MIN_EACH, Column, Vector
+from streamwatch.inspection.streams import Stream, unit_of
 from streamwatch.inspection.words import LABEL, PREDICTION, area_under_roc, describes, polarity, weight
 
 MIN_PAIRS: Final = 5

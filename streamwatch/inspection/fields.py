@@ -12,9 +12,7 @@ from dataclasses import dataclass
 from typing import Any, Final, cast
 
 from streamwatch.edge.decoders.mapping import (
-    InFields,
     InValue,
-    KeyOf,
     Step,
     parse_field_location,
 )
@@ -30,9 +28,9 @@ from streamwatch.inspection.classes import (
 )
 from streamwatch.inspection.columns import FlatRecord, walk
 from streamwatch.inspection.ids import INFORMATIVE, Pairing, joined_rows
-from streamwatch.inspection.mappings import ALWAYS, IN_COMMON, ROLES
 from streamwatch.inspection.models import ENOUGH, MAX_MODELS
 from streamwatch.inspection.streams import KEY, Stream
+from streamwatch.inspection.topic_guesses import ALWAYS, IN_COMMON, ROLES
 from streamwatch.inspection.words import MODEL, PREDICTION, SCORES, area_under_roc, weight, words
 
 NAMED: Final = frozenset({"models", "outputs", "results", "decisions", "inferences", "answers"})
@@ -270,11 +268,3 @@ def _of_scores(
     if informative < 2 or found is None or found.score != location:
         return None
     return Pairing(stream, pairing.labels, pairing.ids, [], pairing.rank, found)
-
-
-def key_of(stream: Stream) -> KeyOf:
-    """Return the `key_of` of a stream of fields, as in a mapping."""
-    location = parse_field_location(stream.fields)
-    assert isinstance(location, InFields)  # noqa: S101 - which is how the stream was made
-    plain = not location.prefix and not location.suffix
-    return KeyOf(stream.fields.removesuffix(".*") if plain else stream.fields)

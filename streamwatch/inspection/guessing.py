@@ -7,14 +7,15 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import permutations
+from math import floor, log10
 from typing import Final
 
 from streamwatch.core.ports import Record
 from streamwatch.core.specs import DAY_MS, HOUR_MS, MINUTE_MS
 from streamwatch.edge.decoders.texts import TextRule, Texts
 from streamwatch.inspection.classes import scores
-from streamwatch.inspection.columns import NOT_JSON, NULL, SKIPPED, FlatRecord, flatten
-from streamwatch.inspection.envelopes import envelope_of, within
+from streamwatch.inspection.columns import NOT_JSON, NULL, SKIPPED, Column, FlatRecord, flatten
+from streamwatch.inspection.envelopes import envelope_of, text_rules
 from streamwatch.inspection.fields import with_fields
 from streamwatch.inspection.guessed import Guess, TopicGuess
 from streamwatch.inspection.ids import (
@@ -26,14 +27,67 @@ from streamwatch.inspection.ids import (
     views,
     with_affixes,
     with_composites,
+    within,
 )
-from streamwatch.inspection.mappings import with_challengers
 from streamwatch.inspection.models import are_separated
-from streamwatch.inspection.sampling import sampling_note
 from streamwatch.inspection.streams import Stream, streams_of
-from streamwatch.inspection.texts import text_rules
-from streamwatch.inspection.topic_guesses import both_guess, label_guess, label_model, prediction_guess
-from streamwatch.inspection.words import LABEL, MODEL, PREDICTION, weight
+from streamwatch.inspection.topic_guesses import (
+    both_guess,
+    label_guess,
+    label_model,
+    prediction_guess,
+    with_challengers,
+)
+from streamwatch.inspection.words import LABEL, MODEL, PREDICTION, weight, words
+
+SAMPLED: Final = frozenset(
+    {"sampling", "sample", "sampled", "label", "labelling", "labeling", "review", "audit"}
+)
+CHANCE: Final = frozenset({"probability", "prob", "rate", "chance", "share", "fraction"})
+PROPENSITY: Final = frozenset({"propensity", "propensities"})
+ASKED: Final = frozenset({"requested", "request", "sampled", "selected", "drawn", "asked"})
+"""Words in names of fields: of sampled labels, of probabilities, of both, and of requests."""
+
+
+def sampling_note(stream: Stream) -> str | None:
+    """Propose `label_probability` for a topic of predictions, in a note; None if no field looks like one.
+
+    It is not part of the guessed mapping, as records with a smaller probability than those of the sample
+    would be invalid.
+    """
+    found = next((column for _, column in sorted(stream.columns.items()) if _is_probability(column)), None)
+    if found is None:
+        return None
+    least = min(found.numbers)
+    unit = 10.0 ** floor(log10(least))
+    rounded = float(f"{floor(least / unit * (1 + 1e-9)) * unit:.1g}")
+    fields = {"label_probability": found.location, "min_label_probability": f"{rounded:g}"}
+    asked = next((column for _, column in sorted(stream.columns.items()) if _is_request(column)), None)
+    if asked is not None:
+        fields["label_requested"] = asked.location
+    written = ", ".join(f"{name}: {value}" for name, value in fields.items())
+    return (
+        f"topic {stream.topic}: {found.location} looks like the probability with which a label is asked for "
+        f"({least:g} at least); if so, add {written} to its mapping, with the smallest probability in use"
+    )
+
+
+def _is_probability(column: Column) -> bool:
+    """Return whether a column is named like a sampling probability and has only numbers in (0, 1]."""
+    named = set(words(column.leaf))
+    speaks = bool(named & PROPENSITY) or bool(named & SAMPLED and named & CHANCE)
+    numbers = column.numbers
+    return speaks and len(numbers) == column.counts.total() > 0 and all(0.0 < each <= 1.0 for each in numbers)
+
+
+def _is_request(column: Column) -> bool:
+    """Return whether a column is named like a request of a label and has only booleans."""
+    named = set(words(column.leaf))
+    return column.is_boolean and bool(named & ASKED) and bool(named & SAMPLED)
+
+
+# Guess of the mappings of all topics from samples, with problems and notes; suggested durations.
+
 
 SHOWN: Final = 5
 FAN_OUT: Final = 1.5

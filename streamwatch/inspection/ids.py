@@ -10,11 +10,18 @@ from statistics import mean
 from typing import Final
 
 from streamwatch.edge.decoders.mapping import Affixes
-from streamwatch.inspection.classes import INFORMATIVE, ClassPair, ScorePair, class_pairs, score_pair, scores
+from streamwatch.inspection.classes import (
+    INFORMATIVE,
+    MIN_PAIRS,
+    ClassPair,
+    ScorePair,
+    class_pairs,
+    score_pair,
+    scores,
+)
 from streamwatch.inspection.columns import Column
 from streamwatch.inspection.models import model_locations
-from streamwatch.inspection.streams import EACH, Stream
-from streamwatch.inspection.times import unit_of
+from streamwatch.inspection.streams import EACH, Stream, unit_of
 from streamwatch.inspection.words import ID, LABEL, LABEL_TOPIC, PREDICTION, PREDICTION_TOPIC, weight, words
 
 MIN_DISTINCT: Final = 8
@@ -423,3 +430,32 @@ def _direction(left: Stream, right: Stream, pair: IdPair, joined: Sequence[tuple
         rank += sign * 0.4 * bool(model_locations(stream, location))
         rank += sign * 0.3 * bool(scores(stream))
     return rank
+
+
+SURE: Final = 0.3
+"""Least weight of the names of both class fields, as equal contents of one record prove little."""
+
+
+def within(stream: Stream) -> Pairing | None:
+    """Pair a stream with itself, if its records have both predictions and labels by names; else None."""
+    ids = [
+        IdPair(c.location, c.location, len(c.counts), 1.0, 1.0, c.uniqueness + 0.5 * weight(c.location, ID))
+        for c in id_columns(stream)
+    ]
+    ids.sort(key=lambda pair: -pair.rank)
+    joined = [(row, row) for row in range(len(stream.records))]
+    if not ids or len(joined) < MIN_PAIRS:
+        return None
+    location = ids[0].left
+    classes = [
+        pair
+        for pair in class_pairs(stream, stream, joined, [location])
+        if pair.prediction != pair.label
+        and (pair.largest is not None or weight(pair.prediction, PREDICTION) > SURE)
+        and weight(pair.label, LABEL) > SURE
+    ]
+    scored = score_pair(
+        stream, stream, joined, [location, *(each.location for each in model_locations(stream, location))]
+    )
+    pairing = Pairing(stream, stream, ids, classes, 0.0, scored)
+    return pairing if pairing.is_usable else None

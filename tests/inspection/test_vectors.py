@@ -11,9 +11,8 @@ import pytest
 from sklearn.metrics import roc_auc_score
 
 from streamwatch.history.recordings.lines import LineRecord
-from streamwatch.inspection.columns import FlatRecord, flatten
+from streamwatch.inspection.columns import FlatRecord, flatten, vectors_of
 from streamwatch.inspection.streams import elements_of
-from streamwatch.inspection.vectors import vectors_of
 
 
 def records(*values: object) -> list[FlatRecord]:

@@ -13,7 +13,7 @@ from streamwatch.core.alerting.rules import AlarmRule
 from streamwatch.core.metrics.series import detail_at
 from streamwatch.core.records.events import OTHER
 from streamwatch.inspection.guessing import duration_text
-from streamwatch.inspection.times import are_misread
+from streamwatch.inspection.streams import are_misread
 
 
 def detectors_silent(facts: Facts) -> Iterator[Finding]:
