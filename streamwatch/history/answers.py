@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from datetime import UTC, datetime
 from typing import Any, Final
 
-from streamwatch.core.metrics.series import detail_at
+from streamwatch.core.metrics.series import Family, detail_at
 from streamwatch.edge.web.routes.overview import warnings_of
 
 UNKNOWN: Final = "–"
@@ -96,6 +96,26 @@ def answers(models: Mapping[str, Mapping[str, Any]]) -> Iterator[str]:
     for name in worst_first(models):
         wrong = "; ".join(warning for warning, _ in warnings_of(models[name]["details"]))
         yield f"{name} {_sentence(headline_of(models[name]), models[name], wrong)}"
+
+
+_SHOWN: Final = 20
+
+
+def first_answers(found: Iterable[str]) -> list[str]:
+    """Return the first sentences, and how many models the others are of."""
+    listed = list(found)
+    more = [f"… and {len(listed) - _SHOWN:,} more models"] if len(listed) > _SHOWN else []
+    return listed[:_SHOWN] + more
+
+
+def documents_of(
+    families: Iterable[Family], details: Mapping[str, Mapping[str, object]]
+) -> dict[str, dict[str, Any]]:
+    """Return `metrics` and `details` of each model, as in `/api/v1/models`."""
+    from streamwatch.edge.web.routes.json_api import by_model  # noqa: PLC0415 - loads the web server
+
+    models, _ = by_model(families)
+    return {name: {"metrics": tree, "details": details.get(name, {})} for name, tree in models.items()}
 
 
 NO_CHANGE: Final = ("persistent", "persistent_at_prediction")

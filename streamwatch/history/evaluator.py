@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from difflib import get_close_matches
 from itertools import pairwise
 from typing import Any, Final
@@ -139,8 +139,7 @@ class Evaluator:
         times = None if event_ms is None else column_of(event_ms)
         scored, segmented = columns_of(scores, "scores"), columns_of(segments, "segments")
         stops = [*range(0, len(true), every), len(true)] if len(true) else [0]
-        looks: list[dict[str, float]] = []
-        outcomes: list[int] = []
+        looks: list[tuple[int, dict[str, float]]] = []
         for start, stop in pairwise(stops):
             part = slice(start, stop)
             self.update(
@@ -151,12 +150,8 @@ class Evaluator:
                 scores=part_of(scored, part),
                 segments=part_of(segmented, part),
             )
-            looks.append(self.values(model))
-            outcomes.append(stop)
-        names = list(dict.fromkeys(name for look in looks for name in look))
-        nan = float("nan")
-        columns = {name: np.array([look.get(name, nan) for look in looks]) for name in names}
-        return {"outcome": np.array(outcomes, np.float64), **columns}
+            looks.append((stop, self.values(model)))
+        return curve_of(looks)
 
     def value(self, measure: str, forgetting: str = "landmark", model: str = DEFAULT_MODEL) -> float:
         """Look up one measure of a model under a forgetting; NaN while undefined.
@@ -253,6 +248,13 @@ class Evaluator:
     def _known(self, model: str) -> None:
         if model not in self._estimators.models():
             raise unknown(model, self.models)
+
+
+def curve_of(looks: Sequence[tuple[int, Mapping[str, float]]]) -> dict[str, NDArray[np.float64]]:
+    """Convert the estimates after numbers of outcomes to columns: `outcome`, and each estimate."""
+    names = dict.fromkeys(name for _, values in looks for name in values)
+    columns = {name: np.array([values.get(name, np.nan) for _, values in looks]) for name in names}
+    return {"outcome": np.array([outcome for outcome, _ in looks], np.float64), **columns}
 
 
 def unknown(model: str | None, models: Sequence[str]) -> KeyError:

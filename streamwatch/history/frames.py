@@ -5,16 +5,16 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from html import escape
-from typing import Any, Final, Self, cast
+from typing import Any, Final, cast
 
 import numpy as np
 from numpy.typing import NDArray
 
 from streamwatch.core.records.events import Alarm
 from streamwatch.core.specs import MonitorsSpec
-from streamwatch.history.answers import answers, worst_first
+from streamwatch.history.answers import answers, documents_of, first_answers, worst_first
 from streamwatch.history.columns import column_of, part_of
-from streamwatch.history.evaluator import Evaluator, unknown
+from streamwatch.history.evaluator import Evaluator, curve_of, unknown
 from streamwatch.history.samples import counted
 
 CHUNK: Final = 100_000
@@ -22,8 +22,6 @@ CHUNK: Final = 100_000
 _COLOURS: Final = ("#1f77b4", "#c02020", "#207020", "#7a4fa0")
 _BESIDE: Final = (("persistent", "no change"), ("majority", "always the majority"))
 _MODEL: Final = "model"
-_SHOWN: Final = 20
-"""Number of models whose answers a notebook shows."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,25 +44,14 @@ class Replayed:
 
         `evaluator.verdicts` has the numbers, by opponent.
         """
-        from streamwatch.edge.web.routes.json_api import by_model  # noqa: PLC0415 - loads the web server
-
-        models, _ = by_model(self.evaluator.families())
-        documents = {
-            name: {"metrics": metrics, "details": self.evaluator.details(name)}
-            for name, metrics in models.items()
-        }
-        names = worst_first(documents)
-        return dict(zip(names, answers(documents), strict=True))
+        details = {name: self.evaluator.details(name) for name in self.evaluator.models}
+        documents = documents_of(self.evaluator.families(), details)
+        return dict(zip(worst_first(documents), answers(documents), strict=True))
 
     def _repr_html_(self) -> str:
         """Build the HTML that notebooks show: a sentence for each model, and the number of alarms."""
-        verdicts = list(self.verdicts().values())
-        lines = [
-            *verdicts[:_SHOWN],
-            *([f"… and {len(verdicts) - _SHOWN:,} more models"] if len(verdicts) > _SHOWN else []),
-        ]
         alarms = counted(len(self.alarms), "alarm")
-        items = "".join(f"<li>{escape(line)}</li>" for line in lines)
+        items = "".join(f"<li>{escape(line)}</li>" for line in first_answers(self.verdicts().values()))
         more = f"{alarms}; .plot(), .estimates() and .alarm_columns() show more"
         return f"<div><ul>{items}</ul><p>{more}</p></div>"
 
@@ -177,10 +164,15 @@ def replay(  # noqa: PLR0913  # most name a column
     for name, given in ((y_pred, predicted), (model, names), (event_ms, times), *beside):
         if given is not None and len(given) != rows:
             raise ValueError(f"{name!r} must be as long as {y_true!r} ({rows}), got {len(given)}")
+    from rich.console import Console  # noqa: PLC0415 - only where a bar may be shown
+    from rich.progress import Progress  # noqa: PLC0415
+
     evaluator, alarms = Evaluator(spec), list[Alarm]()
     looks: list[tuple[int, dict[str, dict[str, float]]]] = []
-    with _bar(rows, asked=progress) as bar:
-        done = 0
+    console = Console(stderr=True)
+    shown = (console.is_terminal or console.is_jupyter) if progress is None else progress
+    with Progress(console=console, disable=not shown) as bar:
+        task, done = bar.add_task("outcomes", total=rows), 0
         for stop, look in _stops(rows, points):
             part = slice(done, stop)
             alarms += evaluator.update(
@@ -194,7 +186,7 @@ def replay(  # noqa: PLR0913  # most name a column
             done = stop
             if look:
                 looks.append((stop, evaluator.values_by_model()))
-            bar(stop)
+            bar.update(task, completed=stop)
     return Replayed(evaluator, tuple(alarms), _curves(looks))
 
 
@@ -223,34 +215,7 @@ def _curves(
     looks: list[tuple[int, dict[str, dict[str, float]]]],
 ) -> dict[str, dict[str, NDArray[np.float64]]]:
     """Convert points to columns by model, from the first point at which the model was known."""
-    nan = float("nan")
-    found: dict[str, dict[str, NDArray[np.float64]]] = {}
-    for model in dict.fromkeys(name for _, seen in looks for name in seen):
-        mine = [(row, seen[model]) for row, seen in looks if model in seen]
-        names = dict.fromkeys(name for _, values in mine for name in values)
-        columns = {name: np.array([values.get(name, nan) for _, values in mine]) for name in names}
-        found[model] = {"outcome": np.array([row for row, _ in mine], np.float64), **columns}
-    return found
-
-
-class _bar:  # noqa: N801  # used as a function
-    """Progress bar by rich, or nothing."""
-
-    def __init__(self, rows: int, *, asked: bool | None) -> None:
-        from rich.console import Console  # noqa: PLC0415 - only where a bar may be shown
-        from rich.progress import Progress  # noqa: PLC0415
-
-        console = Console(stderr=True)
-        wanted = (console.is_terminal or console.is_jupyter) if asked is None else asked
-        self._progress = Progress(console=console, disable=not wanted)
-        self._task = self._progress.add_task("outcomes", total=rows)
-
-    def __enter__(self) -> Self:
-        self._progress.start()
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self._progress.stop()
-
-    def __call__(self, done: int) -> None:
-        self._progress.update(self._task, completed=done)
+    return {
+        model: curve_of([(row, seen[model]) for row, seen in looks if model in seen])
+        for model in dict.fromkeys(name for _, seen in looks for name in seen)
+    }

@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, datetime
-from itertools import chain
 
 import msgspec
 from rich.console import Console
@@ -14,21 +13,19 @@ from rich.measure import Measurement
 from rich.table import Table
 
 from streamwatch.core.estimators.registers.fleet import VERDICT_WORDS
-from streamwatch.core.metrics.series import Histogram, detail_at
+from streamwatch.core.metrics.series import detail_at
 from streamwatch.core.records.events import Alarm
 from streamwatch.edge.decoders.mapping import REASONS
 from streamwatch.edge.web.routes.comparisons import comparisons_of, shown_forgetting
 from streamwatch.edge.web.routes.json_api import by_model, shown_details
-from streamwatch.history.answers import answers
+from streamwatch.history.answers import UNKNOWN, answers, count, documents_of, first_answers, moment
 from streamwatch.history.recordings.lines import BadLine
 from streamwatch.history.replay.replay import ReplayResult
 
 _SHOWN_ALARMS = 20
-_SHOWN_ANSWERS = 20
 _LARGE = 1e9  # of evidence, a product, only the order of magnitude matters
 _WORTH_REPORTING_SECONDS = 2.0
 _YEAR_2000_MS = 946_684_800_000
-_YEAR_10000_MS = 253_402_300_800_000
 _NO_OBJECT = frozenset({"not_an_object", "invalid_json"})
 _OVER_LINES = {"[": "jq -c '.[]'", "{": "jq -c ."}
 """Beginnings of JSON documents that are not written line by line, and what converts them."""
@@ -60,14 +57,8 @@ _WIDEST = 10_000
 
 def print_result(result: ReplayResult, console: Console) -> None:
     """Print estimates of every model, alarms, changes of verdicts, counts of lines, and the answers."""
-    values = {
-        (family.name, *labels): value
-        for family in result.families
-        for labels, value in family.samples
-        if not isinstance(value, Histogram)
-    }
-    order = {family.name: family.labels for family in result.families}
-    _print_fitting(lambda left_out: _estimates(result, values, order, left_out), _DISPENSABLE, console)
+    models, _ = by_model(result.families)
+    _print_fitting(lambda left_out: _estimates(result.source, models, left_out), _DISPENSABLE, console)
     if sampled := _sampled(result):
         console.print(sampled)
     if compared := comparisons_of(result.families):
@@ -78,7 +69,7 @@ def print_result(result: ReplayResult, console: Console) -> None:
         console.print("No drift alarms, no verdict changes.")
     for line in leftovers(result):
         console.print(line, soft_wrap=True, highlight=False, markup=False)
-    for line in _answers(result):
+    for line in first_answers(answers(documents_of(result.families, result.details))):
         console.print(line, style="bold", soft_wrap=True, highlight=False, markup=False)
 
 
@@ -90,30 +81,15 @@ def _print_fitting(
     `build` makes the table without the columns of these headings.
     """
     options = console.options.update(max_width=_WIDEST)
-    for count in range(len(dispensable) + 1):
-        table = build(dispensable[:count])
-        if count == len(dispensable) or Measurement.get(console, options, table).maximum <= console.width:
+    for left_out in range(len(dispensable) + 1):
+        table = build(dispensable[:left_out])
+        if left_out == len(dispensable) or Measurement.get(console, options, table).maximum <= console.width:
             console.print(table)
-            if count:
-                names = ", ".join(heading.replace("\n", " ") for heading in dispensable[:count])
+            if left_out:
+                names = ", ".join(heading.replace("\n", " ") for heading in dispensable[:left_out])
                 text = f"(left out, as the terminal is narrow: {names})"
                 console.print(text, soft_wrap=True, highlight=False)
             return
-
-
-def _answers(result: ReplayResult) -> list[str]:
-    """Return a sentence for each model: whether it is better than no change; worse models first."""
-    models, _ = by_model(chain(result.families))
-    found = list(
-        answers(
-            {
-                name: {"metrics": metrics, "details": result.details.get(name, {})}
-                for name, metrics in models.items()
-            }
-        )
-    )
-    more = [f"… and {len(found) - _SHOWN_ANSWERS:,} more models"] if len(found) > _SHOWN_ANSWERS else []
-    return found[:_SHOWN_ANSWERS] + more
 
 
 def leftovers(result: ReplayResult) -> list[str]:
@@ -175,7 +151,7 @@ def to_json(result: ReplayResult) -> bytes:
 
     `models` and `stream` have the form of `/api/v1/models`, `comparisons` that of `/api/v1/comparisons`.
     """
-    models, stream = by_model(chain(result.families))
+    models, stream = by_model(result.families)
     return msgspec.json.encode(
         {
             "source": result.source,
@@ -206,13 +182,8 @@ def _where(bad: BadLine, result: ReplayResult) -> str:
     return f"line {bad.number:,}" + (f" of {bad.source}" if bad.source != result.source else "")
 
 
-def _estimates(
-    result: ReplayResult,
-    values: Mapping[tuple[str, ...], float],
-    order: Mapping[str, tuple[str, ...]],
-    left_out: Sequence[str] = (),
-) -> Table:
-    title = escape(f"{result.source}: estimates at the end")
+def _estimates(source: str, models: Mapping[str, object], left_out: Sequence[str]) -> Table:
+    title = escape(f"{source}: estimates at the end")
     table = Table(title=title, title_justify="left", box=None, pad_edge=False)
     for heading in ("model", "outcomes", "forgetting"):
         justify = "right" if heading == "outcomes" else "left"
@@ -220,23 +191,12 @@ def _estimates(
     columns = [each for each in _COLUMNS if each[0] not in left_out]
     for heading, _, _ in columns:
         table.add_column(heading, justify="right", overflow="fold")
-    position = order["accuracy_ratio"].index("model")
-    pairs = [key[1:] for key in values if key[0] == "accuracy_ratio"]
-    pairs.sort(key=lambda labels: labels[position])  # stable: mechanisms stay in their order
-    seen: set[str] = set()
-    for labels in pairs:
-        model = labels[position]
-        forgetting = labels[1 - position]
-        repeated = model in seen
-        seen.add(model)
-        outcomes = values.get(("outcomes_total", model), math.nan)
-        cells = [
-            _number(_value(values, order, name, {"model": model, "forgetting": forgetting}, more))
-            for _, name, more in columns
-        ]
-        table.add_row(
-            "" if repeated else escape(model), "" if repeated else f"{outcomes:,.0f}", forgetting, *cells
-        )
+    for model, metrics in sorted(models.items()):
+        named = (escape(model), count(detail_at(metrics, "outcomes_total")))
+        for forgetting in detail_at(metrics, "accuracy_ratio") or ():
+            cells = (_number(detail_at(metrics, name, *more, forgetting)) for _, name, more in columns)
+            table.add_row(*named, forgetting, *cells)
+            named = ("", "")
     return table
 
 
@@ -260,8 +220,8 @@ def _sampled(result: ReplayResult) -> Table | None:
         ]
         table.add_row(
             escape(model),
-            _number(_float(found, "share_expected")),
-            _number(_float(found, "arrived_ratio")),
+            _number(detail_at(found, "share_expected")),
+            _number(detail_at(found, "arrived_ratio")),
             *map(_interval, estimates),
         )
     return table
@@ -269,27 +229,8 @@ def _sampled(result: ReplayResult) -> Table | None:
 
 def _interval(found: object) -> str:
     """Format an estimate with its interval, as far as they are defined."""
-    value, lower = _float(found, "value"), _float(found, "lower")
-    if math.isnan(lower):
-        return _number(value)
-    return f"{_number(value)} ({_number(lower)} to {_number(_float(found, 'upper'))})"
-
-
-def _float(found: object, name: str) -> float:
-    value = detail_at(found, name)
-    return float(value) if isinstance(value, float | int) else math.nan
-
-
-def _value(
-    values: Mapping[tuple[str, ...], float],
-    order: Mapping[str, tuple[str, ...]],
-    name: str,
-    labels: Mapping[str, str],
-    more: tuple[str, ...],
-) -> float:
-    given = {**labels, **({"baseline": more[0]} if more else {})}
-    key = tuple(given[label] for label in order.get(name, ()))
-    return values.get((name, *key), math.nan)
+    value, lower, upper = (_number(detail_at(found, name)) for name in ("value", "lower", "upper"))
+    return value if lower == UNKNOWN else f"{value} ({lower} to {upper})"
 
 
 def _comparisons(compared: Sequence[Mapping[str, object]], forgetting: str) -> Table:
@@ -311,20 +252,20 @@ def _comparisons(compared: Sequence[Mapping[str, object]], forgetting: str) -> T
             escape(str(each["challenger"])),
             str(each["verdict"]),
             f"{each['pairs']:,.0f}",
-            *(_number(n if isinstance(n, int | float) else math.nan) for n in numbers),
+            *map(_number, numbers),
         )
     return table
 
 
-def _number(value: float) -> str:
-    if math.isnan(value):
-        return "–"
+def _number(value: object) -> str:
+    if not isinstance(value, int | float) or math.isnan(value):
+        return UNKNOWN
     if value >= _LARGE:
         return f"{value:.1e}"
     return f"{value:,.0f}" if value >= 10.0 else f"{value:.4f}"
 
 
-def _alarms(result: ReplayResult, left_out: Sequence[str] = ()) -> Table:
+def _alarms(result: ReplayResult, left_out: Sequence[str]) -> Table:
     shown = result.alarms[-_SHOWN_ALARMS:]
     verdicts = sum(alarm.judgement is not None for alarm in result.alarms)
     drifts = len(result.alarms) - verdicts
@@ -341,7 +282,7 @@ def _alarms(result: ReplayResult, left_out: Sequence[str] = ()) -> Table:
             escape(alarm.model),
             alarm.detector,
             f"{alarm.outcome:,}",
-            _moment(alarm.event_ms),
+            "" if (when := moment(alarm.event_ms / 1000.0)) == UNKNOWN else when.removesuffix(" UTC"),
             *_change(alarm),
             *map(_number, (alarm.statistic, alarm.threshold)),
         )
@@ -359,10 +300,3 @@ def _change(alarm: Alarm) -> tuple[str, str]:
         since = filter(None, (f"since about {judgement.since:,}", judgement.status))
         return word, ", ".join(since)
     return word, f"since {judgement.since:,}"
-
-
-def _moment(event_ms: int) -> str:
-    """Format date and time; empty before 2000, as of recordings without timestamps, or after 9999."""
-    if not _YEAR_2000_MS <= event_ms < _YEAR_10000_MS:
-        return ""
-    return datetime.fromtimestamp(event_ms / 1000.0, tz=UTC).strftime("%Y-%m-%d %H:%M:%S")

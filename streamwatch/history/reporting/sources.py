@@ -17,6 +17,7 @@ from streamwatch.edge.daemon_api import Address, answer, of_models, understood
 from streamwatch.edge.web.routes.comparisons import comparisons_of
 from streamwatch.edge.web.routes.history import HistoryExporter
 from streamwatch.edge.web.routes.json_api import alarm_document, by_model
+from streamwatch.history.answers import documents_of
 from streamwatch.history.replay.replay import ReplayResult, ReplaySpec, replay
 from streamwatch.history.replay.tables import leftovers, unusable
 
@@ -197,11 +198,8 @@ def of_result(result: ReplayResult, curves: Curves, versions: Mapping[str, str],
     why = unusable(result)
     if why is not None:
         raise ReportError(why)
-    trees, stream = by_model(result.families)
-    models = {
-        name: {"metrics": metrics, "details": result.details.get(name, {})}
-        for name, metrics in sorted(trees.items())
-    }
+    _, stream = by_model(result.families)
+    models = dict(sorted(documents_of(result.families, result.details).items()))
     return Source(
         name=", ".join(PurePath(name).name for name in result.source.split(", ")),
         made_ms=time.time_ns() // 1_000_000,
