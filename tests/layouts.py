@@ -48,7 +48,7 @@ from streamwatch.edge.decoders.transcoding.avro import compile_avro_transcoder
 from streamwatch.edge.decoders.transcoding.protobuf import compile_protobuf_transcoder
 from streamwatch.edge.sources.kafka.batches.scan import compiled_scan
 from streamwatch.edge.sources.kafka.batches.scanner import compiled_plain_batches
-from streamwatch.history.outcome_rows.warming import warm_up_rows
+from streamwatch.history.outcome_rows.lines import warm_up_rows
 
 TINY = MonitorsSpec((LandmarkSpec(),), (), (), max_models=1, max_classes=4, per_class="landmark")
 """The landmark alone."""

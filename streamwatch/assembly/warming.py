@@ -44,7 +44,7 @@ from streamwatch.edge.decoders.scanner.reader import compile_reader
 from streamwatch.edge.sources.kafka.batches.scan import compiled_scan
 from streamwatch.edge.sources.kafka.batches.scanner import compiled_plain_batches
 from streamwatch.edge.sources.kafka.record_batches import warm_up_batches
-from streamwatch.history.outcome_rows.warming import warm_up_rows
+from streamwatch.history.outcome_rows.lines import warm_up_rows
 from streamwatch.settings import Settings
 
 STEPS: Final[dict[str, Callable[[], object]]] = {

@@ -32,8 +32,8 @@ from streamwatch.cli.recordings import (
 if TYPE_CHECKING:
     from streamwatch.edge.daemon_api import Address
     from streamwatch.history.replay.replay import ReplaySpec
-    from streamwatch.history.reporting.blocks import Page
     from streamwatch.history.reporting.sources import Source
+    from streamwatch.history.reporting.writing import Page
     from streamwatch.settings import Settings
 
 _REPORTED_SECTIONS = ("topics", "join", "time", "monitors")

@@ -105,8 +105,7 @@ def simulate(  # noqa: PLR0913  # one parameter per option
 
     from rich.console import Console
 
-    from streamwatch.demo.producing import SimulationError
-    from streamwatch.demo.simulate import SimulationSpec
+    from streamwatch.demo.simulate import SimulationError, SimulationSpec
     from streamwatch.demo.simulated import DelaySpec, StreamSpec
 
     servers, security = _brokers(config, bootstrap_servers, overrides)

@@ -174,7 +174,7 @@ def backup(
     Exit codes: 0 on success, 2 if settings must be changed, no daemon runs or no
     backup was made in time.
     """
-    from streamwatch.admin.state_backup import back_up
+    from streamwatch.admin.state_transfer import back_up
 
     settings = read_settings(config, overrides, _NOWHERE)
     directory = settings.state.backups.directory

@@ -324,7 +324,7 @@ def _to_kafka(  # where to, and what
 ) -> None:
     import asyncio
 
-    from streamwatch.demo.producing import SimulationError
+    from streamwatch.demo.simulate import SimulationError
     from streamwatch.papers.streams.writing import write_to_kafka
 
     try:

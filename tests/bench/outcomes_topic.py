@@ -22,7 +22,7 @@ from dataclasses import replace
 from typing import Any
 
 from streamwatch.assembly.build import build_daemon
-from streamwatch.demo.producing import create_topics
+from streamwatch.demo.simulate import create_topics
 from streamwatch.demo.simulate import SimulationSpec, run_simulation
 from streamwatch.settings import Settings
 from tests.bench.end_to_end.broker import EMBEDDED, broker

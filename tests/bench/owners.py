@@ -37,7 +37,7 @@ from streamwatch.core.pipeline.checkpoint import Checkpoint
 from streamwatch.core.pipeline.journal import Journal
 from streamwatch.daemon.batch_processor import BatchProcessor
 from streamwatch.daemon.merged_records import MergedRecords
-from streamwatch.demo.producing import create_topics
+from streamwatch.demo.simulate import create_topics
 from streamwatch.edge.decoders.batches import Batches
 from streamwatch.edge.stores.rocksdb.store import RocksStore
 from streamwatch.edge.web.routes.history import HistoryExporter

@@ -12,8 +12,14 @@ import pytest
 from aiokafka import AIOKafkaConsumer, TopicPartition
 
 from streamwatch.demo.embedded import EmbeddedBroker
-from streamwatch.demo.producing import SimulationError, create_topics
-from streamwatch.demo.simulate import ScheduleSpec, SimulationSpec, run_simulation, schedule
+from streamwatch.demo.simulate import (
+    ScheduleSpec,
+    SimulationError,
+    SimulationSpec,
+    create_topics,
+    run_simulation,
+    schedule,
+)
 from streamwatch.demo.simulated import DelaySpec, StreamSpec
 
 pytestmark = pytest.mark.slow

@@ -10,7 +10,7 @@ import pytest
 
 from streamwatch.core.records.events import as_float32
 from streamwatch.edge.decoders.mapping import TopicMapping
-from streamwatch.history.outcome_arrays import OutcomeArrays, OutcomeCounts
+from streamwatch.history.evaluator import OutcomeArrays, OutcomeCounts
 from streamwatch.history.replay.replay import ReplaySpec, default_topics, replay
 
 

@@ -14,10 +14,9 @@ from typer.testing import CliRunner
 from streamwatch.cli import app
 from streamwatch.core.metrics.series import Family
 from streamwatch.edge.daemon_api import Address, NotThere
-from streamwatch.history.reporting.blocks import Grid, Heading, Listing, Page, Text
 from streamwatch.history.reporting.page import page, span
 from streamwatch.history.reporting.sources import MOST_ALARMS, POINTS, Curves, Source, from_daemon
-from streamwatch.history.reporting.writing import html, markdown, slug
+from streamwatch.history.reporting.writing import Grid, Heading, Listing, Page, Text, html, markdown, slug
 
 HOSTILE = '<script>alert("x")</script>&|`_[a](b)'
 

@@ -9,12 +9,14 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
+from streamwatch.core.merge.timestamps import LOOK_AHEAD
 from streamwatch.core.records.fetched import PADDING
 from streamwatch.edge.decoders.scanner.contents import no_score_room
-from streamwatch.edge.decoders.scanner.plan import Tables
+from streamwatch.edge.decoders.scanner.plan import ContentTree, Tables, fields_of
 from streamwatch.edge.decoders.scanner.shape import Fields, new_template, new_trace
+from streamwatch.edge.decoders.scanner.tokens import Tokens
 from streamwatch.history.outcome_rows.plan import RowPlan
-from streamwatch.history.outcome_rows.scan import scan_lines, scan_rows
+from streamwatch.history.outcome_rows.scan import ROW, believed_times, scan_lines, scan_rows
 from streamwatch.history.recordings.file import BYTE_ORDER_MARK
 from streamwatch.history.recordings.lines import BadLine, LineRecord
 from streamwatch.history.recordings.recording import Recording
@@ -221,3 +223,19 @@ class LineBuffer:
 def padded(data: bytes) -> NDArray[np.uint8]:
     """Append the `PADDING` bytes that compiled readers need."""
     return np.frombuffer(data + bytes(PADDING), np.uint8)
+
+
+# Compilation of the readers of rows, or loading them from the cache.
+
+
+def warm_up_rows() -> None:
+    """Compile or load the readers of rows, by calling each on empty input."""
+    table, none = Tokens().table, np.zeros(0, np.int64)
+    tables = Tables(*[table] * 5)
+    nothing, rows = padded(b""), np.zeros(1, ROW)
+    scan_rows(nothing, 0, 0, 0, True, none, tables, -1, 0, 1, rows)
+    fields = fields_of(ContentTree())
+    assert fields is not None  # noqa: S101 - it has none
+    found = new_template(0), new_trace(0, 0, 0), no_score_room()
+    scan_lines(nothing, 0, 0, 0, True, fields, none, tables, -1, 0, 1, *found, rows)
+    believed_times(none, np.zeros(0, np.bool_), 0, -1, 0, 0, LOOK_AHEAD, none, none)

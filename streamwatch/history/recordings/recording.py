@@ -1,7 +1,11 @@
 """Reads recordings: JSON objects per line, CSV with a header, lines of `kcat -J`, Parquet.
 
-A JSON line is a record's value; `lines` and `parquet` describe the values of CSV and Parquet rows. Records of
-kcat's lines have topic, partition, offset, time, key and headers. Blank lines are skipped.
+A JSON line is a record's value; `lines` describes the values of CSV rows. Records of kcat's lines have topic,
+partition, offset, time, key and headers. Blank lines are skipped.
+
+A row of Parquet becomes an object with a field for each column that is not null; structs become objects, lists
+arrays. Whole decimals keep all their digits, as they may be ids; those beyond 64 bits become text. Timestamps
+become milliseconds since the epoch (UTC if they have no zone), dates ISO 8601 text.
 """
 
 from __future__ import annotations
@@ -9,11 +13,14 @@ from __future__ import annotations
 import csv
 import io
 from collections.abc import Iterator, Sequence
+from datetime import UTC, datetime
+from decimal import Decimal
 from pathlib import Path
-from typing import Literal, Self, TypeAlias
+from typing import Any, Final, Literal, Self, TypeAlias
 
 import msgspec
 
+from streamwatch.edge.extras import command_for
 from streamwatch.history.recordings.file import BROKEN, BYTE_ORDER_MARK, RecordedFile, RecordingError
 from streamwatch.history.recordings.lines import (
     BadLine,
@@ -24,7 +31,68 @@ from streamwatch.history.recordings.lines import (
     kcat_record,
     sample_of,
 )
-from streamwatch.history.recordings.parquet import parquet_values
+
+_ROWS: Final = 5_000
+"""Number of rows converted at a time."""
+_BEYOND_64_BITS: Final = 2**63
+
+
+def parquet_values(path: str, name: str) -> Iterator[bytes]:
+    """Yield the JSON value of each row of a file, in order; messages call the file `name`.
+
+    Raises
+    ------
+    RecordingError
+        The file is no Parquet file, is truncated, has a value that JSON cannot represent, or pyarrow is not
+        installed.
+    """
+    try:
+        import pyarrow as pa  # noqa: PLC0415 - an extra, and takes a fifth of a second to import
+        import pyarrow.parquet as pq  # noqa: PLC0415
+    except ImportError as error:
+        raise RecordingError(f"{name}: reading Parquet needs pyarrow: {command_for('parquet')}") from error
+    if path == "-":
+        raise RecordingError(
+            "-: expected the name of a Parquet file, whose end is read first; got standard input"
+        )
+    row = 0
+    try:
+        with pq.ParquetFile(path) as file:
+            for batch in file.iter_batches(_ROWS):
+                for found in batch.to_pylist():
+                    row += 1
+                    yield msgspec.json.encode(_value(found))
+    except (pa.ArrowException, OSError) as error:
+        raise RecordingError(f"{name} cannot be read as Parquet behind row {row}: {error}") from error
+    except (TypeError, ValueError, OverflowError, KeyError) as error:  # of dates and time zones, too
+        raise RecordingError(f"{name}, row {row}: expected values that JSON can hold: {error}") from error
+
+
+def _value(found: Any) -> Any:
+    if isinstance(found, dict):
+        return {name: _value(each) for name, each in found.items() if each is not None}
+    if isinstance(found, list):
+        return [_value(each) for each in found]
+    if isinstance(found, datetime):
+        aware = found if found.tzinfo is not None else found.replace(tzinfo=UTC)
+        return round(aware.timestamp() * 1_000)
+    if isinstance(found, Decimal):
+        return _number(found)
+    if isinstance(found, bytes):
+        return found.decode()
+    return found
+
+
+def _number(found: Decimal) -> float | int | str:
+    """Convert a decimal: a whole one to all its digits, as text where JSON readers would round them."""
+    if found != found.to_integral_value():
+        return float(found)
+    whole = int(found)
+    return whole if -_BEYOND_64_BITS <= whole < _BEYOND_64_BITS else str(whole)
+
+
+# Records of a file, whatever its layout.
+
 
 Layout: TypeAlias = Literal["jsonl", "csv", "kcat", "parquet"]
 

@@ -51,9 +51,9 @@ from streamwatch.core.specs import JoinSpec, MonitorsSpec
 from streamwatch.edge.decoders.formats import DecoderSpec, FormatOptions, json
 from streamwatch.edge.decoders.mapping import TopicMapping
 from streamwatch.edge.keys import digest_bytes
-from streamwatch.history.outcome_arrays import OutcomeCounts
+from streamwatch.history.evaluator import OutcomeCounts
+from streamwatch.history.outcome_rows.lines import warm_up_rows
 from streamwatch.history.outcome_rows.rows import OutcomeRows, Part, outcome_rows
-from streamwatch.history.outcome_rows.warming import warm_up_rows
 from streamwatch.history.progress import meter, waiting
 from streamwatch.history.recordings.file import printable, require_distinct
 from streamwatch.history.recordings.lines import BadLine, CsvColumns, RecordedTopic, UnusableLines

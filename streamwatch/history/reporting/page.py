@@ -22,10 +22,20 @@ from streamwatch.history.answers import (
     verdict_of,
     worst_first,
 )
-from streamwatch.history.reporting.blocks import Block, Fold, Grid, Heading, Listing, Page, Picture, Text
 from streamwatch.history.reporting.sources import MOST_ALARMS as MOST_KNOWN_ALARMS
 from streamwatch.history.reporting.sources import Document, Source
-from streamwatch.history.reporting.writing import curves, reliability
+from streamwatch.history.reporting.writing import (
+    Block,
+    Fold,
+    Grid,
+    Heading,
+    Listing,
+    Page,
+    Picture,
+    Text,
+    curves,
+    reliability,
+)
 
 # Numbers of the API's documents as text.
 

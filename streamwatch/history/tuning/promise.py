@@ -28,8 +28,7 @@ from streamwatch.core.estimators.detectors.kswin import KswinSpec
 from streamwatch.core.estimators.detectors.stepd import StepdSpec
 from streamwatch.core.estimators.kernel.table import ModelTable
 from streamwatch.core.specs import AdwinDriftSpec, DetectorSpec, MonitorsSpec, PageHinkleySpec
-from streamwatch.history.tuning.history import TOGETHER, CannotPromise, check_history
-from streamwatch.history.tuning.resampling import Losses, resampled
+from streamwatch.history.tuning.history import TOGETHER, CannotPromise, Losses, check_history, resampled
 
 # Rates of false alarms with intervals, from counts on resampled histories.
 

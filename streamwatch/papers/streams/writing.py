@@ -10,7 +10,7 @@ from typing import Literal, TypeAlias
 import msgspec
 from aiokafka.errors import KafkaError
 
-from streamwatch.demo.producing import SimulationError, producer_of, without_retry_warnings
+from streamwatch.demo.simulate import SimulationError, producer_of, without_retry_warnings
 from streamwatch.papers.streams.gaussians import Drawn, Mixture, blocks
 
 LineLayout: TypeAlias = Literal["csv", "jsonl"]

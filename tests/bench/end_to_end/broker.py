@@ -12,7 +12,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from streamwatch.demo.embedded import EmbeddedBroker
-from streamwatch.demo.producing import create_topics
+from streamwatch.demo.simulate import create_topics
 from tests.integration import kafka_broker
 
 EMBEDDED = "librdkafka's mock cluster"

@@ -26,7 +26,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from streamwatch.demo.producing import create_topics
+from streamwatch.demo.simulate import create_topics
 from tests.bench.end_to_end.broker import broker
 from tests.bench.end_to_end.daemon import SETTINGS
 from tests.bench.peers.filling import fill

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from streamwatch.history.tuning.resampling import autocorrelation, lasting_block, mean_block, resampled
+from streamwatch.history.tuning.history import autocorrelation, lasting_block, mean_block, resampled
 from tests.calibration.monte_carlo import correlated
 from tests.history.tuning.promises import cycle
 

@@ -5,8 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from streamwatch.history.tuning.history import CannotPromise, check_history
-from streamwatch.history.tuning.resampling import lasting_block
+from streamwatch.history.tuning.history import CannotPromise, check_history, lasting_block
 
 
 def drawn(n, p=0.2, seed=1):
