@@ -18,23 +18,21 @@ from streamwatch.core.alerting.outbox import Entry
 from streamwatch.core.alerting.rules import AlarmsSpec
 from streamwatch.core.estimators.comparisons.set import ComparisonSet, without
 from streamwatch.core.estimators.past import MINUTE_S, NONE, NOTHING, STRETCH, PastView
-from streamwatch.core.estimators.set import EstimatorSet, decode
+from streamwatch.core.estimators.set import decode
 from streamwatch.core.join.cold.contents import entries_outside, examine
 from streamwatch.core.join.cold.overflow import Overflow, OverflowSpec
 from streamwatch.core.join.durable.restoring import WaitingEntries, read_values
 from streamwatch.core.join.layout import PREDICTIONS
-from streamwatch.core.merge import MergeProgress
 from streamwatch.core.metrics.series import Family
 from streamwatch.core.pipeline.checkpoint import ESTIMATORS, PAIRS, PIPELINE, SETTINGS, ModelCheckpoint
-from streamwatch.core.pipeline.journal import JournalPosition, read, unfolded
-from streamwatch.core.pipeline.pipeline import Pipeline, PipelineState, decoded
+from streamwatch.core.pipeline.journal import JournalPosition, unfolded
+from streamwatch.core.pipeline.pipeline import Pipeline
 from streamwatch.core.pipeline.sections import settings_of_estimators, spec_of
 from streamwatch.core.publishing.publications import Publication
 from streamwatch.core.publishing.publications import decoded as decoded_publication
 from streamwatch.core.records.events import Alarm, Outcome, model_of
-from streamwatch.core.records.outcomes import OutcomeBatch
 from streamwatch.core.specs import JoinSpec, MonitorsSpec
-from streamwatch.daemon import MERGE, POSITIONS, SourcePositions, decode_positions, restored_progress
+from streamwatch.daemon import POSITIONS, SourcePositions, decode_positions
 from streamwatch.daemon.alerting import ALARMS
 from streamwatch.edge.keys import digest_bytes
 from streamwatch.edge.stores.kind import StateDamaged
@@ -116,11 +114,6 @@ class _NoEstimators:
         return []
 
 
-def pipeline_state_of(state: Inspection) -> PipelineState:
-    """Decode the join's counters and the record time of the last commit; raises DecodeError and KeyError."""
-    return decoded(state.sections[PIPELINE])
-
-
 def check_entries(state: Inspection, faults: Faults) -> str:
     """Restore the join, compare its entries with each other and with its totals, and describe them."""
     sizes = [len(key) + len(value) for key, value in state.items("columns")]
@@ -183,11 +176,6 @@ def positions_of(state: Inspection) -> SourcePositions:
     return decode_positions(state.sections[POSITIONS])
 
 
-def progress_of(state: Inspection) -> MergeProgress:
-    """Decode the progress of the merged sequence; raises DecodeError and KeyError."""
-    return restored_progress(state.sections[MERGE])
-
-
 def incidents_of(state: Inspection) -> Sequence[Notification]:
     """Decode the open incidents, each as its last notification; raises ValueError."""
     book = AlarmBook(AlarmsSpec(), state.identity)
@@ -211,22 +199,10 @@ def kept_of(value: bytes) -> ModelCheckpoint:
     return _KEPT.decode(value)
 
 
-def outcomes_of(value: bytes) -> OutcomeBatch:
-    """Decode the outcomes of an entry of the journal; raises ValueError."""
-    return read(value)
-
-
 def estimators_of(state: Inspection) -> tuple[MonitorsSpec, Mapping[str, str]]:
     """Decode the spec of the estimators, and their descriptions by section; raises ValueError, KeyError."""
     document, sections = settings_of_estimators(state.sections[SETTINGS])
     return spec_of(document)[0], sections
-
-
-def monitors_of(state: Inspection, spec: MonitorsSpec) -> EstimatorSet:
-    """Build estimators of a spec, with the state's totals of all models restored."""
-    monitors = EstimatorSet(spec)
-    monitors.restore_totals(state.sections[ESTIMATORS])
-    return monitors
 
 
 def check_comparisons(state: Inspection, faults: Faults) -> int:

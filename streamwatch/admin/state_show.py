@@ -15,9 +15,7 @@ from streamwatch.admin.state_contents import (
     incidents_of,
     kept_of,
     outbox_of,
-    outcomes_of,
     pending_by_model,
-    pipeline_state_of,
     positions_of,
     publications_of,
     reading,
@@ -25,6 +23,9 @@ from streamwatch.admin.state_contents import (
 from streamwatch.core.alerting.notification import Notification
 from streamwatch.core.alerting.rules import COMPARISON, EARLY_HINT
 from streamwatch.core.join.models import joined_folds
+from streamwatch.core.pipeline.checkpoint import PIPELINE
+from streamwatch.core.pipeline.journal import read
+from streamwatch.core.pipeline.pipeline import decoded
 from streamwatch.core.records.events import model_of
 from streamwatch.edge.stores.rocksdb.inspect import Inspection
 
@@ -114,7 +115,7 @@ def overview(directory: Path, *, ages: bool = True) -> Overview:
 
 def _look(state: Inspection, *, ages: bool) -> Overview:
     begun = state.manifest.commits > 0
-    pipeline = pipeline_state_of(state) if begun else None
+    pipeline = decoded(state.sections[PIPELINE]) if begun else None
     join = pipeline.join if pipeline else None
     active = {each.name: each for each in join.join_models.models()} if join else {}
     pending = {model: each.pending for model, each in joined_folds(active).items()}
@@ -125,7 +126,7 @@ def _look(state: Inspection, *, ages: bool) -> Overview:
         snapshots[model] = so_far if snapshot is None else (so_far or 0) + len(snapshot)
     clock_ms = pipeline.clock_ms if pipeline else -1
     waits = _ages(state, clock_ms) if ages and begun else None
-    entries = [(len(value), len(outcomes_of(value))) for _, value in state.journal()]
+    entries = [(len(value), len(read(value))) for _, value in state.journal()]
     names = sorted(pending.keys() | snapshots.keys())
     waiting = publications_of(state)
     owed = Counter(receiver for entry in outbox_of(state).values() for receiver in entry.attempts)

@@ -16,15 +16,15 @@ from streamwatch.admin.state_contents import (
     estimators_of,
     incidents_of,
     kept_of,
-    monitors_of,
     outbox_of,
-    outcomes_of,
     positions_of,
-    progress_of,
     publications_of,
 )
-from streamwatch.core.estimators.set import without
+from streamwatch.core.estimators.set import EstimatorSet, without
+from streamwatch.core.pipeline.checkpoint import ESTIMATORS
+from streamwatch.core.pipeline.journal import read
 from streamwatch.core.pipeline.sections import BEGINNINGS, Beginnings
+from streamwatch.daemon import MERGE, restored_progress
 from streamwatch.edge.stores.kind import StateDamaged
 from streamwatch.edge.stores.rocksdb.inspect import Inspection
 from streamwatch.history.samples import counted
@@ -128,7 +128,8 @@ def _models(state: Inspection) -> Check:
     snapshots = retired = 0
     with decoding("the settings of the estimators", faults):
         spec, written = estimators_of(state)
-        monitors = monitors_of(state, replace(spec, max_models=1))
+        monitors = EstimatorSet(replace(spec, max_models=1))
+        monitors.restore_totals(state.sections[ESTIMATORS])
         now = monitors.estimators().keys()
         for key, value in state.items("models"):
             model = key.decode()
@@ -159,7 +160,7 @@ def _positions(state: Inspection) -> Check:
     with decoding("positions", faults):
         positions = positions_of(state).positions
         partition_count = len(positions)
-        for partition, position in progress_of(state).positions.items():
+        for partition, position in restored_progress(state.sections[MERGE]).positions.items():
             if positions.get(partition) != position:
                 faults.add(f"{partition.topic}[{partition.partition}] was evaluated up to another offset")
         for partition, position in positions.items():
@@ -176,7 +177,7 @@ def _journal(state: Inspection) -> Check:
         if not 0 < number <= state.manifest.commits:
             faults.add(f"entry {number} is of no commit up to {state.manifest.commits}")
         with decoding(f"entry {number}", faults):
-            outcomes += len(outcomes_of(value))
+            outcomes += len(read(value))
     return check_of("journal", f"{outcomes:,} outcomes of {entries:,} commits", faults)
 
 

@@ -10,10 +10,10 @@ from typing import Any
 import pytest
 
 from streamwatch.admin.capacity import DISK_OUTCOME_BYTES
-from streamwatch.admin.state_contents import outcomes_of
 from streamwatch.core.join.durable.columns import unpack_columns
 from streamwatch.core.join.durable.outcome_columns import COLUMNS
 from streamwatch.core.join.durable.packed import HELD, HELD_PAIRS, HELD_SCORES
+from streamwatch.core.pipeline.journal import read
 from streamwatch.edge.stores.rocksdb.inspect import Inspection
 from tests.assembly.lives import DOCUMENT, START_MS, Life, Row, with_value
 
@@ -63,7 +63,7 @@ def test_outcomes_of_the_journal_take_the_bytes_that_the_check_counts(
     document: dict[str, Any], classes: int, scores: int, least: float, most: float, tmp_path: Path
 ) -> None:
     state = stored(tmp_path / "state", document, records(classes, scored=scores > 0))
-    entries = [(len(value), len(outcomes_of(value))) for _, value in state.journal()]
+    entries = [(len(value), len(read(value))) for _, value in state.journal()]
     state.close()
     outcomes = sum(count for _, count in entries)
     assert outcomes == len(MODELS) * (IDS - WAITING)

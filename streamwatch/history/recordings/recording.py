@@ -3,9 +3,9 @@
 A JSON line is a record's value; `lines` describes the values of CSV rows. Records of kcat's lines have topic,
 partition, offset, time, key and headers. Blank lines are skipped.
 
-A row of Parquet becomes an object with a field for each column that is not null; structs become objects, lists
-arrays. Whole decimals keep all their digits, as they may be ids; those beyond 64 bits become text. Timestamps
-become milliseconds since the epoch (UTC if they have no zone), dates ISO 8601 text.
+A row of Parquet becomes an object with a field for each column that is not null; structs become objects,
+lists arrays. Whole decimals keep all their digits, as they may be ids; those beyond 64 bits become text.
+Timestamps become milliseconds since the epoch (UTC if they have no zone), dates ISO 8601 text.
 """
 
 from __future__ import annotations

@@ -10,8 +10,7 @@ from typing import Final
 
 import numpy as np
 
-from streamwatch.papers.classification import peers as moa
-from streamwatch.papers.classification import peers as river
+from streamwatch.papers.classification import peers
 from streamwatch.papers.classification.ensembles import (
     Classes,
     GaussianBayes,
@@ -55,27 +54,15 @@ class Candidate:
     """Whether it takes milliseconds per instance, so that it runs on fewer streams."""
 
 
-def _bayes(x: Floats, true_class: Classes, _rng: np.random.Generator) -> Classes:
-    return alone(x, true_class, GaussianBayes)
-
-
-def _gradient(x: Floats, true_class: Classes, _rng: np.random.Generator) -> Classes:
-    return river.support_vectors(x, true_class, RATE)
-
-
-def _majority(x: Floats, true_class: Classes, _rng: np.random.Generator) -> Classes:
-    return dynamic_weighted_majority(x, true_class, GaussianBayes)
-
-
 def _neighbour(window: int, x: Floats, true_class: Classes, _rng: np.random.Generator) -> Classes:
     return nearest(x, true_class, window)
 
 
 CANDIDATES: Final = (
-    Candidate("NB", _bayes),
-    Candidate("SGD", _gradient),
-    Candidate("DWM", _majority),
-    Candidate("OZAB", river.bag_of_trees, slow=True),
+    Candidate("NB", lambda x, true_class, _rng: alone(x, true_class, GaussianBayes)),
+    Candidate("SGD", lambda x, true_class, _rng: peers.support_vectors(x, true_class, RATE)),
+    Candidate("DWM", lambda x, true_class, _rng: dynamic_weighted_majority(x, true_class, GaussianBayes)),
+    Candidate("OZAB", peers.bag_of_trees, slow=True),
     *(Candidate(f"NN{window}", partial(_neighbour, window)) for window in (100, 1_500, 6_000)),
 )
 
@@ -180,9 +167,12 @@ def unprinted(pairs: Pairs, effort: Effort) -> Table:
             (
                 name,
                 f"{printed['SGD']:.2f}",
-                *(_of(some, _rated(rate)).percent() for rate in RATES),
+                *(_of(some, partial(peers.support_vectors, rate=rate)).percent() for rate in RATES),
                 f"{printed['DWM']:.2f}",
-                *(_of(some, _dated(period)).percent() for period in PERIODS),
+                *(
+                    _of(some, partial(dynamic_weighted_majority, expert=GaussianBayes, period=p)).percent()
+                    for p in PERIODS
+                ),
             )
         )
     return Table(
@@ -220,7 +210,7 @@ def bags(pairs: Pairs, found: Mapping[str, Tried], effort: Effort) -> Table:
         answers: list[Classes] = []
         for r, each in enumerate(some):
             effort.progress(f"{name}: river's ADWINBaggingClassifier, stream {r + 1} of {len(some)}")
-            answers.append(river.rivers_bag(each.x, each.true_class, effort.rng("river", name, r)))
+            answers.append(peers.rivers_bag(each.x, each.true_class, effort.rng("river", name, r)))
         printed = dict(zip(CLASSIFIERS, ERRORS[name], strict=True))
         rows.append(
             (
@@ -240,20 +230,6 @@ def bags(pairs: Pairs, found: Mapping[str, Tried], effort: Effort) -> Table:
         "turn, river's ensemble does not unlearn; elsewhere, its trees adapt by themselves, and both "
         "versions err equally. Means over three streams, and over two for river's version.",
     )
-
-
-def _rated(rate: float) -> Callable[[Floats, Classes], Classes]:
-    def answers(x: Floats, true_class: Classes) -> Classes:
-        return river.support_vectors(x, true_class, rate)
-
-    return answers
-
-
-def _dated(period: int) -> Callable[[Floats, Classes], Classes]:
-    def answers(x: Floats, true_class: Classes) -> Classes:
-        return dynamic_weighted_majority(x, true_class, GaussianBayes, period)
-
-    return answers
 
 
 def _of(drawn: Sequence[Drawn], learner: Callable[[Floats, Classes], Classes]) -> Tried:
@@ -283,7 +259,7 @@ class _Stream:
 
 def run(effort: Effort) -> Result:
     """Run every classifier on every stream; then vary unprinted parameters, and run river's own bagging."""
-    river.refuse_without_river()
+    peers.refuse_without_river()
     outcomes = effort.size(LAP, 400)
     streams = [_tried(kind, outcomes, effort) for kind in KINDS]
     pairs = [(each.kind.name, each.drawn) for each in streams]
@@ -315,7 +291,7 @@ def _tried(kind: StreamKind, outcomes: int, effort: Effort) -> _Stream:
     if effort.moa is not None:
         some = drawn[: effort.size(FEW, 2)]
         effort.progress(f"{kind.name}: MOA's classifiers, {len(some)} streams")
-        answers_of_moa = moa.answers_of(effort.moa, [(each.x, each.true_class) for each in some])
+        answers_of_moa = peers.answers_of(effort.moa, [(each.x, each.true_class) for each in some])
         beside = {name: Tried(some, each) for name, each in answers_of_moa.items()}
     return _Stream(kind, drawn, Tried(drawn, [each.optimal_class for each in drawn]), found, beside)
 

@@ -11,8 +11,7 @@ import numpy as np
 
 from streamwatch.core.specs import DetectorSpec
 from streamwatch.history.tuning.promise import TUNED
-from streamwatch.papers.detection import peers as moa
-from streamwatch.papers.detection import peers as river
+from streamwatch.papers.detection import peers
 from streamwatch.papers.detection.candidates import Alarms, Candidate, defaults, own_alarms, published
 from streamwatch.papers.detection.streams import (
     CALM,
@@ -284,7 +283,7 @@ class _Scored:
 
 def run(effort: Effort) -> Result:
     """Score detectors as published on every group of streams; then the daemon's by strictness."""
-    others = river.river_detectors() + (() if effort.moa is None else moa.moa_detectors(effort.moa))
+    others = peers.river_detectors() + (() if effort.moa is None else peers.moa_detectors(effort.moa))
     tables = tuple(_table(group, others, effort) for group in GROUPS)
     equal, figure = curves(effort, others)
     return Result((*tables, equal), (figure,))

@@ -110,19 +110,22 @@ NSGR = StreamKind(
 # NSGT: both classes wander along the same straight way.
 
 
-_NSGT_WAY = (Phase(10_000, move=(10.0, 10.0)),)
+def _along(way: tuple[Phase, ...]) -> Mixture:
+    """Build two classes beside each other that both move along a way."""
+    return Mixture(
+        (
+            Distribution("A", 0.5, (0.0, 0.0), (2.5, 1.0), way, rotation=45.0),
+            Distribution("B", 0.5, (5.0, 0.0), (2.5, 1.0), way, rotation=-45.0),
+        )
+    )
+
 
 NSGT = StreamKind(
     name="NSGT",
     section="4.1",
     asks="forgetting: later instances contradict what was learned from earlier ones",
     drifts="both centres move by (10, 10) over a lap, keeping their distance; steadily",
-    mixture=Mixture(
-        (
-            Distribution("A", 0.5, (0.0, 0.0), (2.5, 1.0), _NSGT_WAY, rotation=45.0),
-            Distribution("B", 0.5, (5.0, 0.0), (2.5, 1.0), _NSGT_WAY, rotation=-45.0),
-        )
-    ),
+    mixture=_along((Phase(10_000, move=(10.0, 10.0)),)),
     printed_optimal=2.95,
 )
 
@@ -151,19 +154,12 @@ NSGT_5D = StreamKind(
 # NSGT-F: NSGT at three times its speed.
 
 
-_NSGT_F_WAY = (Phase(10_000, move=(30.0, 30.0)),)
-
 NSGT_F = StreamKind(
     name="NSGT-F",
     section="4.6",
     asks="fast forgetting",
     drifts="both centres move by (30, 30) over a lap, three times as fast as in NSGT; steadily",
-    mixture=Mixture(
-        (
-            Distribution("A", 0.5, (0.0, 0.0), (2.5, 1.0), _NSGT_F_WAY, rotation=45.0),
-            Distribution("B", 0.5, (5.0, 0.0), (2.5, 1.0), _NSGT_F_WAY, rotation=-45.0),
-        )
-    ),
+    mixture=_along((Phase(10_000, move=(30.0, 30.0)),)),
     printed_optimal=2.91,
 )
 
@@ -182,12 +178,7 @@ NSGT_I = StreamKind(
     section="4.3",
     asks="remembering in the second half of a lap what was learned in the first",
     drifts="both centres move by (10, 10) over half a lap, jump back at instance 5,000, and move again",
-    mixture=Mixture(
-        (
-            Distribution("A", 0.5, (0.0, 0.0), (2.5, 1.0), _WAYS, rotation=45.0),
-            Distribution("B", 0.5, (5.0, 0.0), (2.5, 1.0), _WAYS, rotation=-45.0),
-        )
-    ),
+    mixture=_along(_WAYS),
     printed_optimal=2.93,
     changes=(5_000,),
 )
@@ -214,6 +205,17 @@ NSLC = StreamKind(
 # NSPC: the two halves of a class change their shares.
 
 
+def _in_parts(left: float, to_left: tuple[Phase, ...], right: float, to_right: tuple[Phase, ...]) -> Mixture:
+    """Build class A of a left and a right part, with their weights and phases, beside a constant class B."""
+    return Mixture(
+        (
+            Distribution("A", left, (-2.0, 0.0), (2.5, 1.0), to_left, rotation=45.0),
+            Distribution("A", right, (2.0, 0.0), (2.5, 1.0), to_right, rotation=-45.0),
+            Distribution("B", 0.5, (0.0, 3.5), (1.0, 1.0), (Phase(10_000),)),
+        )
+    )
+
+
 def _to(weight: float) -> tuple[Phase, ...]:
     return (Phase(500), Phase(9_000, weight=weight), Phase(500))
 
@@ -224,13 +226,7 @@ NSPC = StreamKind(
     asks="following shares that change within a class; nothing that was learned becomes wrong",
     drifts="the left part of class A grows from .05 to .45 of all instances, and its right part shrinks to "
     ".05, from instance 500 to 9,500; steadily",
-    mixture=Mixture(
-        (
-            Distribution("A", 0.05, (-2.0, 0.0), (2.5, 1.0), _to(0.45), rotation=45.0),
-            Distribution("A", 0.45, (2.0, 0.0), (2.5, 1.0), _to(0.05), rotation=-45.0),
-            Distribution("B", 0.5, (0.0, 3.5), (1.0, 1.0), (Phase(10_000),)),
-        )
-    ),
+    mixture=_in_parts(0.05, _to(0.45), 0.45, _to(0.05)),
     printed_optimal=5.76,
 )
 
@@ -247,13 +243,7 @@ NSPC_A = StreamKind(
     section="4.5",
     asks="learning a concept that was never seen before, quickly",
     drifts="class A lies right until instance 5,000, and left from then on",
-    mixture=Mixture(
-        (
-            Distribution("A", 0.0, (-2.0, 0.0), (2.5, 1.0), _at_once(0.5), rotation=45.0),
-            Distribution("A", 0.5, (2.0, 0.0), (2.5, 1.0), _at_once(0.0), rotation=-45.0),
-            Distribution("B", 0.5, (0.0, 3.5), (1.0, 1.0), (Phase(10_000),)),
-        )
-    ),
+    mixture=_in_parts(0.0, _at_once(0.5), 0.5, _at_once(0.0)),
     printed_optimal=5.37,
     changes=(5_000,),
 )
