@@ -4,16 +4,18 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from typing import Any
 
 from rich.console import Console, Group, RenderableType
 from rich.live import Live
 from rich.table import Table
 from rich.text import Text
 
-from streamwatch.core.metrics.series import Report
+from streamwatch.core.metrics.series import Report, detail_at
 from streamwatch.core.specs import HEADLINE
+from streamwatch.edge.web.routes.json_api import by_model
 from streamwatch.history.samples import counted
 from streamwatch.telemetry import (
     AlarmRaised,
@@ -211,30 +213,26 @@ class NarratedTelemetry(Telemetry):
 
 def summaries(report: Report) -> list[ModelSummary]:
     """Extract summaries of all models from a report, in the order of names."""
+    models, _ = by_model(report.families)
+    return [_summary(name, models[name]) for name in sorted(models) if "outcomes_total" in models[name]]
+
+
+def _summary(model: str, metrics: Mapping[str, Any]) -> ModelSummary:
+    def value(*path: str, otherwise: float = 0.0) -> float:
+        found = detail_at(metrics, *path)
+        return otherwise if found is None else float(found)
+
     nan = float("nan")
-    values: dict[tuple[str, ...], float] = {}
-    for family in report.families:
-        if "model" not in family.labels:
-            continue
-        for labels, value in family.samples:
-            if isinstance(value, float | int):
-                named = dict(zip(family.labels, labels, strict=True))
-                model = named.pop("model")
-                values[family.name, model, *named.values()] = float(value)
-    models = sorted({key[1] for key in values if key[0] == "outcomes_total"})
-    return [
-        ModelSummary(
-            model=model,
-            outcomes=values.get(("outcomes_total", model), 0.0),
-            accuracy=values.get(("accuracy_ratio", model, WINDOW), nan),
-            persistent=values.get(("baseline_accuracy_ratio", model, "persistent", WINDOW), nan),
-            pending=values.get(("pending_predictions", model), 0.0),
-            judged=values.get(("cohort_headline", model), values.get(("verdict", model, HEADLINE), 0.0)),
-            since=values.get(("verdict_since_outcome", model, HEADLINE), 0.0),
-            by_cohorts=("cohort_headline", model) in values,
-        )
-        for model in models
-    ]
+    return ModelSummary(
+        model=model,
+        outcomes=value("outcomes_total"),
+        accuracy=value("accuracy_ratio", WINDOW, otherwise=nan),
+        persistent=value("baseline_accuracy_ratio", "persistent", WINDOW, otherwise=nan),
+        pending=value("pending_predictions"),
+        judged=value("cohort_headline", otherwise=value("verdict", HEADLINE)),
+        since=value("verdict_since_outcome", HEADLINE),
+        by_cohorts="cohort_headline" in metrics,
+    )
 
 
 def _short(share: float) -> str:

@@ -14,7 +14,7 @@ from streamwatch.inspection.columns import Column
 from streamwatch.inspection.guessed import Choice, Numbers, ScoreChoice, TopicGuess, confidence
 from streamwatch.inspection.ids import INFORMATIVE, IdPair, Pairing, joined_rows
 from streamwatch.inspection.models import ENOUGH, MAX_MODELS, joined_names, model_locations, model_name
-from streamwatch.inspection.streams import EACH, KEY, KIND_FILLED, MAX_KINDS, Stream, moments, stamps
+from streamwatch.inspection.streams import EACH, KEY, KIND_FILLED, MAX_KINDS, Moment, Stream, moments, stamps
 from streamwatch.inspection.words import MODEL, weight, words
 
 SURE: Final = 0.98
@@ -321,9 +321,8 @@ def both_guess(pairing: Pairing) -> list[TopicGuess]:
 
 
 def _id_choice(pairing: Pairing, *, label: bool) -> Choice:
-    best, *others = pairing.ids
-    location = best.right if label else best.left
-    other = next((pair for pair in others if (pair.right if label else pair.left) != location), None)
+    best = pairing.ids[0]
+    location, runner_up, sure = _ranked([(pair.right if label else pair.left, pair) for pair in pairing.ids])
     numbered = (
         ": # and the number of the element follow" if _is_numbered(pairing, location, label=label) else ""
     )
@@ -335,8 +334,8 @@ def _id_choice(pairing: Pairing, *, label: bool) -> Choice:
     return Choice(
         first,
         f"{best.shared:,} of its {distinct:,} ids were met in {other_side}{numbered}",
-        confidence(best.rank, other.rank if other else None),
-        (other.right if label else other.left) if other else "",
+        sure,
+        runner_up,
         tuple(further),
         None if affixes is None else Trimmed(location, *affixes),
     )
@@ -349,20 +348,23 @@ def _is_numbered(pairing: Pairing, location: str, *, label: bool) -> bool:
 
 
 def _class_choice(classes: Sequence[ClassPair], *, label: bool) -> Choice:
-    best, *others = classes
-    location = best.label if label else best.prediction
-    other = next((pair for pair in others if (pair.label if label else pair.prediction) != location), None)
+    best = classes[0]
+    location, runner_up, sure = _ranked(
+        [(pair.label if label else pair.prediction, pair) for pair in classes]
+    )
     why = f"equal in {best.agreement:.0%} of joined records" if not best.aliases else "matched by `classes`"
     if best.largest is not None and not label:
         why = f"the largest number is that of the true class in {best.agreement:.0%} of joined records"
         if best.largest:
             why += "; the order of the classes is a guess: check it"
-    return Choice(
-        location,
-        why,
-        confidence(best.rank, other.rank if other else None),
-        (other.label if label else other.prediction) if other else "",
-    )
+    return Choice(location, why, sure, runner_up)
+
+
+def _ranked(found: Sequence[tuple[str, IdPair | ClassPair | Moment]]) -> tuple[str, str, float]:
+    """Return the first location, the next other one, empty without one, and the confidence in the first."""
+    location, best = found[0]
+    other, second = next(((at, each) for at, each in found if at != location), ("", None))
+    return location, other, confidence(best.rank, second.rank if second else None)
 
 
 def _model(stream: Stream, id_location: str, taken: set[str]) -> Choice:
@@ -456,16 +458,10 @@ def _timestamp(stream: Stream, taken: set[str]) -> tuple[Choice | None, Timestam
     found = moments(stream, taken)
     if not found:
         return None, "ms"
-    best, *others = found
-    second = others[0] if others else None
+    best = found[0]
+    location, runner_up, sure = _ranked([(moment.location, moment) for moment in found])
     why = f"{best.distance_ms / 1_000:,.3g} s from the record time (median)" if best.distance_ms else ""
-    choice = Choice(
-        best.location,
-        why,
-        confidence(best.rank, second.rank if second else None),
-        second.location if second else "",
-    )
-    return choice, best.unit
+    return Choice(location, why, sure, runner_up), best.unit
 
 
 def _copies(pairing: Pairing) -> set[str]:

@@ -12,11 +12,12 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import islice
-from typing import Final, TypeAlias
+from typing import Final, TypeAlias, cast
 
 import numpy as np
-from numpy.typing import NDArray
 
+from streamwatch.core.merge import Arrivals
+from streamwatch.core.records.batch import batch_of
 from streamwatch.core.records.events import (
     CARRIED_FIELDS,
     Decoded,
@@ -107,25 +108,13 @@ _MIXED: Final = "recording"
 
 
 @dataclass(frozen=True, slots=True)
-class Chunk:
-    """Consecutive lines of one partition; arrays have shape (n,)."""
-
-    found: Sequence[RecordedEvent]
-    """Event of each line."""
-    offsets: NDArray[np.int64]
-    stamps_ms: NDArray[np.int64]
-    decodable: NDArray[np.bool_]
-    appended: bool
-    """Whether timestamps are of the append to the log (`LogAppendTime`)."""
-
-
-@dataclass(frozen=True, slots=True)
 class RecordedPartition:
     """Partition of recordings, and its chunks in order."""
 
     partition: Partition
     side: Side
-    chunks: Iterator[Chunk]
+    chunks: Iterator[Arrivals]
+    """Consecutive lines for the merge, through which outcomes pass like events."""
 
 
 class PartitionReader:
@@ -245,7 +234,7 @@ class PartitionReader:
         partition: Partition,
         source: str,
         last_ms: int = 0,
-    ) -> Iterator[Chunk]:
+    ) -> Iterator[Arrivals]:
         """Yield chunks of a file, whose record times are those of its events."""
         while True:
             found: list[RecordedEvent] = []
@@ -256,7 +245,7 @@ class PartitionReader:
                     last_ms = last_ms + 1 if own_ms is None else max(1, own_ms)  # 0 is no time of a record
                 stamps.append(last_ms)
                 found.append(recorded_event(event, record, partition, last_ms))
-            yield _chunk(found, [record.offset for _, record in fitted], stamps, appended=False)
+            yield _arrivals(found, [record.offset for _, record in fitted], stamps, appended=False)
             head = list(islice(lines, CHUNK))
             if not head:
                 return
@@ -264,11 +253,11 @@ class PartitionReader:
 
     def _dated_chunks(
         self, fitted: Sequence[tuple[Fitted, LineRecord]], partition: Partition
-    ) -> Iterator[Chunk]:
+    ) -> Iterator[Arrivals]:
         """Yield chunks of a log, whose records have timestamps."""
         for start in range(0, len(fitted), CHUNK):
             part = fitted[start : start + CHUNK]
-            yield _chunk(
+            yield _arrivals(
                 [recorded_event(event, record, partition, record.timestamp) for event, record in part],
                 [record.offset for _, record in part],
                 [record.timestamp for _, record in part],
@@ -290,13 +279,14 @@ class PartitionReader:
         return list(zip(fitted, records, strict=True))
 
 
-def _chunk(
+def _arrivals(
     found: Sequence[RecordedEvent], offsets: Sequence[int], stamps_ms: Sequence[int], *, appended: bool
-) -> Chunk:
-    return Chunk(
-        found,
-        np.array(offsets, np.int64),
+) -> Arrivals:
+    at = np.array(offsets, np.int64)
+    return Arrivals(
+        at,
         np.array(stamps_ms, np.int64),
         np.array([isinstance(each, Outcome) or is_decodable(each) for each in found], np.bool_),
-        appended,
+        batch_of(cast("Sequence[Event]", found), at),
+        appended=appended,
     )

@@ -29,18 +29,16 @@ from streamwatch.core.join.caveats import (
 )
 from streamwatch.core.join.counters import JoinCounters
 from streamwatch.core.join.warming import warm_up_join
-from streamwatch.core.merge import Arrivals, Merge, MergeProgress, MergeSpec, Released
+from streamwatch.core.merge import Merge, MergeProgress, MergeSpec, Released
 from streamwatch.core.merge.merge import progress_families, warm_up_merge
 from streamwatch.core.merge.released import expanded
 from streamwatch.core.metrics.series import Family, Histogram
 from streamwatch.core.pipeline.pipeline import Pipeline
 from streamwatch.core.predictions.registers import details_with_predictions, warm_up_predictions
-from streamwatch.core.records.batch import batch_of
 from streamwatch.core.records.events import (
     VERDICT,
     Alarm,
     Decoded,
-    Event,
     Label,
     Outcome,
     Partition,
@@ -58,7 +56,6 @@ from streamwatch.history.progress import meter, waiting
 from streamwatch.history.recordings.file import printable, require_distinct
 from streamwatch.history.recordings.lines import BadLine, CsvColumns, RecordedTopic, UnusableLines
 from streamwatch.history.recordings.partitions import (
-    Chunk,
     PartitionReader,
     RecordedEvent,
     RecordedOutcome,
@@ -311,7 +308,7 @@ class Player:
                 merge.found({partition: _ENDED})
             else:
                 self._note_times(partition, chunk.stamps_ms[chunk.decodable])
-                merge.add({partition: _arrivals(chunk)}, 0)
+                merge.add({partition: chunk}, 0)
             self._join(merge.release(0, self._host_ms()))
             show()
         self._join(merge.drain(self._host_ms()))
@@ -392,17 +389,6 @@ class Player:
         self._result.alarms += alarms
         if self._look is not None:
             self._look(self._result.outcomes, self._monitors.families)
-
-
-def _arrivals(chunk: Chunk) -> Arrivals:
-    """Convert a chunk for the merge, through which outcomes pass like events."""
-    return Arrivals(
-        chunk.offsets,
-        chunk.stamps_ms,
-        chunk.decodable,
-        batch_of(cast("Sequence[Event]", chunk.found), chunk.offsets),
-        appended=chunk.appended,
-    )
 
 
 def _meet(event: Decoded, clock_ms: int, topic: str) -> None:

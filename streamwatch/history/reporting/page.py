@@ -74,15 +74,16 @@ _PROBABILITIES: Final = {
 def chart_of(name: str, source: Source) -> Picture | None:
     """Draw a model's accuracy beside its baselines, with its alarms; None without two points to draw."""
     history = source.histories.get(name)
-    alarms = [alarm for alarm in source.alarms if alarm["model"] == name]
-    return None if history is None else curves(name, history, alarms, no_change_of(source.models[name]))
+    if history is None:
+        return None
+    return curves(name, history, source.alarms_of(name), no_change_of(source.models[name]))
 
 
 def what_happened(name: str, source: Source) -> str:
     """Describe how much was evaluated, and the last drift alarm, in two sentences or three."""
     metrics = source.models[name]["metrics"]
     evaluated = f"{count(detail_at(metrics, 'outcomes_total'))} predictions were evaluated with their labels."
-    drifts = [a for a in source.alarms if a["model"] == name and a.get("judgement") is None]
+    drifts = [alarm for alarm in source.alarms_of(name) if alarm.get("judgement") is None]
     if not drifts and source.lacks_alarms:
         return f"{evaluated} No drift alarm is {_AMONG_LATEST}."
     if not drifts:
@@ -105,7 +106,6 @@ def evidence_blocks(name: str, source: Source) -> Iterator[Block]:
     """Yield verdicts, estimates, alarms, calibration, delays and segments of one model."""
     document = source.models[name]
     metrics, details = document["metrics"], document["details"]
-    alarms = [alarm for alarm in source.alarms if alarm["model"] == name]
     yield Heading(3, "Verdicts")
     if detail_at(details, "headline", "basis") == "cohorts":
         yield Text(f"By cohorts of prediction time: {headline_of(document)}.")
@@ -113,7 +113,7 @@ def evidence_blocks(name: str, source: Source) -> Iterator[Block]:
     yield Heading(3, "Estimates")
     yield _estimates(metrics)
     yield Heading(3, "Drift alarms and changes of verdicts")
-    yield from _alarms(alarms, source)
+    yield from _alarms(source.alarms_of(name), source)
     if detail_at(metrics, "scored_outcomes_total"):
         yield Heading(3, "Calibration")
         yield from _probabilities(name, metrics, details)
@@ -346,7 +346,7 @@ def _overview(source: Source) -> Grid:
     for name, document in source.models.items():
         metrics = document["metrics"]
         forgetting = source.histories.get(name, {}).get("forgetting") or "landmark"
-        own = [alarm for alarm in source.alarms if alarm["model"] == name]
+        own = source.alarms_of(name)
         rows.append(
             (
                 name,

@@ -62,6 +62,10 @@ class Source:
     lacks_alarms: bool = False
     """Whether `alarms` has only the latest `MOST_ALARMS`, and there may be older ones."""
 
+    def alarms_of(self, model: str) -> list[Document]:
+        """Return the alarms of one model, the newest first."""
+        return [alarm for alarm in self.alarms if alarm["model"] == model]
+
 
 # Contents from the API of a running daemon.
 
