@@ -20,7 +20,7 @@ from streamwatch.core.buckets.contract import (
     rank_of,
     ranks_of,
 )
-from streamwatch.core.buckets.id_join import ColumnJoin, share_of
+from streamwatch.core.buckets.id_join import ColumnJoin, ColumnReportedModel, share_of
 from streamwatch.core.buckets.log import BaseReader, BatchInput, decode_entry, encode_base, encode_entry
 from streamwatch.core.buckets.made import PredictionPositionsState
 from streamwatch.core.buckets.parts import ENCODER, ColumnPart, OutcomeParts, pack_rows
@@ -34,7 +34,6 @@ from streamwatch.core.buckets.pieces import (
     pack_chunk,
     pack_moments,
 )
-from streamwatch.core.buckets.reported_activity import ColumnReportedModel
 from streamwatch.core.buckets.view import RecordCounts, Totals, encode_totals
 from streamwatch.core.join.counters import PENDING
 from streamwatch.core.join.durable.columns import PackedError

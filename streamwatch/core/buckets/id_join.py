@@ -1,8 +1,8 @@
-"""Compiled join of one id bucket, which records positions of accepted predictions and of outcomes."""
+"""Compiled join of one id bucket, with positions of predictions and outcomes, and activity of models."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import Final
 
@@ -10,10 +10,9 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
-from streamwatch.core.buckets.contract import RECORD, InvalidOfModel
+from streamwatch.core.buckets.contract import RECORD, Activity, InvalidOfModel, SequencePosition
 from streamwatch.core.buckets.made import POSITION_COLUMNS, AcceptedPredictions, PredictionPositions
 from streamwatch.core.buckets.pieces import INVALID, Chunk
-from streamwatch.core.buckets.reported_activity import ColumnReportedActivity
 from streamwatch.core.join.counters import JoinCounters
 from streamwatch.core.join.join import CHECK_IDLE, DONE, CompiledJoin
 from streamwatch.core.join.layout import (
@@ -24,10 +23,89 @@ from streamwatch.core.join.layout import (
     RESOLVED_FROM,
     ROW,
 )
-from streamwatch.core.records.batch import OBJECT, Records, taken
-from streamwatch.core.records.events import Event, Partition, segments_of
+from streamwatch.core.records.batch import OBJECT, Records, copied, taken
+from streamwatch.core.records.events import Event, Name, Partition, segments_of
 from streamwatch.core.records.outcomes import SEGMENTS_FROM, OutcomeBatch
 from streamwatch.core.specs import JoinSpec
+
+
+class ColumnReportedModel(msgspec.Struct, array_like=True):
+    """Totals reported so far of a model that is not idle."""
+
+    model: Name
+    was_active: bool
+    first: SequencePosition = ()
+    accepted: int = 0
+    joined: int = 0
+    left: int = 0
+    last: tuple[int, int] = (-1, -1)
+    """Latest record time and event time, as in `Activity`; revisions of a prediction count, too."""
+
+
+class ColumnReportedActivity:
+    """Tracks the totals reported of each model, and returns the activity since.
+
+    Parameters
+    ----------
+    join
+        Join in which the models are active.
+    """
+
+    __slots__ = ("_by_name", "_join", "_new")
+
+    def __init__(self, join: CompiledJoin) -> None:
+        self._join = join
+        self._by_name: dict[str, ColumnReportedModel] = {}
+        self._new: list[Activity] = []
+
+    def is_new(self, model: str) -> bool:
+        """Return whether no prediction of the model was accepted since it was last idle."""
+        return model not in self._by_name
+
+    def begin(self, model: str, first: SequencePosition) -> None:
+        """Record that a prediction of a new or idle model was accepted."""
+        self._by_name[model] = ColumnReportedModel(model, was_active=False, first=first)
+
+    def take_new(self) -> list[Activity]:
+        """Activity since the last call; to be called between batches."""
+        self._add_new(self._by_name, self._join.arrays.activity)
+        new, self._new = self._new, []
+        return new
+
+    def retire(self, clock_ms: int) -> None:
+        """Remove the join's models that are idle at `clock_ms`."""
+        activity = copied(self._join.arrays.activity)
+        idle = [name for name in self._join.retire(clock_ms) if name in self._by_name]
+        self._add_new(idle, activity)
+        for name in idle:
+            del self._by_name[name]
+
+    def _add_new(self, names: Iterable[str], activity: Records) -> None:
+        """Compare the join's totals of these models with those reported, and record the differences."""
+        for name in names:
+            reported, row = self._by_name[name], activity[self._join.models[name]]
+            joined, left = int(row["joined"]), int(row["left"])
+            accepted = int(row["pending"]) + joined + left
+            new = (accepted - reported.accepted, joined - reported.joined, left - reported.left)
+            last = int(row["last_ms"]), int(row["last_event_ms"])
+            if any(new) or last != reported.last:
+                self._new.append(Activity(name, reported.first, reported.was_active, *new, *last))
+                reported.first, reported.was_active = (), True
+                reported.accepted, reported.joined, reported.left = accepted, joined, left
+                reported.last = last
+
+    def state(self) -> list[ColumnReportedModel]:
+        """State from which `restore` continues; to be taken between batches."""
+        return list(self._by_name.values())
+
+    def restore(self, state: list[ColumnReportedModel]) -> None:
+        """Continue from a state, with the join restored from the same time."""
+        self._by_name = {reported.model: reported for reported in state}
+        self._new = []
+
+
+# Compiled join of one id bucket, which records positions of accepted predictions and of outcomes.
+
 
 RESOLUTION: Final = (*POSITION_COLUMNS, "number")
 """Columns of a resolution's position: the record's position, and the number of its outcome.
