@@ -48,7 +48,7 @@ def read(path, mapping=None, **options):
         items = []
         for partition in reader.partitions([recording], nothing):
             for chunk in partition.chunks:
-                for event, stamp_ms in zip(chunk.found, chunk.stamps_ms.tolist(), strict=True):
+                for event, stamp_ms in zip(chunk.records.given(), chunk.stamps_ms.tolist(), strict=True):
                     if not isinstance(event, Outcome):
                         event.record_ms = stamp_ms
                     items += [] if isinstance(event, Invalid) else [event]
