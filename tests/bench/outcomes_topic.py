@@ -22,8 +22,7 @@ from dataclasses import replace
 from typing import Any
 
 from streamwatch.assembly.build import build_daemon
-from streamwatch.demo.simulate import create_topics
-from streamwatch.demo.simulate import SimulationSpec, run_simulation
+from streamwatch.demo.simulate import SimulationSpec, create_topics, run_simulation
 from streamwatch.settings import Settings
 from tests.bench.end_to_end.broker import EMBEDDED, broker
 from tests.bench.end_to_end.costs import STREAM

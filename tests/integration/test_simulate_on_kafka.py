@@ -11,8 +11,7 @@ from pathlib import Path
 import pytest
 from aiokafka import AIOKafkaConsumer, TopicPartition
 
-from streamwatch.demo.simulate import SimulationError, create_topics
-from streamwatch.demo.simulate import SimulationSpec, run_simulation
+from streamwatch.demo.simulate import SimulationError, SimulationSpec, create_topics, run_simulation
 from streamwatch.demo.simulated import DelaySpec, StreamSpec
 from streamwatch.edge.sources.kafka import KafkaSpec, list_topics
 from tests.integration.kafka_broker import KafkaBroker
