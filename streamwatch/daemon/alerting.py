@@ -8,12 +8,13 @@ from operator import attrgetter
 
 import msgspec
 
-from streamwatch.core.alerting.book import AlarmBook, WatchedModels
-from streamwatch.core.alerting.comparisons import JudgedPair
+from streamwatch.core.alerting.book import AlarmBook
 from streamwatch.core.alerting.fleet_digest import ListWorse
 from streamwatch.core.alerting.model_labels import ModelLabels, TopicsOfRun
 from streamwatch.core.alerting.notification import Notification
 from streamwatch.core.alerting.pacing import Pacing, PacingSpec
+from streamwatch.core.estimators.comparisons.set import ComparisonVerdict
+from streamwatch.core.estimators.notifying.model_facts import ModelFacts
 from streamwatch.core.estimators.registers.fleet import VERDICT_WORDS
 from streamwatch.core.join.models import ModelActivity
 from streamwatch.core.metrics.series import Family
@@ -108,12 +109,12 @@ class Alerting:
         self,
         book: AlarmBook,
         deliveries: Deliveries,
-        models: Callable[[], WatchedModels],
+        models: Callable[[], ModelFacts],
         now_ms: Callable[[], int],
         owed: Mapping[str, bytes],
         hints: Callable[[], Mapping[str, ActiveHint]] | None = None,
         *,
-        comparisons: Callable[[], Sequence[JudgedPair]] | None = None,
+        comparisons: Callable[[], Sequence[ComparisonVerdict]] | None = None,
         list_worse: ListWorse | None = None,
         pacing: Pacing | None = None,
         fleet: WatchedFleet | None = None,

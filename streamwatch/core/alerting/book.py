@@ -23,15 +23,15 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from math import inf, isfinite, nan
-from typing import Protocol, TypeVar
+from typing import TypeVar
 
 import msgspec
 
 from streamwatch.core.alerting.alternation import WINDOW_MS, Alternation, Sides
-from streamwatch.core.alerting.comparisons import JudgedPair, KeptComparison, OpenComparisons
+from streamwatch.core.alerting.comparisons import KeptComparison, OpenComparisons
 from streamwatch.core.alerting.fleet_digest import FleetDigest, KeptFleet, ListWorse
 from streamwatch.core.alerting.hints import KeptHint, OpenHints
-from streamwatch.core.alerting.incidents import Beginning, Count, Incident, Incidents, is_back, level_before
+from streamwatch.core.alerting.incidents import Count, Incident, Incidents, is_back, level_before
 from streamwatch.core.alerting.notification import (
     BacklogDigest,
     DigestState,
@@ -41,16 +41,15 @@ from streamwatch.core.alerting.notification import (
     Severity,
 )
 from streamwatch.core.alerting.rules import AlarmRule, AlarmsSpec
-from streamwatch.core.estimators.notifying.class_shift import ClassShift
-from streamwatch.core.estimators.notifying.model_facts import Level
-from streamwatch.core.estimators.registers.segments.estimates import SegmentChange
+from streamwatch.core.estimators.comparisons.set import ComparisonVerdict
+from streamwatch.core.estimators.notifying.model_facts import ModelFacts
 from streamwatch.core.join.durable.columns import PackedError
 from streamwatch.core.join.durable.packed import reading
 from streamwatch.core.metrics import family, single
 from streamwatch.core.metrics.layered import Layered
 from streamwatch.core.metrics.series import Family
 from streamwatch.core.predictions.kind import ActiveHint
-from streamwatch.core.records.events import Alarm, Confirmation, DelayKind, Judgement, Name
+from streamwatch.core.records.events import Alarm, DelayKind, Judgement, Name
 
 VERSION = 5
 SUPPRESSED: tuple[str, ...] = ("already_open", "alternates", "cooldown", "min_outcomes")
@@ -81,59 +80,6 @@ Kept = TypeVar("Kept")
 _ENCODER = msgspec.msgpack.Encoder(order="deterministic")
 _DECODER = msgspec.msgpack.Decoder(_State)
 _INCIDENTS = msgspec.msgpack.Decoder(Incident)
-
-
-class WatchedModels(Protocol):
-    """Source of facts about models that the book needs; `EstimatorSet.facts` implements it."""
-
-    def first_ms(self, model: str) -> int:
-        """Event time of a model's first outcome."""
-        ...
-
-    def levels(self, models: Sequence[str]) -> Mapping[str, Level]:
-        """Return the present error levels of models by name; models without a level are left out."""
-        ...
-
-    def accuracy_misleads(self, model: str) -> bool:
-        """Tell whether a model is judged by accuracy although accuracy misleads."""
-        ...
-
-    def class_shift(self, model: str, level: float) -> ClassShift | None:
-        """Tell whether the classes or the model seem to have changed; None if that cannot be estimated.
-
-        `level` is the mean loss before the change; NaN for a verdict.
-        """
-        ...
-
-    def segment_change(self, model: str) -> SegmentChange | None:
-        """Find the value of a segment that has most of a change of the error; None without one."""
-        ...
-
-    def headlines(self, models: Sequence[str]) -> Mapping[str, int]:
-        """Return the headlines of models now: 1 better, −1 worse, 0 open; those not judged are left out."""
-        ...
-
-    def confirmation_expected_ms(self, model: str, at_ms: int) -> int | None:
-        """Return the clock from which an alarm of a rise, raised at clock `at_ms`, may be confirmed.
-
-        None if it cannot be. Clocks are those of the merged sequence.
-        """
-        ...
-
-    def confirmation(self, model: str, at_ms: int, rise: float) -> Confirmation | None:
-        """Judge an alarm, begun at clock `at_ms`, by whether predictions since err more by `rise`.
-
-        None while undecided.
-        """
-        ...
-
-    def false_alarms_monthly(self, alarm: Alarm) -> float | None:
-        """Estimate the false alarms that its detector raises in 30 days at its model; None where unknown."""
-        ...
-
-    def delays_moved(self, model: str) -> tuple[DelayKind, ...]:
-        """Find the kinds of labels of a model whose settled delays differ between neighbouring months."""
-        ...
 
 
 class AlarmBook:
@@ -172,7 +118,7 @@ class AlarmBook:
         self._fleet = FleetDigest(spec.fleet_digest, identity)
 
     def announce(
-        self, alarms: Sequence[Alarm], now_ms: int, models: WatchedModels, *, behind: bool
+        self, alarms: Sequence[Alarm], now_ms: int, models: ModelFacts, *, behind: bool
     ) -> list[Notification]:
         """Process new alarms, in order, and return the notifications they lead to.
 
@@ -183,7 +129,7 @@ class AlarmBook:
         now_ms
             Host time.
         models
-            Source of the facts stored with an alarm that begins, see `Beginning`.
+            Source of the facts stored with an alarm that begins.
         behind
             Whether the alarms were found in a backlog; only then old ones are gathered in the digest.
         """
@@ -222,11 +168,29 @@ class AlarmBook:
         return self._incidents.issue(now_ms)
 
     def _begin(
-        self, alarm: Alarm, models: WatchedModels, now_ms: int, alternation: Alternation | None = None
+        self, alarm: Alarm, models: ModelFacts, now_ms: int, alternation: Alternation | None = None
     ) -> None:
-        self._incidents.begin(alarm, self._beginning(alarm, models), now_ms)
-        if alternation is not None:
-            self._incidents.mark_alternating((alarm.model, alarm.detector), alternation)
+        is_judged, before = alarm.judgement is not None, self._level_before(alarm)
+        misleads = _misleads(alarm, models)
+        expected_ms = None
+        if not is_judged and alarm.predicted_ms is None and alarm.after > before:
+            expected_ms = models.confirmation_expected_ms(alarm.model, alarm.resolved_ms)
+        part = IncidentAlarm(
+            alarm,
+            self._severity(alarm, misleads),
+            alarm.judgement.since_ms if alarm.judgement else alarm.event_ms,
+            alarm.resolved_ms,
+            before,
+            now_ms,
+            accuracy_misleads=misleads,
+            alternation=alternation,
+            expected_ms=expected_ms,
+            false_monthly=models.false_alarms_monthly(alarm),
+            delays_moved=_delays_moved(alarm, models),
+        )
+        shift = models.class_shift(alarm.model, nan if is_judged else alarm.before)
+        segment = None if is_judged else models.segment_change(alarm.model)
+        self._incidents.begin(part, models.first_ms(alarm.model), shift, segment)
         self._announced_at_ms.setdefault(alarm.model, {})[alarm.detector] = alarm.event_ms
 
     def _hold_back(self, alarm: Alarm, *, is_open: bool) -> None:
@@ -241,7 +205,7 @@ class AlarmBook:
             if not of_model:
                 del self._held_back[model]
 
-    def _begin_held_back(self, models: WatchedModels, now_ms: int) -> None:
+    def _begin_held_back(self, models: ModelFacts, now_ms: int) -> None:
         """Begin alarms of verdicts that still hold, of models that have enough outcomes by now."""
         names = sorted(self._held_back)
         levels, headlines = models.levels(names), models.headlines(names)
@@ -276,12 +240,12 @@ class AlarmBook:
 
     def review(
         self,
-        models: WatchedModels,
+        models: ModelFacts,
         now_ms: int,
         *,
         behind: bool,
         hints: Mapping[str, ActiveHint] | None = None,
-        comparisons: Sequence[JudgedPair] | None = None,
+        comparisons: Sequence[ComparisonVerdict] | None = None,
         list_worse: ListWorse | None = None,
     ) -> list[Notification]:
         """Confirm or resolve open alarms, announce retraining, hints and comparisons, and close due digests.
@@ -378,7 +342,7 @@ class AlarmBook:
             waits_ms = max(part.expected_ms - part.resolved_ms, 0)
         return self._spec.resolve_timeout_ms + waits_ms
 
-    def _confirm(self, key: tuple[str, str], part: IncidentAlarm, models: WatchedModels, now_ms: int) -> bool:
+    def _confirm(self, key: tuple[str, str], part: IncidentAlarm, models: ModelFacts, now_ms: int) -> bool:
         """Confirm or end an alarm if cohorts of predictions have decided on it; return whether it ended."""
         rise = part.alarm.after - part.before
         found = models.confirmation(key[0], part.resolved_ms, rise)
@@ -390,23 +354,6 @@ class AlarmBook:
         self._incidents.end(key, "labels_changed", now_ms)
         self._contradicted += 1
         return True
-
-    def _beginning(self, alarm: Alarm, models: WatchedModels) -> Beginning:
-        misleads = _misleads(alarm, models)
-        before = self._level_before(alarm)
-        return Beginning(
-            self._severity(alarm, misleads),
-            models.first_ms(alarm.model),
-            before,
-            models.class_shift(alarm.model, nan if alarm.judgement else alarm.before),
-            None if alarm.judgement else models.segment_change(alarm.model),
-            misleads,
-            models.confirmation_expected_ms(alarm.model, alarm.resolved_ms)
-            if alarm.judgement is None and alarm.predicted_ms is None and alarm.after > before
-            else None,
-            models.false_alarms_monthly(alarm),
-            _delays_moved(alarm, models),
-        )
 
     def _level_before(self, alarm: Alarm) -> float:
         """Mean loss before the change that an alarm reports; for a verdict, the previous verdict.
@@ -558,7 +505,7 @@ def _reason_of(judgement: Judgement) -> Reason:
     return "retracted" if judgement.status == "retracted" else "verdict_changed"
 
 
-def _delays_moved(alarm: Alarm, models: WatchedModels) -> tuple[DelayKind, ...]:
+def _delays_moved(alarm: Alarm, models: ModelFacts) -> tuple[DelayKind, ...]:
     """Find the kinds of labels whose delays have changed, which an early verdict assumes to be stable.
 
     Empty for alarms that are no early verdict.
@@ -568,7 +515,7 @@ def _delays_moved(alarm: Alarm, models: WatchedModels) -> tuple[DelayKind, ...]:
     return models.delays_moved(alarm.model)
 
 
-def _misleads(alarm: Alarm, models: WatchedModels) -> bool:
+def _misleads(alarm: Alarm, models: ModelFacts) -> bool:
     """Tell whether an alarm is a verdict by accuracy although accuracy misleads."""
     return alarm.judgement is not None and models.accuracy_misleads(alarm.model)
 

@@ -15,68 +15,22 @@ If no receiver wants comparisons, the open ones are resolved and all state is dr
 from __future__ import annotations
 
 from collections.abc import Iterable, MutableMapping, Sequence
-from typing import Protocol
 
 import msgspec
 
 from streamwatch.core.alerting.notification import (
     ComparisonReason,
-    ComparisonStatus,
     Notification,
     NotifiedComparison,
     Severity,
     identify,
 )
 from streamwatch.core.alerting.rules import COMPARISON, AlarmsSpec
+from streamwatch.core.estimators.comparisons.set import ComparisonVerdict
 from streamwatch.core.records.events import Name
-from streamwatch.core.specs import UtilityKind
 
 Pair = tuple[str, str]
 """Champion and challenger."""
-
-
-class JudgedPair(Protocol):
-    """Verdict on a challenger, as `ComparisonVerdict` has it."""
-
-    @property
-    def champion(self) -> str:
-        """Model that the challenger is compared with."""
-        ...
-
-    @property
-    def challenger(self) -> str:
-        """Model that is judged."""
-        ...
-
-    @property
-    def verdict(self) -> int:
-        """1 better, −1 worse, 0 open."""
-        ...
-
-    @property
-    def since_ms(self) -> int | None:
-        """Event time since which the verdict holds; None for an open one."""
-        ...
-
-    @property
-    def last_ms(self) -> int:
-        """Event time of the latest pair."""
-        ...
-
-    @property
-    def basis(self) -> str:
-        """`cohorts` or `labels`."""
-        ...
-
-    @property
-    def status(self) -> ComparisonStatus:
-        """Status of a verdict by cohorts: whether all labels of its predictions are in."""
-        ...
-
-    @property
-    def utility(self) -> UtilityKind:
-        """Utility by which the champion is judged."""
-        ...
 
 
 class KeptComparison(msgspec.Struct, frozen=True):
@@ -116,7 +70,7 @@ class OpenComparisons:
 
     def review(
         self,
-        verdicts: Iterable[JudgedPair] | None,
+        verdicts: Iterable[ComparisonVerdict] | None,
         now_ms: int,
         suppressed: MutableMapping[str, int],
         *,
@@ -166,7 +120,7 @@ class OpenComparisons:
     def _open(self) -> list[Pair]:
         return [pair for pair, kept in sorted(self._kept.items()) if kept.newest is not None]
 
-    def _changes(self, pair: Pair, verdict: JudgedPair, now_ms: int) -> list[Notification]:
+    def _changes(self, pair: Pair, verdict: ComparisonVerdict, now_ms: int) -> list[Notification]:
         """End a notified verdict that no longer holds, or announce that it is confirmed."""
         kept = self._kept.get(pair)
         if kept is None or kept.newest is None or kept.newest.comparison is None:
@@ -190,7 +144,7 @@ class OpenComparisons:
     def _begin(
         self,
         pair: Pair,
-        verdict: JudgedPair,
+        verdict: ComparisonVerdict,
         now_ms: int,
         suppressed: MutableMapping[str, int],
         *,
@@ -243,17 +197,16 @@ class OpenComparisons:
         return ended
 
 
-def notified_comparison(verdict: JudgedPair) -> NotifiedComparison:
+def notified_comparison(verdict: ComparisonVerdict) -> NotifiedComparison:
     """Convert a verdict, better or worse, to its form in notifications."""
     since_ms = verdict.last_ms if verdict.since_ms is None else verdict.since_ms
-    by_cohorts = verdict.basis == "cohorts"
     return NotifiedComparison(
         verdict.champion,
         verdict.challenger,
         verdict.verdict,
         since_ms,
         verdict.last_ms,
-        "cohorts" if by_cohorts else "labels",
+        verdict.basis,
         verdict.status,
         utility=verdict.utility,
     )

@@ -24,7 +24,6 @@ from streamwatch.core.alerting.notification import (
     IncidentAlarm,
     Notification,
     Reason,
-    Severity,
     identify,
     worst,
 )
@@ -99,28 +98,6 @@ class _News:
     """Whether alarms of these detectors ended; otherwise they began or changed."""
 
 
-class Beginning(NamedTuple):
-    """Facts about a model when an alarm of it begins."""
-
-    severity: Severity
-    first_ms: int
-    """Event time of the model's first outcome, which distinguishes models of one name."""
-    before: float
-    """Mean loss before the change; of a verdict, the verdict before."""
-    shift: ClassShift | None
-    """Whether the classes or the model seem to have changed; None if unknown."""
-    segment: SegmentChange | None
-    """Segment value with most of the extra errors; None without one."""
-    misleads: bool = False
-    """Whether the alarm is of a verdict by accuracy although accuracy misleads."""
-    expected_ms: int | None = None
-    """Clock from which cohorts may confirm the alarm; None if they need not, or cannot."""
-    false_monthly: float | None = None
-    """False alarms that the detector is expected to raise in 30 days at this model; None where unknown."""
-    delays_moved: tuple[DelayKind, ...] = ()
-    """Kinds of labels whose settled delays have changed, if it is an early verdict."""
-
-
 class Incidents:
     """All open incidents, and their changes that are not notified yet.
 
@@ -152,40 +129,34 @@ class Incidents:
         self._open_ones: tuple[int, list[Notification]] = -1, []
         """What `open_notifications` made, behind the number of changes at which it did."""
 
-    def begin(self, alarm: Alarm, as_found: Beginning, now_ms: int) -> None:
-        """Open an alarm of a model and detector that have no open one."""
-        position = position_of(alarm)
+    def begin(
+        self, part: IncidentAlarm, first_ms: int, shift: ClassShift | None, segment: SegmentChange | None
+    ) -> None:
+        """Open an alarm of a model and detector that have no open one.
+
+        Parameters
+        ----------
+        part
+            The alarm, with the host time in `touched_ms`.
+        first_ms
+            Event time of the model's first outcome, which distinguishes models of one name.
+        shift
+            Whether the classes or the model seem to have changed; None if unknown.
+        segment
+            Segment value with most of the extra errors; None without one.
+        """
+        alarm, position = part.alarm, position_of(part.alarm)
         found = self._nearest(alarm.model, position)
         if found is None:
             # A detector whose parameters changed counts ordinals anew: outcome and time distinguish alarms.
-            marks = (
-                alarm.model,
-                as_found.first_ms,
-                alarm.detector,
-                alarm.ordinal,
-                alarm.outcome,
-                alarm.event_ms,
-            )
+            marks = (alarm.model, first_ms, alarm.detector, alarm.ordinal, alarm.outcome, alarm.event_ms)
             found = Incident(identify("incident", self._identity, *marks), position, position, told=())
-        self._note(found.id, alarm.detector, ends=False, now_ms=now_ms)
+        self._note(found.id, alarm.detector, ends=False, now_ms=part.touched_ms)
         found = self._incidents.get(found.id, found)
-        started_ms = alarm.judgement.since_ms if alarm.judgement else alarm.event_ms
-        part = IncidentAlarm(
-            alarm,
-            as_found.severity,
-            started_ms,
-            alarm.resolved_ms,
-            as_found.before,
-            now_ms,
-            accuracy_misleads=as_found.misleads,
-            expected_ms=as_found.expected_ms,
-            false_monthly=as_found.false_monthly,
-            delays_moved=as_found.delays_moved,
-        )
         self._of.setdefault(alarm.model, {})[alarm.detector] = found.id
         self._put(
             msgspec.structs.replace(
-                found.begun(part, position), shift=as_found.shift, segment=as_found.segment or found.segment
+                found.begun(part, position), shift=shift, segment=segment or found.segment
             )
         )
 
@@ -212,12 +183,6 @@ class Incidents:
         self._note(incident.id, key[1], ends=False, now_ms=now_ms)
         part = msgspec.structs.replace(part, confirmation=found, touched_ms=now_ms)
         self._put(self._incidents[incident.id].changed(part, incident.first))
-
-    def mark_alternating(self, key: Key, alternation: Alternation) -> None:
-        """Set the alternation of a verdict whose alarm has just been opened."""
-        incident, part = self._open(*key)
-        part = msgspec.structs.replace(part, alternation=alternation)
-        self._put(incident.changed(part, incident.first))
 
     def alternate(self, alarm: Alarm, alternation: Alternation, now_ms: int) -> None:
         """Add a change of side to an open verdict that alternates; only the first such change is notified."""
