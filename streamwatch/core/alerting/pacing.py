@@ -20,7 +20,7 @@ notification nor issues it twice. Times are the host's.
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 import msgspec
 
@@ -53,8 +53,8 @@ class PacingSpec:
     """Most notifications listed in a digest; all are counted."""
 
 
-class PacedReceiver(msgspec.Struct, frozen=True):
-    """State of one receiver."""
+class PacedReceiver(msgspec.Struct):
+    """Notifications that wait for one receiver."""
 
     receiver: Name
     issued_ms: list[int]
@@ -67,12 +67,22 @@ class PacedReceiver(msgspec.Struct, frozen=True):
     """Number of further waiting notifications, of which only counts are kept."""
     more_firing: int
     more_resolved: int
-    models: list[Name]
+    models: set[Name]
     """Models that the waiting notifications are about."""
     digests: int
     """Number of digests issued so far."""
     gathered: int
     """Number of notifications in the digests issued so far."""
+
+    @classmethod
+    def new(cls, receiver: str) -> PacedReceiver:
+        """Make the state of a receiver for which nothing was ever taken."""
+        return cls(receiver, [], 0, [], 0, 0, 0, set(), 0, 0)
+
+    def empty(self) -> None:
+        """Remove all waiting notifications."""
+        self.waiting, self.models = [], set()
+        self.more = self.more_firing = self.more_resolved = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,28 +102,6 @@ class _State(msgspec.Struct, frozen=True):
 
 _ENCODER = msgspec.msgpack.Encoder(order="deterministic")
 _DECODER = msgspec.msgpack.Decoder(_State)
-
-
-@dataclass(slots=True)
-class _Queue:
-    """Notifications that wait for one receiver."""
-
-    issued_ms: list[int] = field(default_factory=list[int])
-    since_ms: int = 0
-    waiting: list[Notification] = field(default_factory=list[Notification])
-    more: int = 0
-    more_firing: int = 0
-    more_resolved: int = 0
-    models: set[str] = field(default_factory=set[str])
-    digests: int = 0
-    gathered: int = 0
-    late: int = 0
-    """Notifications that were issued more than a minute ago and not delivered when last looked."""
-
-    def empty(self) -> None:
-        """Remove all waiting notifications."""
-        self.waiting, self.models = [], set()
-        self.more = self.more_firing = self.more_resolved = 0
 
 
 class Pacing:
@@ -137,7 +125,9 @@ class Pacing:
         self._spec = spec
         self._closing = closing
         self._identity = identity
-        self._queues = {name: _Queue() for name in receivers}
+        self._queues = {name: PacedReceiver.new(name) for name in receivers}
+        self._late = dict.fromkeys(self._queues, 0)
+        """Notifications that were issued more than a minute ago and not delivered when last looked."""
         self._orphans: list[Orphans] = []
         self._most = max(spec.listed, spec.max_per_minute)
 
@@ -202,9 +192,9 @@ class Pacing:
             Notifications that were issued to it and are neither delivered nor given up.
         """
         queue = self._queues[receiver]
-        recent, late = _recent(queue, now_ms), queue.late
-        queue.late = max(0, sum(map(_counts, pending)) - len(recent))
-        queue.issued_ms = [*recent, *[now_ms] * (late - queue.late)]  # what was late came only now
+        recent, late = _recent(queue, now_ms), self._late[receiver]
+        self._late[receiver] = max(0, sum(map(_counts, pending)) - len(recent))
+        queue.issued_ms = [*recent, *[now_ms] * (late - self._late[receiver])]  # what was late came only now
         if not self._is_due(queue, now_ms, pending):
             return []
         if self._fit(queue, now_ms, pending):
@@ -225,14 +215,14 @@ class Pacing:
             for name, queue in self._queues.items()
         )
 
-    def _is_due(self, queue: _Queue, now_ms: int, pending: Sequence[Notification]) -> bool:
+    def _is_due(self, queue: PacedReceiver, now_ms: int, pending: Sequence[Notification]) -> bool:
         if not queue.waiting or 0 <= now_ms - queue.since_ms < self._spec.group_wait_ms:
             return False
         if self._fit(queue, now_ms, pending):
             return not any(each.gathered is not None for each in pending)
         return not pending and len(_recent(queue, now_ms)) < self._spec.max_per_minute
 
-    def _fit(self, queue: _Queue, now_ms: int, pending: Sequence[Notification]) -> bool:
+    def _fit(self, queue: PacedReceiver, now_ms: int, pending: Sequence[Notification]) -> bool:
         """Tell whether the waiting notifications can be issued one by one.
 
         Not if some are only counted: `max_per_minute` was lower when they came.
@@ -240,7 +230,7 @@ class Pacing:
         issued = max(len(_recent(queue, now_ms)), sum(map(_counts, pending)))
         return not queue.more and len(queue.waiting) + issued <= self._spec.max_per_minute
 
-    def _ends(self, receiver: str, queue: _Queue) -> list[Notification]:
+    def _ends(self, receiver: str, queue: PacedReceiver) -> list[Notification]:
         """Return the waiting ends of what a closing receiver was sent before, which a digest leaves open."""
         return [
             each
@@ -252,7 +242,7 @@ class Pacing:
         """Tell whether a notification ends what its receiver keeps open until then."""
         return notification.kind == "resolved" and receiver in self._closing
 
-    def _digest(self, receiver: str, queue: _Queue, now_ms: int) -> Notification:
+    def _digest(self, receiver: str, queue: PacedReceiver, now_ms: int) -> Notification:
         newest = {each.incident: each for each in queue.waiting}
         order = {name: at for at, name in enumerate(newest)}
         listed = sorted(
@@ -277,25 +267,7 @@ class Pacing:
 
     def state(self) -> bytes:
         """Encode the state; equal states give equal bytes."""
-        return _ENCODER.encode(
-            _State(
-                [
-                    PacedReceiver(
-                        name,
-                        queue.issued_ms,
-                        queue.since_ms,
-                        queue.waiting,
-                        queue.more,
-                        queue.more_firing,
-                        queue.more_resolved,
-                        sorted(queue.models),
-                        queue.digests,
-                        queue.gathered,
-                    )
-                    for name, queue in sorted(self._queues.items())
-                ]
-            )
-        )
+        return _ENCODER.encode(_State([queue for _, queue in sorted(self._queues.items())]))
 
     def restore(self, state: bytes) -> None:
         """Continue from a `state`; raises PackedError for other bytes, or those of another version."""
@@ -304,21 +276,10 @@ class Pacing:
             if read.version != VERSION:
                 raise PackedError(f"expected pacing of version {VERSION}, got {read.version}")
         for kept in read.receivers:
-            if kept.receiver not in self._queues:
-                if kept.waiting:
-                    self._orphans.append(Orphans(kept.receiver, list(kept.waiting), kept.more))
-                continue
-            self._queues[kept.receiver] = _Queue(
-                list(kept.issued_ms),
-                kept.since_ms,
-                list(kept.waiting),
-                kept.more,
-                kept.more_firing,
-                kept.more_resolved,
-                set(kept.models),
-                kept.digests,
-                kept.gathered,
-            )
+            if kept.receiver in self._queues:
+                self._queues[kept.receiver], self._late[kept.receiver] = kept, 0
+            elif kept.waiting:
+                self._orphans.append(Orphans(kept.receiver, kept.waiting, kept.more))
 
     def take_orphans(self) -> list[Orphans]:
         """Remove and return the notifications waiting for receivers that no longer exist."""
@@ -344,6 +305,6 @@ def _counts(notification: Notification) -> bool:
     return notification.kind != "retraining" and notification.fleet is None
 
 
-def _recent(queue: _Queue, now_ms: int) -> list[int]:
+def _recent(queue: PacedReceiver, now_ms: int) -> list[int]:
     """Times of issue within the last minute; times in the future (the clock was set back) are ignored."""
     return [at_ms for at_ms in queue.issued_ms if 0 <= now_ms - at_ms < MINUTE_MS]
