@@ -61,12 +61,12 @@ class Alertmanager:
         # The end of an alarm is sent once: the same alarm may have begun again in a later incident.
         news = notification.news
         parts = (part for part in notification.parts if part.is_open or part.alarm.detector in news)
-        return _written([self._alert(notification, part, now_ms) for part in self._wanted(parts)])
+        return _written([self._alarm(notification, part, now_ms) for part in self._wanted(parts)])
 
     def reminder(self, open_incidents: Sequence[Notification], now_ms: int) -> HttpRequestBody:
         """Make a request that repeats all open alarms, hints and verdicts on challengers."""
         alarms = [
-            self._alert(incident, part, now_ms)
+            self._alarm(incident, part, now_ms)
             for incident in open_incidents
             for part in self._wanted(part for part in incident.parts if part.is_open)
         ]
@@ -81,43 +81,22 @@ class Alertmanager:
     def _wanted(self, parts: Iterable[IncidentAlarm]) -> Iterable[IncidentAlarm]:
         return (part for part in parts if self.severities is None or part.severity in self.severities)
 
-    def _alert(self, notification: Notification, part: IncidentAlarm, now_ms: int) -> dict[str, Any]:
-        name = "StreamwatchDrift" if part.alarm.judgement is None else "StreamwatchVerdict"
-        return self._written_alert(
+    def _alarm(self, notification: Notification, part: IncidentAlarm, now_ms: int) -> dict[str, Any]:
+        return self._alert(
             notification,
-            {
-                "labels": {
-                    **notification.labels,
-                    **self.labels,
-                    "alertname": name,
-                    "severity": part.severity,
-                    "model": part.alarm.model,
-                    "detector": part.alarm.detector,
-                },
-                "annotations": _annotations(notification, self.external_url) | _figures(part),
-                **self._span(part.started_at_ms, part.ended_at_ms, now_ms),
-            },
+            "StreamwatchDrift" if part.alarm.judgement is None else "StreamwatchVerdict",
+            {"severity": part.severity, "model": part.alarm.model, "detector": part.alarm.detector},
+            _figures(part),
+            self._span(part.started_at_ms, part.ended_at_ms, now_ms),
         )
 
     def _hint(self, notification: Notification, hint: NotifiedHint, now_ms: int) -> dict[str, Any]:
         active = hint.as_notified
         figures = {"event_time": iso(active.given_ms), "ordinal": str(active.ordinal)}
         figures |= {"before": f"{active.before:.6g}", "after": f"{active.now:.6g}"}
-        return self._written_alert(
-            notification,
-            {
-                "labels": {
-                    **notification.labels,
-                    **self.labels,
-                    "alertname": "StreamwatchEarlyHint",
-                    "severity": notification.severity,
-                    "model": hint.model,
-                    "detector": EARLY_HINT,
-                },
-                "annotations": _annotations(notification, self.external_url) | figures,
-                **self._span(active.given_ms, hint.ended_at_ms, now_ms),
-            },
-        )
+        labels = {"model": hint.model, "detector": EARLY_HINT}
+        span = self._span(active.given_ms, hint.ended_at_ms, now_ms)
+        return self._alert(notification, "StreamwatchEarlyHint", labels, figures, span)
 
     def _comparison(
         self, notification: Notification, pair: NotifiedComparison, now_ms: int
@@ -125,22 +104,13 @@ class Alertmanager:
         figures = {"verdict": "better" if pair.verdict > 0 else "worse", "basis": pair.basis}
         if pair.status:
             figures["status"] = pair.status
-        return self._written_alert(
-            notification,
-            {
-                "labels": {
-                    **notification.labels,
-                    **self.labels,
-                    "alertname": "StreamwatchComparison",
-                    "severity": notification.severity,
-                    "model": pair.challenger,
-                    "champion": pair.champion,
-                    "detector": COMPARISON,
-                },
-                "annotations": _annotations(notification, self.external_url) | figures,
-                **self._span(pair.since_ms, pair.ended_at_ms, now_ms),
-            },
-        )
+        labels = {"model": pair.challenger, "champion": pair.champion, "detector": COMPARISON}
+        span = self._span(pair.since_ms, pair.ended_at_ms, now_ms)
+        return self._alert(notification, "StreamwatchComparison", labels, figures, span)
+
+    def _digest(self, notification: Notification) -> dict[str, Any]:
+        span = {"startsAt": iso(notification.issued_ms), "endsAt": iso(notification.issued_ms + DIGEST_MS)}
+        return self._alert(notification, "StreamwatchDriftDigest", {}, {}, span)
 
     def _span(self, started_ms: int, ended_ms: int | None, now_ms: int) -> dict[str, str]:
         """`startsAt` and `endsAt` of an alert; of an open one, `endsAt` is four repetitions ahead."""
@@ -151,40 +121,39 @@ class Alertmanager:
             ends_ms = max(starts_ms, min(ended_ms, now_ms))
         return {"startsAt": iso(starts_ms), "endsAt": iso(ends_ms)}
 
-    def _digest(self, notification: Notification) -> dict[str, Any]:
-        return self._written_alert(
-            notification,
-            {
-                "labels": {
-                    **self.labels,
-                    "alertname": "StreamwatchDriftDigest",
-                    "severity": notification.severity,
-                },
-                "annotations": _annotations(notification, self.external_url),
-                "startsAt": iso(notification.issued_ms),
-                "endsAt": iso(notification.issued_ms + DIGEST_MS),
-            },
-        )
-
-    def _written_alert(self, notification: Notification, alert: dict[str, Any]) -> dict[str, Any]:
-        """Add the address of the model's page, if there is one."""
+    def _alert(
+        self,
+        notification: Notification,
+        name: str,
+        labels: Mapping[str, str],
+        figures: Mapping[str, str],
+        span: Mapping[str, str],
+    ) -> dict[str, Any]:
+        """Make an alert; `figures` are annotations, as labels would make each repetition another alert."""
+        annotations = {
+            "summary": title(notification),
+            "description": description(notification, self.external_url),
+            "incident": notification.incident,
+        }
+        if notification.runbook_url:
+            annotations["runbook_url"] = notification.runbook_url
         page = link(self.external_url, notification)
-        return alert | {"generatorURL": page} if page else alert
-
-
-def _annotations(notification: Notification, external_url: str) -> dict[str, str]:
-    annotations = {
-        "summary": title(notification),
-        "description": description(notification, external_url),
-        "incident": notification.incident,
-    }
-    if notification.runbook_url:
-        annotations["runbook_url"] = notification.runbook_url
-    return annotations
+        return {
+            "labels": {
+                **notification.labels,
+                **self.labels,
+                "alertname": name,
+                "severity": notification.severity,
+                **labels,
+            },
+            "annotations": {**annotations, **figures},
+            **span,
+            **({"generatorURL": page} if page else {}),
+        }
 
 
 def _figures(part: IncidentAlarm) -> dict[str, str]:
-    """Annotations with an alarm's figures; as labels they would make each repetition another alert."""
+    """Annotations with an alarm's figures."""
     alarm = part.alarm
     figures = {
         "event_time": iso(alarm.event_ms),

@@ -7,6 +7,7 @@ channel or contain a link.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from itertools import accumulate, takewhile
 from typing import Any
@@ -65,21 +66,16 @@ class Slack:
             for judgement in (part.alarm.judgement for part in notification.parts):
                 if judgement is not None and judgement.basis == "cohorts":
                     figures["Verdict"] = f"by cohorts{f', {judgement.status}' * bool(judgement.status)}"
-            fields = [_markdown(f"{name}: {value}") for name, value in figures.items()]
-            blocks.append({"type": "section", "fields": fields})
+            blocks.append(_fields(figures))
         if (hint := notification.hint) is not None:
-            figures = {"Model": hint.model, "Severity": notification.severity}
-            if hint.as_notified.predicted_class is None:
-                figures["Mean score"] = hint_figures(hint.as_notified)
-            else:
-                figures[f"Share of {class_of(hint.as_notified)}"] = hint_figures(hint.as_notified)
-            fields = [_markdown(f"{name}: {value}") for name, value in figures.items()]
-            blocks.append({"type": "section", "fields": fields})
+            active = hint.as_notified
+            what = "Mean score" if active.predicted_class is None else f"Share of {class_of(active)}"
+            figures = {"Model": hint.model, "Severity": notification.severity, what: hint_figures(active)}
+            blocks.append(_fields(figures))
         if (pair := notification.comparison) is not None:
             figures = {"Challenger": pair.challenger, "Champion": pair.champion}
             figures["Verdict"] = f"by {pair.basis}{f', {pair.status}' * bool(pair.status)}"
-            fields = [_markdown(f"{name}: {value}") for name, value in figures.items()]
-            blocks.append({"type": "section", "fields": fields})
+            blocks.append(_fields(figures))
         if notification.labels or notification.runbook_url:
             context = [labelled(notification.labels), notification.runbook_url]
             blocks.append({"type": "context", "elements": [_markdown(" · ".join(filter(None, context)))]})
@@ -117,6 +113,11 @@ def _cut(text: str, most: int) -> str:
 def _markdown(text: str) -> dict[str, str | bool]:
     """Text object in which Slack makes no links of names that look like addresses or channels."""
     return {"type": "mrkdwn", "text": _cut(text, _SECTION), "verbatim": True}
+
+
+def _fields(figures: Mapping[str, str]) -> dict[str, Any]:
+    fields = [_markdown(f"{name}: {value}") for name, value in figures.items()]
+    return {"type": "section", "fields": fields}
 
 
 def configure(spec: EndpointSpec, options: ReceiverOptions) -> Configured:
