@@ -34,6 +34,7 @@ from streamwatch.core.metrics.series import Report
 from streamwatch.core.pipeline.pipeline import PartialResult
 from streamwatch.core.records.outcomes import OUTCOME, OutcomeBatch
 from streamwatch.daemon import POSITIONS, SourcePositions, State
+from streamwatch.edge.web.ports import Asked
 from streamwatch.edge.web.routes.prometheus import PLAIN_0_0_4, PrometheusExporter
 from streamwatch.settings import Settings
 from streamwatch.telemetry import Telemetry
@@ -140,7 +141,7 @@ def round_of(
                 report = report_of(state)
                 spent.on("reports")
                 for name, exporter in exporters.items():
-                    text = exporter.render(report, (), PLAIN_0_0_4, {})
+                    text = exporter.render(Asked(report, media_type=PLAIN_0_0_4))
                     spent.on(f"scrapes of {name}" if reports else f"first scrape of {name}")
                     sizes[f"series of {name}"] = sum(not line.startswith(b"#") for line in text.splitlines())
                     sizes[f"bytes of {name}"] = len(text)

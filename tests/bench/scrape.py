@@ -16,6 +16,7 @@ import time
 from collections.abc import Callable
 
 from streamwatch.core.metrics.series import Family, Report
+from streamwatch.edge.web.ports import Asked
 from streamwatch.edge.web.routes.prometheus import PrometheusExporter
 from tests.edge.web.exposition import FORMATS, OPENMETRICS, rendered_by_client, report
 
@@ -58,7 +59,7 @@ def main(samples: int) -> None:
         def render(
             published: Report, exporter: PrometheusExporter = ours, format_: str = media_type
         ) -> bytes:
-            return exporter.render(published, (), format_, {})
+            return exporter.render(Asked(published, media_type=format_))
 
         def by_client(published: Report, format_: str = media_type) -> str:
             return rendered_by_client(published.families, format_)

@@ -44,6 +44,7 @@ from streamwatch.daemon.deliveries import Deliveries, DeliverySpec
 from streamwatch.daemon.results import RunProgress
 from streamwatch.daemon.status import process_families
 from streamwatch.edge.keys import digest_bytes
+from streamwatch.edge.web.ports import Asked
 from streamwatch.edge.web.routes.prometheus import PrometheusExporter
 from streamwatch.telemetry import Telemetry
 
@@ -152,7 +153,11 @@ def test_metrics_of_the_process_have_no_prefix_and_all_others_have() -> None:
     others = [metric for section in SECTIONS if section is not PROCESS for metric in section]
     assert {exposed(metric.name).startswith("streamwatch_") for metric in others} == {True}
     report = Report([*process_families(1.0), *join_families()], 0, {})
-    text = PrometheusExporter().render(report, (), "text/plain; version=0.0.4; charset=utf-8", {}).decode()
+    text = (
+        PrometheusExporter()
+        .render(Asked(report, media_type="text/plain; version=0.0.4; charset=utf-8"))
+        .decode()
+    )
     samples = [line for line in text.splitlines() if line.startswith("process_cpu_seconds_total ")]
     assert len(samples) == 1
     assert "streamwatch_labels_joined_total 0\n" in text

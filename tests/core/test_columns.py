@@ -10,6 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from streamwatch.core.metrics.series import Columns, Family, Histogram, HistogramColumn, ModelKeys, Sample
+from streamwatch.edge.web.ports import Asked
 from streamwatch.edge.web.routes.prometheus import PrometheusExporter
 from tests.edge.web.exposition import PLAIN, parsed, report
 
@@ -46,7 +47,7 @@ def test_a_scrape_reads_back_as_that_of_a_list(parts: list[tuple[bool, list[floa
     columns, samples = made(parts)
     texts = [
         PrometheusExporter()
-        .render(report([Family("accuracy_ratio", "gauge", "h", ("model",), each)]), (), PLAIN, {})
+        .render(Asked(report([Family("accuracy_ratio", "gauge", "h", ("model",), each)]), media_type=PLAIN))
         .decode()
         for each in (columns, samples)
     ]
@@ -67,7 +68,7 @@ def test_labels_on_both_sides_of_the_model_read_back(
     labels = ("detector", "model", "opponent")
     texts = [
         PrometheusExporter()
-        .render(report([Family("lead", "gauge", "h", labels, samples)]), (), PLAIN, {})
+        .render(Asked(report([Family("lead", "gauge", "h", labels, samples)]), media_type=PLAIN))
         .decode()
         for samples in (columns, list(columns))
     ]
@@ -85,7 +86,9 @@ def test_histograms_of_models_read_back(
     labels = ("class",) * len(before) + ("model",) + ("side",) * len(after)
     texts = [
         PrometheusExporter()
-        .render(report([Family("delay", "histogram", "h", labels, samples, (1.0, 2.5))]), (), PLAIN, {})
+        .render(
+            Asked(report([Family("delay", "histogram", "h", labels, samples, (1.0, 2.5))]), media_type=PLAIN)
+        )
         .decode()
         for samples in (columns, list(columns))
     ]
@@ -104,7 +107,7 @@ def test_a_histogram_among_them_is_rendered() -> None:
     columns = Columns()
     columns.extend([(("m",), Histogram((1, 2), 3.5))])
     family = Family("delay", "histogram", "h", ("model",), columns, (1.0,))
-    text = PrometheusExporter().render(report([family]), (), PLAIN, {}).decode()
+    text = PrometheusExporter().render(Asked(report([family]), media_type=PLAIN)).decode()
     assert 'streamwatch_delay_bucket{model="m",le="+Inf"} 2\n' in text
 
 

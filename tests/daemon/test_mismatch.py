@@ -6,6 +6,7 @@ import json
 
 from streamwatch.core.pipeline.pipeline import Pipeline
 from streamwatch.edge.keys import digest_bytes
+from streamwatch.edge.web.ports import Asked
 from streamwatch.edge.web.routes.history import HistoryExporter
 from streamwatch.edge.web.routes.json_api import JsonExporter
 from streamwatch.edge.web.routes.overview import OverviewExporter
@@ -88,9 +89,7 @@ async def test_a_model_whose_predictions_wait_has_its_row_its_page_and_its_reaso
         (JsonExporter(), {"model": "m"}),
         (history, {"model": "m"}),
     ]
-    overview, model, past = (
-        json.loads(exporter.render(made, (), "application/json", asked)) for exporter, asked in asked
-    )
+    overview, model, past = (json.loads(exporter.render(Asked(made, asked))) for exporter, asked in asked)
     row = overview["models"]["m"]
     assert row["waiting"] == "no label has matched any of 3 predictions yet"
     assert (row["verdict"], row["trouble"], row["pending"]) == ("open", "open", 3)
@@ -99,7 +98,7 @@ async def test_a_model_whose_predictions_wait_has_its_row_its_page_and_its_reaso
     assert past["series"]["pending_predictions"] == [3]
     await taken(h.processor, poll(label(0, record_ms=BASE_MS + 5)))
     made = report(h)
-    assert "waiting" not in json.loads(OverviewExporter().render(made, (), "", {}))["models"]["m"]
+    assert "waiting" not in json.loads(OverviewExporter().render(Asked(made)))["models"]["m"]
 
 
 async def test_records_and_invalid_ones_are_counted_by_topic_and_survive_a_restore():

@@ -23,6 +23,7 @@ from streamwatch.core.records.events import Partition
 from streamwatch.daemon import MERGE, POSITIONS, SourcePositions, State
 from streamwatch.daemon.alerting import NOTHING
 from streamwatch.daemon.source_positions import encoded_progress
+from streamwatch.edge.web.ports import Asked
 from streamwatch.edge.web.routes.json_api import JsonExporter
 from streamwatch.settings import Settings
 from streamwatch.telemetry import Telemetry
@@ -205,7 +206,7 @@ def document_of(state: State) -> dict[str, Any]:
         try:
             next(slices)
         except StopIteration as end:
-            return json.loads(JsonExporter().render(end.value, (), "", {}) or b"")
+            return json.loads(JsonExporter().render(Asked(end.value)) or b"")
 
 
 @pytest.mark.slow

@@ -18,6 +18,7 @@ from streamwatch.core.metrics.series import Family, Report, exposed
 from streamwatch.core.metrics.series_budget import SeriesBudget, lines_of
 from streamwatch.core.metrics.table import NEEDED, is_needed
 from streamwatch.core.specs import MonitorsSpec
+from streamwatch.edge.web.ports import Asked
 from streamwatch.edge.web.routes.prometheus import PrometheusExporter
 from tests.contracts.families import every_family
 from tests.deploy.rules import recorded, rules
@@ -131,7 +132,7 @@ def test_a_thousand_models_under_the_default_limit_have_all_that_rules_and_dashb
     ]
     assert sum(map(lines_of, report)) > 1.5 * LIMIT
     exporter = PrometheusExporter(SeriesBudget.of(MonitorsSpec()))
-    text = exporter.render(Report(report, PUBLISHED_MS, {}), (), PLAIN, {}).decode()
+    text = exporter.render(Asked(Report(report, PUBLISHED_MS, {}), media_type=PLAIN)).decode()
     lines = [line.rpartition(" ")[0] for line in text.splitlines() if not line.startswith("#")]
     assert 0.94 * LIMIT <= len(lines) <= LIMIT
     shown = set(lines)

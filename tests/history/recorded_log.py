@@ -15,6 +15,7 @@ from streamwatch.assembly.state import state_opening
 from streamwatch.assembly.topics import build_topics
 from streamwatch.core.ports import PartitionState, Poll
 from streamwatch.core.records.events import Partition
+from streamwatch.edge.web.ports import Asked
 from streamwatch.edge.web.routes.json_api import JsonExporter
 from streamwatch.settings import Settings
 from streamwatch.telemetry import Telemetry
@@ -153,4 +154,4 @@ async def _daemons_document(settings: Settings, log: Log, chance: random.Random)
         try:
             next(slices)
         except StopIteration as end:
-            return json.loads(JsonExporter().render(end.value, (), "", {}) or b"")
+            return json.loads(JsonExporter().render(Asked(end.value)) or b"")

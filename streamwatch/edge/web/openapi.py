@@ -15,12 +15,11 @@ from typing import Any, Final, TypeAlias
 import msgspec
 
 from streamwatch import __version__
-from streamwatch.core.metrics.series import Family, Report
 from streamwatch.edge.web.access import HEALTH
 from streamwatch.edge.web.documents import SENT, Index
 from streamwatch.edge.web.documents import Route as RouteDocument
 from streamwatch.edge.web.json_text import encode
-from streamwatch.edge.web.ports import Route
+from streamwatch.edge.web.ports import Asked, Route
 
 Schema: TypeAlias = "dict[str, Any]"
 _NUMBER: Final[Schema] = {"anyOf": [{"type": "number"}, {"enum": ["+Inf", "-Inf"]}]}
@@ -191,11 +190,8 @@ class OpenApiExporter:
     def __init__(self, described: Sequence[Route]) -> None:
         self._described = described
 
-    def render(
-        self, report: Report | None, live: Sequence[Family], media_type: str, asked: Mapping[str, str]
-    ) -> bytes:
+    def render(self, asked: Asked) -> bytes:  # noqa: ARG002 - it never changes
         """Render the document, which never changes."""
-        del report, live, media_type, asked
         return encode(document(self._described))
 
 
@@ -215,10 +211,7 @@ class ApiIndexExporter:
     def __init__(self, described: Sequence[Route]) -> None:
         self._described = described
 
-    def render(
-        self, report: Report | None, live: Sequence[Family], media_type: str, asked: Mapping[str, str]
-    ) -> bytes:
+    def render(self, asked: Asked) -> bytes:  # noqa: ARG002 - it never changes
         """Render the list, which never changes."""
-        del report, live, media_type, asked
         routes = [RouteDocument(path_of(route), route.about) for route in self._described]
         return encode(Index("streamwatch", __version__, "/api/v1/openapi.json", "/docs", routes))

@@ -71,6 +71,35 @@ class Route:
     """Further statuses with the same type of document → their descriptions."""
 
 
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """A request for a route, and the numbers to answer it with."""
+
+    report: Report | None
+    """The last report; None before the first."""
+    values: Mapping[str, str] = field(default_factory=dict[str, str])
+    """The path's variables and the query's parameters, by name."""
+    live: Sequence[Family] = ()
+    """Metrics that are current without a report (`Health.families`)."""
+    media_type: str = ""
+    """Media type of the answer."""
+
+    @property
+    def families(self) -> Sequence[Family]:
+        """Metrics of the report; none before the first."""
+        return () if self.report is None else self.report.families
+
+    @property
+    def details(self) -> Mapping[str, Mapping[str, object]]:
+        """Details of the report's models, by name; empty before the first report."""
+        return {} if self.report is None else self.report.details
+
+    @property
+    def published(self) -> float | None:
+        """Time of the report in seconds since the epoch; None before the first."""
+        return None if self.report is None else self.report.published_ms / 1000
+
+
 class Exporter(Protocol):
     """A part that answers some routes by rendering the last report."""
 
@@ -79,12 +108,9 @@ class Exporter(Protocol):
         """Routes that it answers."""
         ...
 
-    def render(
-        self, report: Report | None, live: Sequence[Family], media_type: str, asked: Mapping[str, str]
-    ) -> bytes | bytearray | None:
+    def render(self, asked: Asked) -> bytes | bytearray | None:
         """Render the body of an answer; None for 404.
 
-        `live` is `Health.families()`; `asked` has the path's variables and the query's parameters by name.
         Runs in the rendering thread, one call at a time.
         """
         ...

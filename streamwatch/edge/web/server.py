@@ -13,7 +13,7 @@ from typing import TypeAlias, TypeVar
 
 from aiohttp import web, web_response
 
-from streamwatch.core.metrics.series import Family, Report
+from streamwatch.core.metrics.series import Report
 from streamwatch.edge.web.access import Access, Admission
 from streamwatch.edge.web.answers import Buffers, add_headers, asked_of, errors_as_json, json_answer, zipped
 from streamwatch.edge.web.connections import (
@@ -26,7 +26,7 @@ from streamwatch.edge.web.connections import (
     advice,
 )
 from streamwatch.edge.web.documents import Alive, Ready
-from streamwatch.edge.web.ports import ChoosesMediaType, Exporter, Health, Observer, Route, Stream
+from streamwatch.edge.web.ports import Asked, ChoosesMediaType, Exporter, Health, Observer, Route, Stream
 
 # Listeners of the stream of events: limited in number, and in unsent events.
 
@@ -311,24 +311,23 @@ class HttpServer:
                 reason="too many requests are waiting", headers={"Retry-After": "1"}
             )
         path = dict(request.match_info)
-        asked = path | asked_of(route.query, request)
+        values = path | asked_of(route.query, request)
         media_type = route.media_types[0]
         if isinstance(exporter, ChoosesMediaType):
-            media_type = exporter.media_type(request.headers.get("Accept", ""), asked)
+            media_type = exporter.media_type(request.headers.get("Accept", ""), values)
         accept_encoding = request.headers.get("Accept-Encoding", "")
 
-        def render(report: Report | None, live: Sequence[Family]) -> _Bodies:
+        def render(asked: Asked) -> _Bodies:
             """Render the answer, and compress it where that is accepted."""
-            body = exporter.render(report, live, media_type, asked)
+            body = exporter.render(asked)
             return body, None if body is None else zipped(body, accept_encoding)
 
         self._waiting += 1
         try:
             async with self._making:  # at most one body is not yet counted by the buffers
                 await self._buffers.room()
-                body, compressed = await self._in_thread(
-                    partial(render, self._report, self._health.families())
-                )
+                asked = Asked(self._report, values, self._health.families(), media_type)
+                body, compressed = await self._in_thread(partial(render, asked))
         finally:
             self._waiting -= 1
         if body is None:

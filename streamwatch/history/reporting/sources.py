@@ -14,6 +14,7 @@ from rich.console import Console
 
 from streamwatch.core.metrics.series import Family, Report
 from streamwatch.edge.daemon_api import Address, answer, of_models, understood
+from streamwatch.edge.web.ports import Asked
 from streamwatch.edge.web.routes.comparisons import comparisons_of
 from streamwatch.edge.web.routes.history import HistoryExporter
 from streamwatch.edge.web.routes.json_api import alarm_document, by_model
@@ -171,7 +172,7 @@ class Curves:
         exporter = HistoryExporter(tier_points=POINTS + 2)
         for second, families in enumerate([*self._kept, tuple(last)]):
             exporter.observe(Report(families, 1_000 * (second + 1), {}))
-        found = {name: exporter.render(None, (), "", {"model": name}) for name in models}
+        found = {name: exporter.render(Asked(None, {"model": name})) for name in models}
         return {name: json.loads(document) for name, document in found.items() if document is not None}
 
 

@@ -11,6 +11,7 @@ from streamwatch.core.estimators.comparisons.set import ComparisonSet
 from streamwatch.core.metrics.series import Report
 from streamwatch.core.records.events import Outcome, PairedAnswer
 from streamwatch.core.specs import ComparisonSpec, FadingSpec, LandmarkSpec, MonitorsSpec
+from streamwatch.edge.web.ports import Asked
 from streamwatch.edge.web.routes.comparisons import ComparisonsExporter
 from streamwatch.edge.web.routes.history import ComparisonHistoryExporter
 from streamwatch.edge.web.routes.json_api import JsonExporter
@@ -34,7 +35,7 @@ def _answer(champion: str, answers: dict[str, str]) -> PairedAnswer:
 
 
 def asked(exporter, families, **query):
-    body = exporter.render(Report(families, PUBLISHED_MS, {}), (), "application/json", query)
+    body = exporter.render(Asked(Report(families, PUBLISHED_MS, {}), query))
     return None if body is None else json.loads(body)
 
 
@@ -106,7 +107,7 @@ def test_before_any_pair_there_is_nothing_to_tell() -> None:
     for families in ([], ComparisonSet(SPEC).families()):
         reported = asked(ComparisonsExporter(), families)
         assert (reported["comparisons"], reported["forgetting"]) == ([], None)
-    assert json.loads(ComparisonsExporter().render(None, (), "", {}) or b"")["comparisons"] == []
+    assert json.loads(ComparisonsExporter().render(Asked(None)) or b"")["comparisons"] == []
 
 
 def test_the_past_of_a_champion_is_kept_for_its_challengers_alone() -> None:

@@ -7,6 +7,7 @@ import json
 import pytest
 
 from streamwatch.core.metrics.series import Report
+from streamwatch.edge.web.ports import Asked
 from streamwatch.edge.web.routes.comparisons import FoldsExporter
 from streamwatch.edge.web.routes.json_api import JsonExporter
 from tests.edge.web.http_faces import BEGAN_MS, Model, families_of
@@ -19,7 +20,7 @@ DETAILS = {
 
 
 def asked(report, **query):
-    return json.loads(FoldsExporter().render(report, (), "", query))
+    return json.loads(FoldsExporter().render(Asked(report, query)))
 
 
 @pytest.fixture
@@ -49,5 +50,5 @@ def test_without_folds_or_a_report_nothing_is_compared() -> None:
 
 
 def test_a_models_own_document_has_its_folds(report) -> None:
-    document = json.loads(JsonExporter().render(report, (), "", {"model": "a"}))
+    document = json.loads(JsonExporter().render(Asked(report, {"model": "a"})))
     assert document["details"]["folds"] == DETAILS["a"]["folds"]

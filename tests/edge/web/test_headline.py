@@ -9,6 +9,7 @@ from typing import Any, cast
 
 import pytest
 
+from streamwatch.edge.web.ports import Asked
 from streamwatch.edge.web.routes.overview import (
     OverviewExporter,
     headline_of,
@@ -98,7 +99,7 @@ def test_it_is_provisional_while_it_is_that_in_the_order_of_labels_and_absent_wi
 def row(**reported: Any) -> dict[str, Any]:
     """Row of a model that is worse in the order of labels, with these details."""
     made = replace(report_of({"m": worse(Model())}), details={"m": reported})
-    return json.loads(OverviewExporter().render(made, (), JSON, {}))["models"]["m"]
+    return json.loads(OverviewExporter().render(Asked(made)))["models"]["m"]
 
 
 def test_in_a_row_it_replaces_the_verdict_in_the_order_of_labels() -> None:
@@ -175,7 +176,7 @@ def test_a_row_of_a_model_with_sampled_labels_has_nothing_from_unweighted_ones()
     judged_worse = details("worse", judged("worse", -0.3), judged("worse", -0.3), status="early")
     beside = {**judged_worse, **sampled(by_labels("better", 0.2), by_labels("better", 0.1))}
     exporter = OverviewExporter()
-    rows = json.loads(exporter.render(replace(made, details={"m": beside}), (), JSON, {}))["models"]
+    rows = json.loads(exporter.render(Asked(replace(made, details={"m": beside}))))["models"]
     assert (rows["m"]["verdict"], rows["m"]["accuracy"], rows["m"]["trouble"]) == ("better", 0.9, "better")
     assert (rows["m"]["lower"], rows["m"]["effective_sample_size"]) == (0.88, 1_500.0)
     unweighted = {"no_change", "majority", "kappa_plus", "verdict_status", "verdict_since_timestamp_seconds"}
@@ -196,7 +197,7 @@ def test_only_models_with_evidence_among_so_many_are_listed_as_worse() -> None:
     made = replace(report_of({name: Model() for name in found}), details=found)
 
     def listed(**asked: str) -> dict[str, Any]:
-        return json.loads(WorseExporter().render(made, (), JSON, asked))
+        return json.loads(WorseExporter().render(Asked(made, asked)))
 
     # Of 20 pairs: the largest needs 20/0.05, the second half of it.
     document = listed()
@@ -208,14 +209,14 @@ def test_only_models_with_evidence_among_so_many_are_listed_as_worse() -> None:
     assert document["worse"][0]["verdict"] == "open"
     assert "since_timestamp_seconds" not in document["worse"][0]
     assert [each["model"] for each in listed(share=".01")["worse"]] == ["much-worse"]
-    assert json.loads(WorseExporter().render(None, (), JSON, {}))["worse"] == []
+    assert json.loads(WorseExporter().render(Asked(None)))["worse"] == []
 
 
 def test_a_pair_that_is_listed_says_since_when_it_is_worse_if_it_still_is() -> None:
     times = {"since_timestamp_seconds": 900.0, "latest_timestamp_seconds": 1_000.0}
     held, over = judged("worse", -0.1, e_value=1e9, **times), judged("better", 0.1, e_value=1e8, **times)
     made = replace(report_of({"m": Model()}), details={"m": details("worse", held, over)})
-    first, second = json.loads(WorseExporter().render(made, (), JSON, {}))["worse"]
+    first, second = json.loads(WorseExporter().render(Asked(made)))["worse"]
     assert {name: first[name] for name in times} == times
     assert "earliest_timestamp_seconds" not in first
     assert second["verdict"] == "better"

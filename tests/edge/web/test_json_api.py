@@ -13,6 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from streamwatch.core.metrics.series import ClassNames, ClassSamples, Family, Histogram
+from streamwatch.edge.web.ports import Asked
 from streamwatch.edge.web.routes import json_api
 from streamwatch.edge.web.routes.json_api import JsonExporter
 from streamwatch.edge.web.routes.prometheus import PrometheusExporter
@@ -24,7 +25,7 @@ JSON = "application/json; charset=utf-8"
 
 def answer(made: list[Family], model: str | None = None, **details: dict[str, object]) -> Any:
     path = {} if model is None else {"model": model}
-    body = JsonExporter().render(report(made, details), (), JSON, path)
+    body = JsonExporter().render(Asked(report(made, details), path))
     return None if body is None else json.loads(body)
 
 
@@ -41,7 +42,7 @@ def as_number(value: float | str) -> float:
 def test_every_sample_of_the_exposition_is_in_the_api() -> None:
     made = [each for each in realistic() if not each.name.startswith("comparison_")]  # they have their own
     document = answer(made)
-    text = of_report(PrometheusExporter().render(report(made), (), PLAIN, {}))
+    text = of_report(PrometheusExporter().render(Asked(report(made), media_type=PLAIN)))
     seen = 0
     for name, kind, _, samples in parsed(text, PLAIN):
         for sample, labels, value in samples:
@@ -109,7 +110,7 @@ def test_matrices_and_diagrams_are_reported_of_one_model_only() -> None:
 
 def test_before_the_first_report_there_are_no_models_but_live_facts() -> None:
     live = [Family("kafka_up", "gauge", "h", (), [((), 0)])]
-    body = JsonExporter().render(None, live, JSON, {})
+    body = JsonExporter().render(Asked(None, live=live))
     assert body is not None
     assert json.loads(body) == {"published_timestamp_seconds": None, "models": {}, "stream": {"kafka_up": 0}}
 
@@ -165,7 +166,7 @@ def test_many_models_of_many_classes_are_encoded_model_by_model_into_one_text(
     encode = json_api.encode
     monkeypatch.setattr(json_api, "encode", noted)
     tracemalloc.start()
-    body = JsonExporter().render(report(made), (), JSON, {})
+    body = JsonExporter().render(Asked(report(made)))
     _, peak = tracemalloc.get_traced_memory()
     tracemalloc.stop()
     assert body is not None

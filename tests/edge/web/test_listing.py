@@ -11,6 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from streamwatch.core.metrics.series import Family, Report
+from streamwatch.edge.web.ports import Asked
 from streamwatch.edge.web.routes.history import LINE_POINTS, LINE_SECONDS, HistoryExporter
 from streamwatch.edge.web.routes.listing import WARNED, ListingExporter, beginning_of, name_key
 from streamwatch.edge.web.routes.overview import OverviewExporter
@@ -23,12 +24,12 @@ SILENT = {"nothing_joins": {"predictions": 9}}
 
 def listed(made: Report | None, history: HistoryExporter | None = None, **asked: str) -> Any:
     exporter = ListingExporter((history or HistoryExporter()).lines)
-    return json.loads(exporter.render(made, (), JSON, asked))
+    return json.loads(exporter.render(Asked(made, asked)))
 
 
 def test_rows_with_details_are_those_of_the_overview() -> None:
     made = report_of({"a": Model(), "b": worse(Model())})
-    rows = json.loads(OverviewExporter().render(made, (), JSON, {}))["models"]
+    rows = json.loads(OverviewExporter().render(Asked(made)))["models"]
     assert listed(made, details="1")["rows"] == rows
     brief = listed(made)["rows"]
     assert brief.keys() == rows.keys()

@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from streamwatch.edge.web.page import StatusPage
+from streamwatch.edge.web.ports import Asked
 
 FOLDER = files("streamwatch.edge.web.page").joinpath("files")
 OURS = sorted(item.name for item in FOLDER.iterdir() if item.is_file())
@@ -76,7 +77,7 @@ def test_every_file_the_page_names_is_served_with_its_type() -> None:
             named |= set(re.findall(r"""from "\./([^"]+)\"""", text(name)))
     assert len(named) > 12
     for name in named:
-        assert page.render(None, (), "", {"file": name}), name
+        assert page.render(Asked(None, {"file": name})), name
         kind = page.media_type("*/*", {"file": name})
         assert kind.partition("/")[0] in {"text", "image"}, name
     scripts = {name for name in OURS if name.endswith(".js")}
@@ -93,7 +94,7 @@ def test_nothing_of_a_name_is_ever_parsed_as_markup() -> None:
 def test_only_files_of_the_page_are_served() -> None:
     page = StatusPage()
     for name in ("../__init__.py", "/etc/passwd", "", "vendor", "vendor/../index.html", "INDEX.HTML"):
-        assert page.render(None, (), "", {"file": name}) is None, name
+        assert page.render(Asked(None, {"file": name})) is None, name
     (policy,) = {route.headers["Content-Security-Policy"] for route in page.routes}
     assert "unsafe" not in policy
     assert "default-src 'none'" in policy

@@ -11,6 +11,7 @@ import pytest
 
 from streamwatch.core.metrics import family
 from streamwatch.core.metrics.series import Family, Report
+from streamwatch.edge.web.ports import Asked
 from streamwatch.edge.web.routes.history import MAX_CLASSES, TIER_POINTS, TIER_SECONDS, HistoryExporter
 from tests.edge.web.http_faces import BEGAN_MS, FADING, Model, report_of
 from tests.tiers import few
@@ -20,7 +21,7 @@ BEGAN = BEGAN_MS / 1000
 
 
 def past(history: HistoryExporter, model: str = "m", **asked: str) -> Any:
-    body = history.render(None, (), JSON, {"model": model, **asked})
+    body = history.render(Asked(None, {"model": model, **asked}))
     return None if body is None else json.loads(body)
 
 

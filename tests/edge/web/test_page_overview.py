@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 from streamwatch.core.metrics import LABEL_DELAY_BOUNDS
 from streamwatch.core.metrics.series import Family, Histogram, Report
 from streamwatch.core.records.events import Judgement
+from streamwatch.edge.web.ports import Asked
 from streamwatch.edge.web.quantiles import quantile, within
 from streamwatch.edge.web.routes.json_api import AlarmsExporter, JsonExporter
 from streamwatch.edge.web.routes.overview import ALARMS_SHOWN, OverviewExporter
@@ -24,16 +25,16 @@ JSON = "application/json; charset=utf-8"
 
 
 def overview(made: Report | None) -> Any:
-    return json.loads(OverviewExporter().render(made, (), JSON, {}))
+    return json.loads(OverviewExporter().render(Asked(made)))
 
 
 def alarms(made: Report, **asked: str) -> list[dict[str, Any]]:
-    return json.loads(AlarmsExporter().render(made, (), JSON, asked))["alarms"]
+    return json.loads(AlarmsExporter().render(Asked(made, asked)))["alarms"]
 
 
 def test_a_row_has_the_numbers_of_the_models_document() -> None:
     made = report(realistic(models=5))
-    body = JsonExporter().render(made, (), JSON, {})
+    body = JsonExporter().render(Asked(made))
     assert body is not None
     models = json.loads(body)["models"]
     rows = overview(made)["models"]
@@ -138,7 +139,7 @@ def test_a_row_says_until_when_only_quick_labels_are_in_and_which_label_is_assum
     assert caveats.items() <= seen["m"].items()
     assert not caveats.keys() & seen["n"].keys()
     assert "unseen" not in seen
-    body = JsonExporter().render(replace(made, details={"m": caveats}), (), JSON, {"model": "m"})
+    body = JsonExporter().render(Asked(replace(made, details={"m": caveats}), {"model": "m"}))
     assert body is not None
     assert json.loads(body)["details"] == caveats
 

@@ -11,6 +11,7 @@ import pytest
 from streamwatch.core.estimators.set import EstimatorSet
 from streamwatch.core.metrics.series import Report
 from streamwatch.core.records.events import Outcome
+from streamwatch.edge.web.ports import Asked
 from streamwatch.edge.web.routes.history import PastExporter
 from tests.edge.web.http_faces import Model, report_of
 from tests.layouts import TINY
@@ -28,7 +29,7 @@ def report_with_past(outcomes: list[Outcome], days: int = 30, published_s: int =
 
 
 def past(report: Report | None, model: str = "m") -> Any:
-    body = PastExporter().render(report, (), "", {"model": model})
+    body = PastExporter().render(Asked(report, {"model": model}))
     return None if body is None else json.loads(body)
 
 

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from prometheus_client.parser import text_string_to_metric_families
 
 from streamwatch.core.metrics.series import ClassNames, ClassSamples, Family, Histogram
+from streamwatch.edge.web.ports import Asked
 from streamwatch.edge.web.routes.prometheus import PrometheusExporter
 from tests.edge.web.exposition import (
     FORMATS,
@@ -38,7 +39,7 @@ PROMETHEUS_3 = (
 
 
 def render(made: list[Family], media_type: str = PLAIN) -> str:
-    return of_report(PrometheusExporter().render(report(made), (), media_type, {}))
+    return of_report(PrometheusExporter().render(Asked(report(made), media_type=media_type)))
 
 
 def gauge(value: float, *labels: str, name: str = "accuracy_ratio") -> Family:
@@ -149,7 +150,9 @@ def test_the_scraper_gets_the_format_it_asks_for(accept: str, media_type: str) -
 
 def test_a_live_fact_replaces_the_same_family_of_the_report() -> None:
     up, down = (Family("kafka_up", "gauge", "h", (), [((), value)]) for value in (1, 0))
-    text = PrometheusExporter().render(report([up, gauge(0.5)]), [down], PLAIN, {}).decode()
+    text = (
+        PrometheusExporter().render(Asked(report([up, gauge(0.5)]), live=[down], media_type=PLAIN)).decode()
+    )
     assert text.count("# TYPE streamwatch_kafka_up gauge") == 1
     assert "streamwatch_kafka_up 0\n" in text
     assert "streamwatch_accuracy_ratio 0.5\n" in text
@@ -157,7 +160,7 @@ def test_a_live_fact_replaces_the_same_family_of_the_report() -> None:
 
 def test_before_the_first_report_the_live_facts_are_served() -> None:
     up = Family("kafka_up", "gauge", "h", (), [((), 0)])
-    text = of_report(PrometheusExporter().render(None, [up], OPENMETRICS, {}))
+    text = of_report(PrometheusExporter().render(Asked(None, live=[up], media_type=OPENMETRICS)))
     assert text.splitlines()[2:] == [
         "streamwatch_kafka_up 0",
         "# EOF",
@@ -170,10 +173,10 @@ def test_a_retired_model_vanishes_from_the_scrape_and_from_the_cache() -> None:
         family = replace(
             gauge(0.5), labels=("model",), samples=[((f"m{generation}-{i}",), 0.5) for i in range(9)]
         )
-        text = exporter.render(report([family]), (), PLAIN, {}).decode()
+        text = exporter.render(Asked(report([family]), media_type=PLAIN)).decode()
         assert text.count(f"m{generation}-") == text.count("model=") == 9
         assert len(exporter._prefixes["accuracy_ratio"].scalars) == 9
-    exporter.render(report([gauge(1.0, name="kappa")]), (), PLAIN, {})
+    exporter.render(Asked(report([gauge(1.0, name="kappa")]), media_type=PLAIN))
     assert set(exporter._prefixes) == {"kappa", "series_dropped"}
 
 
@@ -199,7 +202,7 @@ def test_series_of_classes_are_those_of_the_client_library(media_type) -> None:
     )
     exporter = PrometheusExporter()
     for _ in range(2):  # the second report finds names that the first has kept
-        text = exporter.render(report([made]), (), media_type, {}).decode()
+        text = exporter.render(Asked(report([made]), media_type=media_type)).decode()
         single = replace(made, samples=list(made.samples))
         assert parsed(text, media_type)[:1] == parsed(rendered_by_client([single], media_type), media_type)
 
@@ -207,10 +210,12 @@ def test_series_of_classes_are_those_of_the_client_library(media_type) -> None:
 def test_names_of_classes_are_kept_while_they_are_in_the_report() -> None:
     exporter = PrometheusExporter()
     first, second = ClassNames(["a", "b"]), ClassNames(["a"])
-    exporter.render(report([of_classes({"m": (first, [0.5, 0.5]), "n": (second, [1.0])})]), (), PLAIN, {})
+    exporter.render(
+        Asked(report([of_classes({"m": (first, [0.5, 0.5]), "n": (second, [1.0])})]), media_type=PLAIN)
+    )
     assert {id(names) for names, _ in exporter._escaped.values()} == {id(first.names), id(second.names)}
     assert exporter._escaped[id(first.names)][1][0] is first.names[0]  # no copies of plain names
-    exporter.render(report([of_classes({"n": (second, [0.5])})]), (), PLAIN, {})
+    exporter.render(Asked(report([of_classes({"n": (second, [0.5])})]), media_type=PLAIN))
     assert [names for names, _ in exporter._escaped.values()] == [second.names]
 
 
@@ -220,12 +225,14 @@ def test_what_was_cached_for_one_report_does_not_show_in_the_next(reports: list[
     kept = PrometheusExporter()
     for made in reports:
         for media_type in FORMATS:
-            assert of_report(kept.render(report(made), (), media_type, {})) == render(made, media_type)
+            assert of_report(kept.render(Asked(report(made), media_type=media_type))) == render(
+                made, media_type
+            )
 
 
 def test_one_report_is_rendered_once_for_all_scrapers() -> None:
     exporter, published = PrometheusExporter(), report(realistic())
-    exporter.render(published, (), PLAIN, {})
+    exporter.render(Asked(published, media_type=PLAIN))
     blocks = exporter._rendered
-    exporter.render(published, (), OPENMETRICS, {})
+    exporter.render(Asked(published, media_type=OPENMETRICS))
     assert exporter._rendered is blocks

@@ -12,6 +12,7 @@ from streamwatch.core.metrics import family
 from streamwatch.core.metrics.series import Report
 from streamwatch.core.metrics.series_budget import PARTS, Cut, SeriesBudget, lines_of
 from streamwatch.core.specs import MonitorsSpec
+from streamwatch.edge.web.ports import Asked
 from streamwatch.edge.web.routes.json_api import JsonExporter
 from streamwatch.edge.web.routes.prometheus import PrometheusExporter
 from streamwatch.telemetry import SeriesDropped, Telemetry
@@ -43,7 +44,7 @@ def test_the_limit_is_hard_and_comes_and_goes_with_what_there_is(most: int, medi
     shown_by = exporter(most)
     for models in (20, 3, 20, 1):
         families = realistic(models)
-        shown = lines(shown_by.render(report(families), LIVE, media_type, {}))
+        shown = lines(shown_by.render(Asked(report(families), live=LIVE, media_type=media_type)))
         complete = sum(map(lines_of, families)) + LIVE_SERIES + len(PARTS)
         assert len(shown) <= most
         assert len(shown) + dropped(shown) == complete
@@ -51,7 +52,7 @@ def test_the_limit_is_hard_and_comes_and_goes_with_what_there_is(most: int, medi
 
 def test_what_is_of_no_model_can_be_left_out_when_nothing_else_is_left() -> None:
     lag = family("consumer_lag_records", [((str(n), "t"), 1.0) for n in range(5_000)])
-    shown = lines(exporter(100).render(None, [*LIVE, lag], PLAIN, {}))
+    shown = lines(exporter(100).render(Asked(None, live=[*LIVE, lag], media_type=PLAIN)))
     assert 'streamwatch_series_dropped{part="needed"} 5000' in shown
     assert len(shown) == LIVE_SERIES + len(PARTS)
 
@@ -60,9 +61,9 @@ def test_the_same_report_is_cut_again_when_live_series_need_the_room() -> None:
     families = realistic(5)
     most = sum(map(lines_of, families)) + LIVE_SERIES + len(PARTS)
     shown_by, published = exporter(most), report(families)
-    assert dropped(lines(shown_by.render(published, LIVE, PLAIN, {}))) == 0
+    assert dropped(lines(shown_by.render(Asked(published, live=LIVE, media_type=PLAIN)))) == 0
     lag = family("consumer_lag_records", [((str(n), "t"), 1.0) for n in range(50)])
-    shown = lines(shown_by.render(published, [*LIVE, lag], PLAIN, {}))
+    shown = lines(shown_by.render(Asked(published, live=[*LIVE, lag], media_type=PLAIN)))
     assert len(shown) <= most
     assert dropped(shown) >= 50
 
@@ -71,7 +72,7 @@ def test_it_is_reported_when_something_else_is_left_out_than_before() -> None:
     reported: list[Cut] = []
     shown_by = PrometheusExporter(SeriesBudget(2_500, FORGETTINGS), reported.append)
     for models in (1, 1, 12, 12, 1):
-        shown_by.render(report(realistic(models)), LIVE, PLAIN, {})
+        shown_by.render(Asked(report(realistic(models)), live=LIVE, media_type=PLAIN))
     assert [bool(cut.dropped) for cut in reported] == [True, False]
     assert reported[0].models == 12
 
@@ -100,7 +101,7 @@ async def test_a_daemon_logs_what_is_left_out_once_a_minute_at_most_and_its_api_
 
 def test_the_api_of_all_models_and_of_one_say_the_same() -> None:
     published = report(realistic(3))
-    every = json.loads(JsonExporter().render(published, (), "", {}) or b"")
+    every = json.loads(JsonExporter().render(Asked(published)) or b"")
     for name, document in every["models"].items():
-        one = json.loads(JsonExporter().render(published, (), "", {"model": name}) or b"")
+        one = json.loads(JsonExporter().render(Asked(published, {"model": name})) or b"")
         assert one["metrics"] == document["metrics"]

@@ -7,7 +7,7 @@ import os
 import socket
 import sys
 import time
-from collections.abc import AsyncIterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Sequence
 from dataclasses import dataclass, field
 from urllib.parse import quote
 
@@ -15,11 +15,11 @@ import aiohttp
 import pytest
 from yarl import URL
 
-from streamwatch.core.metrics.series import Family, Report
+from streamwatch.core.metrics.series import Family
 from streamwatch.edge.web import connections
 from streamwatch.edge.web.connections import ListenError
 from streamwatch.edge.web.page import StatusPage
-from streamwatch.edge.web.ports import Route
+from streamwatch.edge.web.ports import Asked, Route
 from streamwatch.edge.web.routes.json_api import JsonExporter
 from streamwatch.edge.web.routes.prometheus import PrometheusExporter
 from streamwatch.edge.web.server import MAX_WAITING, STOP_SECONDS, HttpServer
@@ -56,10 +56,8 @@ class SlowExporter:
         self.let_go = asyncio.Event()
         self.rendering = asyncio.Event()
 
-    def render(
-        self, report: Report | None, live: Sequence[Family], media_type: str, asked: Mapping[str, str]
-    ) -> bytes:
-        del report, live, media_type, asked
+    def render(self, asked: Asked) -> bytes:
+        del asked
         self.loop.call_soon_threadsafe(self.rendering.set)
         asyncio.run_coroutine_threadsafe(self.let_go.wait(), self.loop).result(DEADLINE_SECONDS)
         return b"done"
@@ -101,7 +99,11 @@ async def test_the_last_published_report_is_served(server: HttpServer, client: a
         server.publish(report(made))
         async with client.get("/metrics") as answer:
             served = parsed(await answer.text(), PLAIN)
-        alone = PrometheusExporter().render(report(made), FakeHealth().families(), PLAIN, {}).decode()
+        alone = (
+            PrometheusExporter()
+            .render(Asked(report(made), live=FakeHealth().families(), media_type=PLAIN))
+            .decode()
+        )
         assert served == parsed(alone, PLAIN)
         async with client.get("/api/v1/models/model-1") as answer:
             document = await answer.json()

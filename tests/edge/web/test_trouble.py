@@ -11,6 +11,7 @@ import pytest
 from streamwatch.core.alerting.book import details_with_incidents
 from streamwatch.core.metrics.series import Family, Histogram, Report
 from streamwatch.core.records.events import Alarm, Judgement
+from streamwatch.edge.web.ports import Asked
 from streamwatch.edge.web.routes.overview import OverviewExporter
 from tests.core.alerting.watched_book import WatchedBook
 from tests.edge.web.http_faces import BEGAN_MS, Model, alarm, report_of, worse
@@ -20,7 +21,7 @@ HOUR = 3_600.0
 
 
 def rows(made: Report) -> Any:
-    return json.loads(OverviewExporter().render(made, (), JSON, {}))["models"]
+    return json.loads(OverviewExporter().render(Asked(made)))["models"]
 
 
 def with_open_alarm(made: Report, model: str) -> Report:

@@ -15,6 +15,7 @@ from streamwatch.core.estimators.past import NONE, PastView
 from streamwatch.core.metrics.series import Report
 from streamwatch.core.specs import DAY_MS
 from streamwatch.edge.daemon_api import Address, DaemonUnreachable
+from streamwatch.edge.web.ports import Asked
 from streamwatch.edge.web.routes.history import PastExporter
 from streamwatch.history.tuning.advice import Wanted, tuned_models
 from streamwatch.history.tuning.history import (
@@ -151,9 +152,9 @@ def daemon():
         "/api/v1/models": json.dumps(
             {"models": {"a/b": {}, "busy": {}, "folded": {}, "retired": {}}}
         ).encode(),
-        "/api/v1/models/a%2Fb/past": exporter.render(report, (), "", {"model": "a/b"}),
-        "/api/v1/models/busy/past": exporter.render(report, (), "", {"model": "busy"}),
-        "/api/v1/models/folded/past": exporter.render(report, (), "", {"model": "folded"}),
+        "/api/v1/models/a%2Fb/past": exporter.render(Asked(report, {"model": "a/b"})),
+        "/api/v1/models/busy/past": exporter.render(Asked(report, {"model": "busy"})),
+        "/api/v1/models/folded/past": exporter.render(Asked(report, {"model": "folded"})),
     }
 
     class Handler(BaseHTTPRequestHandler):

@@ -11,8 +11,7 @@ from collections.abc import Mapping, Sequence
 from importlib.resources import files
 from importlib.resources.abc import Traversable
 
-from streamwatch.core.metrics.series import Family, Report
-from streamwatch.edge.web.ports import Route
+from streamwatch.edge.web.ports import Asked, Route
 
 _TYPES = {
     "css": "text/css; charset=utf-8",
@@ -55,12 +54,9 @@ class StatusPage:
         del accept
         return _TYPES.get(asked.get("file", self._first).rpartition(".")[2], "application/octet-stream")
 
-    def render(
-        self, report: Report | None, live: Sequence[Family], media_type: str, asked: Mapping[str, str]
-    ) -> bytes | None:
+    def render(self, asked: Asked) -> bytes | None:
         """Return the file; None for one that is not part of the page."""
-        del report, live, media_type
-        return self._files.get(asked.get("file", self._first))
+        return self._files.get(asked.values.get("file", self._first))
 
 
 def docs_page() -> StatusPage:

@@ -11,12 +11,11 @@ The page shows the measures, bounds and baselines that are listed here.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 
 from streamwatch.core.estimators.catalogue import listed
-from streamwatch.core.metrics.series import Family, Report
 from streamwatch.edge.web.json_text import encode
-from streamwatch.edge.web.ports import Route
+from streamwatch.edge.web.ports import Asked, Route
 
 
 class CatalogueExporter:
@@ -26,9 +25,6 @@ class CatalogueExporter:
         Route("/api/v1/catalogue", "What is computed, by which formula and from whom", "Listed", "models"),
     )
 
-    def render(
-        self, report: Report | None, live: Sequence[Family], media_type: str, asked: Mapping[str, str]
-    ) -> bytes:
+    def render(self, asked: Asked) -> bytes:  # noqa: ARG002 - it never changes
         """Encode the catalogue, which never changes."""
-        del report, live, media_type, asked
         return encode(listed())

@@ -28,10 +28,10 @@ from typing import Any, cast
 
 from streamwatch.core.estimators.registers.fleet import VERDICT_WORDS
 from streamwatch.core.metrics.layered import with_parts
-from streamwatch.core.metrics.series import Family, Histogram, Report
+from streamwatch.core.metrics.series import Family, Histogram
 from streamwatch.edge.web.documents import Comparison, Comparisons, ComparisonVerdict, Folds
 from streamwatch.edge.web.json_text import encode, number
-from streamwatch.edge.web.ports import Query, Route, named
+from streamwatch.edge.web.ports import Asked, Query, Route, named
 from streamwatch.edge.web.routes.json_api import COMPARISON_NAMES
 from streamwatch.edge.web.routes.overview import main_forgetting
 
@@ -64,15 +64,10 @@ class ComparisonsExporter:
         ),
     )
 
-    def render(
-        self, report: Report | None, live: Sequence[Family], media_type: str, asked: Mapping[str, str]
-    ) -> bytes:
+    def render(self, asked: Asked) -> bytes:
         """Render every comparison."""
-        del live, media_type, asked
-        families = () if report is None else report.families
-        published = None if report is None else report.published_ms / 1000
-        compared = cast("list[Comparison]", comparisons_of(families))
-        return encode(Comparisons(published, shown_forgetting(families), RULE, compared))
+        compared = cast("list[Comparison]", comparisons_of(asked.families))
+        return encode(Comparisons(asked.published, shown_forgetting(asked.families), RULE, compared))
 
 
 class ComparisonVerdictExporter:
@@ -90,20 +85,15 @@ class ComparisonVerdictExporter:
         ),
     )
 
-    def render(
-        self, report: Report | None, live: Sequence[Family], media_type: str, asked: Mapping[str, str]
-    ) -> bytes | None:
+    def render(self, asked: Asked) -> bytes | None:
         """Render the comparison; None where the two are not compared."""
-        del live, media_type
-        if report is None:
-            return None
-        compared = comparisons_of(report.families)
+        compared = comparisons_of(asked.families)
         names = {str(each[side]) for each in compared for side in ("champion", "challenger")}
-        pair = tuple(named(asked[side], lambda: names) for side in ("champion", "challenger"))
+        pair = tuple(named(asked.values[side], lambda: names) for side in ("champion", "challenger"))
         found = next((each for each in compared if (each["champion"], each["challenger"]) == pair), None)
         if found is None:
             return None
-        return encode(ComparisonVerdict(report.published_ms / 1000, RULE, cast("Comparison", found)))
+        return encode(ComparisonVerdict(asked.published, RULE, cast("Comparison", found)))
 
 
 def comparisons_of(families: Iterable[Family]) -> list[dict[str, object]]:
@@ -207,22 +197,19 @@ class FoldsExporter:
         ),
     )
 
-    def render(
-        self, report: Report | None, live: Sequence[Family], media_type: str, asked: Mapping[str, str]
-    ) -> bytes:
+    def render(self, asked: Asked) -> bytes:
         """Render every comparison under one forgetting; accuracies are absent if it is not configured."""
         # Imported here, because scipy.stats takes long to load and the route is rarely used.
         from streamwatch.core.estimators.folds.report import compared  # noqa: PLC0415
 
-        del live, media_type
-        found = _folds(report)
+        found = _folds(asked.details)
         mechanisms = list(dict.fromkeys(name for folds in found.values() for name in folds))
         fading = next((name for name in mechanisms if name.startswith("fading:")), None)
-        forgetting = asked.get("forgetting") or fading or next(iter(mechanisms), None)
+        forgetting = asked.values.get("forgetting") or fading or next(iter(mechanisms), None)
         accuracies = {model: folds.get(forgetting or "", {}) for model, folds in found.items()}
         return encode(
             Folds(
-                published_timestamp_seconds=report.published_ms / 1000 if report else None,
+                published_timestamp_seconds=asked.published,
                 forgetting=forgetting,
                 mechanisms=mechanisms,
                 accuracies=accuracies,
@@ -231,9 +218,8 @@ class FoldsExporter:
         )
 
 
-def _folds(report: Report | None) -> dict[str, Mapping[str, Mapping[str, float]]]:
+def _folds(details: Mapping[str, Mapping[str, object]]) -> dict[str, Mapping[str, Mapping[str, float]]]:
     """Return accuracies by model, mechanism and fold."""
-    details = {} if report is None else report.details
     return {
         model: cast("Mapping[str, Mapping[str, float]]", shown["folds"])
         for model in sorted(details)

@@ -44,7 +44,7 @@ from streamwatch.core.metrics.series import (
 from streamwatch.core.specs import HEADLINE
 from streamwatch.edge.web.documents import ComparedPoints, ComparisonHistory, History, Line, Lines, Past
 from streamwatch.edge.web.json_text import encode
-from streamwatch.edge.web.ports import Query, Route, named
+from streamwatch.edge.web.ports import Asked, Query, Route, named
 from streamwatch.edge.web.routes.comparisons import comparisons_of, shown_forgetting
 from streamwatch.edge.web.routes.json_api import names_of
 from streamwatch.edge.web.routes.overview import LOWER, UPPER, main_forgetting
@@ -126,14 +126,11 @@ class HistoryExporter:
         """Number of values held, counted in each tier that holds them."""
         return sum(tier.kept_values for tier in self._tiers)
 
-    def render(
-        self, report: Report | None, live: Sequence[Family], media_type: str, asked: Mapping[str, str]
-    ) -> bytes | None:
+    def render(self, asked: Asked) -> bytes | None:
         """Render the model's recent past; None for a model without one."""
-        del report, live, media_type
-        since_ms = round(float(asked.get("since", 0)) * 1000)
+        since_ms = round(float(asked.values.get("since", 0)) * 1000)
         merged = self._merged()
-        model = named(asked["model"], lambda: {name for frame in merged for name in frame.rows})
+        model = named(asked.values["model"], lambda: {name for frame in merged for name in frame.rows})
         frames = [frame for frame in merged if model in frame.rows]
         if not frames:
             return None
@@ -388,19 +385,16 @@ class ComparisonHistoryExporter:
         for tier in due:
             tier.keep(Frame(report.published_ms, rows, values.astype(np.float32)))
 
-    def render(
-        self, report: Report | None, live: Sequence[Family], media_type: str, asked: Mapping[str, str]
-    ) -> bytes | None:
+    def render(self, asked: Asked) -> bytes | None:
         """Render the past of a champion's comparisons; None for a model without any."""
-        del report, live, media_type
-        since_ms = round(float(asked.get("since", 0)) * 1000)
+        since_ms = round(float(asked.values.get("since", 0)) * 1000)
         merged = sorted({f.published_ms: f for tier in self._tiers for f in tier.frames}.items())
         pairs = {
             (champion, challenger)
             for _, frame in merged
             for champion, _, challenger in (row.partition(_BETWEEN) for row in frame.rows)
         }
-        champion = named(asked["champion"], lambda: {each for each, _ in pairs})
+        champion = named(asked.values["champion"], lambda: {each for each, _ in pairs})
         challengers = sorted(challenger for each, challenger in pairs if each == champion)
         if not challengers:
             return None
@@ -464,14 +458,11 @@ class PastExporter:
         ),
     )
 
-    def render(
-        self, report: Report | None, live: Sequence[Family], media_type: str, asked: Mapping[str, str]
-    ) -> bytes | None:
+    def render(self, asked: Asked) -> bytes | None:
         """Render the model's past, empty where none is kept; None for an unknown model."""
-        del live, media_type
-        if report is None:
+        if (report := asked.report) is None:
             return None
-        model = named(asked["model"], lambda: names_of(report.families))
+        model = named(asked.values["model"], lambda: names_of(report.families))
         views = report.pasts.get(model, ())
         if not views and model not in names_of(report.families):
             return None

@@ -42,7 +42,7 @@ from prometheus_client.utils import floatToGoString
 from streamwatch.core.estimators.registers.fleet import VERDICT_WORDS
 from streamwatch.core.estimators.registers.late_labels.register import change_document
 from streamwatch.core.metrics import COMPARISONS
-from streamwatch.core.metrics.series import ClassSamples, Family, Histogram, Report, Sample
+from streamwatch.core.metrics.series import ClassSamples, Family, Histogram, Sample
 from streamwatch.core.records.events import Alarm, ErrorChange, Judgement
 from streamwatch.edge.web.details import Details
 from streamwatch.edge.web.details import ErrorChange as ErrorChangeDocument
@@ -50,7 +50,7 @@ from streamwatch.edge.web.documents import Alarm as AlarmDocument
 from streamwatch.edge.web.documents import Alarms, Health, Model, ModelDocument
 from streamwatch.edge.web.documents import Judgement as JudgementDocument
 from streamwatch.edge.web.json_text import encode, number
-from streamwatch.edge.web.ports import NAME, Query, Route, named
+from streamwatch.edge.web.ports import NAME, Asked, Query, Route, named
 
 COMPARISON_NAMES = frozenset(metric.name for metric in COMPARISONS)
 _OF_ONE: Final = frozenset(
@@ -72,24 +72,19 @@ class JsonExporter:
         ),
     )
 
-    def render(
-        self, report: Report | None, live: Sequence[Family], media_type: str, asked: Mapping[str, str]
-    ) -> bytes | bytearray | None:
+    def render(self, asked: Asked) -> bytes | bytearray | None:
         """Render one model if `asked` names it, else all; None for an unknown model."""
-        del media_type
-        families = () if report is None else report.families
-        wanted = asked.get("model")
+        families, published = asked.families, asked.published
+        wanted = asked.values.get("model")
         if wanted is not None:
             wanted = named(wanted, lambda: names_of(families))
-        published = None if report is None else report.published_ms / 1000
         per_class = [family for family in families if isinstance(family.samples, ClassSamples)]
         others = (family for family in families if not isinstance(family.samples, ClassSamples))
-        models, stream = by_model(chain(live, others), wanted)
-        details = {} if report is None else report.details
+        models, stream = by_model(chain(asked.live, others), wanted)
 
         def document(model: str) -> ModelDocument:
             of_classes, _ = by_model(per_class, model)
-            shown = shown_details(details.get(model, {}), whole=wanted is not None)
+            shown = shown_details(asked.details.get(model, {}), whole=wanted is not None)
             return ModelDocument(models[model] | of_classes.get(model, {}), cast("Details", shown))
 
         if wanted is None:
@@ -188,16 +183,12 @@ class HealthExporter:
     def __init__(self, unready: Callable[[], Sequence[str]]) -> None:
         self._unready = unready
 
-    def render(
-        self, report: Report | None, live: Sequence[Family], media_type: str, asked: Mapping[str, str]
-    ) -> bytes:
+    def render(self, asked: Asked) -> bytes:
         """Render readiness, and the numbers without a model."""
-        del media_type, asked
-        families = chain(live, () if report is None else report.families)
+        families = chain(asked.live, asked.families)
         _, stream = by_model(family for family in families if "model" not in family.labels)
         reasons = list(self._unready())
-        published = None if report is None else report.published_ms / 1000
-        return encode(Health(not reasons, reasons, published, stream))
+        return encode(Health(not reasons, reasons, asked.published, stream))
 
 
 # Recent alarms of all models, newest first.
@@ -256,17 +247,13 @@ class AlarmsExporter:
         ),
     )
 
-    def render(
-        self, report: Report | None, live: Sequence[Family], media_type: str, asked: Mapping[str, str]
-    ) -> bytes:
+    def render(self, asked: Asked) -> bytes:
         """Render at most `limit` alarms, of one model if `asked` names it."""
-        del live, media_type
-        model = asked.get("model")
-        newest_first = reversed(report.alarms) if report else iter(())
+        model = asked.values.get("model")
+        newest_first = reversed(asked.report.alarms) if asked.report else iter(())
         chosen = (alarm for alarm in newest_first if model is None or alarm.model == model)
-        published = report.published_ms / 1000 if report else None
-        limit = int(asked.get("limit", DEFAULT_LIMIT))
-        return encode(Alarms(published, [alarm_document(alarm) for alarm in islice(chosen, limit)]))
+        limit = int(asked.values.get("limit", DEFAULT_LIMIT))
+        return encode(Alarms(asked.published, [alarm_document(alarm) for alarm in islice(chosen, limit)]))
 
 
 def alarm_document(alarm: Alarm) -> AlarmDocument:

@@ -28,11 +28,11 @@ from typing import Final, TypeAlias, cast
 
 from msgspec import UNSET
 
-from streamwatch.core.metrics.series import Family, Report
+from streamwatch.core.metrics.series import Report
 from streamwatch.edge.web import documents
 from streamwatch.edge.web.documents import Counts, Group, Lines, Listing, Warned
 from streamwatch.edge.web.json_text import encode
-from streamwatch.edge.web.ports import NAME, Query, Route
+from streamwatch.edge.web.ports import NAME, Asked, Query, Route
 from streamwatch.edge.web.routes.overview import TROUBLES, Row, no_change_of, overview
 
 PAGE: Final = 50
@@ -164,28 +164,24 @@ class ListingExporter:
         self._report: Report | None = None
         self._seen = overview(None)
 
-    def render(
-        self, report: Report | None, live: Sequence[Family], media_type: str, asked: Mapping[str, str]
-    ) -> bytes:
+    def render(self, asked: Asked) -> bytes:
         """Render the rows that the query selects, or groups."""
-        del live, media_type
-        if report is not self._report:
-            self._report, self._seen = report, overview(report)
-        seen = self._seen
-        rows = seen.rows
-        found = [name for name in rows if _is_asked_for(name, rows[name], asked)]
-        grouped = asked.get("group") == "1"
-        names = [] if grouped else _sorted(rows, found, asked)
-        rows_shown = int(asked.get("rows", PAGE))
-        first = min(int(asked.get("first", 0)), max(0, len(names) - 1) // rows_shown * rows_shown)
+        if asked.report is not self._report:
+            self._report, self._seen = asked.report, overview(asked.report)
+        rows, values = self._seen.rows, asked.values
+        found = [name for name in rows if _is_asked_for(name, rows[name], values)]
+        grouped = values.get("group") == "1"
+        names = [] if grouped else _sorted(rows, found, values)
+        rows_shown = int(values.get("rows", PAGE))
+        first = min(int(values.get("first", 0)), max(0, len(names) - 1) // rows_shown * rows_shown)
         names = names[first : first + rows_shown]
         # Lines are from unweighted outcomes, which differ from the estimates where labels are sampled.
         drawn = [name for name in names if "labels_sampled_ratio" not in rows[name]]
-        shown = {name: rows[name] if asked.get("details") == "1" else brief(rows[name]) for name in names}
+        shown = {name: rows[name] if values.get("details") == "1" else brief(rows[name]) for name in names}
         return encode(
             Listing(
-                published_timestamp_seconds=None if seen.published_ms is None else seen.published_ms / 1000,
-                forgetting=seen.forgetting,
+                published_timestamp_seconds=asked.published,
+                forgetting=self._seen.forgetting,
                 counts=_counts(rows),
                 warned=_warned(rows),
                 found=len(found),
@@ -194,7 +190,7 @@ class ListingExporter:
                 rows=cast("dict[str, documents.Row]", shown),
                 groups=_groups(rows, found) if grouped else UNSET,
                 lines=self._lines({name: no_change_of(rows[name]) for name in drawn})
-                if asked.get("lines") == "1"
+                if values.get("lines") == "1"
                 else UNSET,
             )
         )

@@ -58,7 +58,7 @@ from streamwatch.core.specs import HEADLINE
 from streamwatch.edge.web import documents
 from streamwatch.edge.web.documents import Trouble
 from streamwatch.edge.web.json_text import encode, number
-from streamwatch.edge.web.ports import Route
+from streamwatch.edge.web.ports import Asked, Route
 from streamwatch.edge.web.quantiles import quantile, within
 from streamwatch.edge.web.routes.json_api import alarm_document
 
@@ -385,7 +385,6 @@ _READ = {
 class Overview:
     """Rows of one report."""
 
-    published_ms: int | None
     forgetting: str | None
     rows: Mapping[str, Row]
 
@@ -397,29 +396,25 @@ class OverviewExporter:
         Route("/api/v1/overview", "One short row for every model, and the latest alarms", "Overview"),
     )
 
-    def render(
-        self, report: Report | None, live: Sequence[Family], media_type: str, asked: Mapping[str, str]
-    ) -> bytes:
+    def render(self, asked: Asked) -> bytes:
         """Render every model's row."""
-        del live, media_type, asked
-        return encode(document(overview(report), report))
-
-
-def document(seen: Overview, report: Report | None) -> documents.Overview:
-    """Make the document of an overview, with the latest alarms."""
-    return documents.Overview(
-        None if seen.published_ms is None else seen.published_ms / 1000,
-        seen.forgetting,
-        RULE,
-        cast("dict[str, documents.Row]", seen.rows),
-        [alarm_document(alarm) for alarm in reversed(report.alarms[-ALARMS_SHOWN:])] if report else [],
-    )
+        seen = overview(asked.report)
+        latest = asked.report.alarms[-ALARMS_SHOWN:] if asked.report else ()
+        return encode(
+            documents.Overview(
+                asked.published,
+                seen.forgetting,
+                RULE,
+                cast("dict[str, documents.Row]", seen.rows),
+                [alarm_document(alarm) for alarm in reversed(latest)],
+            )
+        )
 
 
 def overview(report: Report | None) -> Overview:
     """Make a row for each model that a report has numbers of."""
     if report is None:
-        return Overview(None, None, {})
+        return Overview(None, {})
     families = {family.name: family for family in report.families if family.name in _READ | _BESIDE}
     forgetting = main_forgetting(families.get("accuracy_ratio"))
     rows: dict[str, Row] = {}
@@ -437,7 +432,7 @@ def overview(report: Report | None) -> Overview:
         if not isinstance(row.get("verdict"), str):
             row["verdict"] = VERDICT_WORDS[int(_number(row, "verdict") or 0.0)]
         row["trouble"] = trouble_of(row)
-    return Overview(report.published_ms, forgetting, dict(sorted(rows.items())))
+    return Overview(forgetting, dict(sorted(rows.items())))
 
 
 _PARTS: Final = ("cohorts", "confusion")

@@ -37,7 +37,7 @@ from streamwatch.core.metrics.series import (
 )
 from streamwatch.core.metrics.series_budget import PARTS, Cut, Part, SeriesBudget, lines_of, within
 from streamwatch.core.specs import MonitorsSpec
-from streamwatch.edge.web.ports import Route
+from streamwatch.edge.web.ports import Asked, Route
 
 DROPPED = "series_dropped"
 PLAIN_0_0_4 = CONTENT_TYPE_PLAIN_0_0_4
@@ -118,15 +118,13 @@ class PrometheusExporter:
             return PLAIN_0_0_4
         return OPENMETRICS_1_0 if chosen.startswith("application/openmetrics-text") else PLAIN_0_0_4
 
-    def render(
-        self, report: Report | None, live: Sequence[Family], media_type: str, asked: Mapping[str, str]
-    ) -> bytes:
+    def render(self, asked: Asked) -> bytes:
         """Render live families and the report in the format of `media_type`."""
-        del asked
-        openmetrics = media_type.startswith("application/openmetrics-text")
+        live = asked.live
+        openmetrics = asked.media_type.startswith("application/openmetrics-text")
         most = self._budget.max_series - len(PARTS)
         of_daemon = within(live, most)
-        cut = self._cut_of(report, live, most - sum(map(lines_of, of_daemon)))
+        cut = self._cut_of(asked.report, live, most - sum(map(lines_of, of_daemon)))
         dropped = dict(cut.dropped)
         if len(of_daemon) < len(live):
             beyond = sum(map(lines_of, live)) - sum(map(lines_of, of_daemon))

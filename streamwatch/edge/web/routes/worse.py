@@ -19,10 +19,9 @@ from typing import Any, Final, cast
 
 from streamwatch.core.estimators.registers.fleet import RULE, SHARE, Listed, worse_pairs
 from streamwatch.core.metrics.layered import with_parts
-from streamwatch.core.metrics.series import Family, Report
 from streamwatch.edge.web.documents import Worse, WorseModel
 from streamwatch.edge.web.json_text import encode
-from streamwatch.edge.web.ports import Query, Route
+from streamwatch.edge.web.ports import Asked, Query, Route
 
 Cohorts = Mapping[str, Mapping[str, Any]]
 _BEGAN: Final = ("since_timestamp_seconds", "earliest_timestamp_seconds", "latest_timestamp_seconds")
@@ -54,13 +53,10 @@ class WorseExporter:
         ),
     )
 
-    def render(
-        self, report: Report | None, live: Sequence[Family], media_type: str, asked: Mapping[str, str]
-    ) -> bytes:
+    def render(self, asked: Asked) -> bytes:
         """Render the list of worse pairs."""
-        del live, media_type
-        share = float(asked.get("share", SHARE))
-        judged = opponents_of({} if report is None else report.details)
+        share = float(asked.values.get("share", SHARE))
+        judged = opponents_of(asked.details)
         number = sum(len(opponents) for opponents in judged.values())
         pairs = [
             Listed(model, name, one["e_value"])
@@ -71,8 +67,7 @@ class WorseExporter:
         worse = [
             _worse(pair, judged[pair.model][pair.opponent]) for pair in worse_pairs(pairs, number, share)
         ]
-        published = None if report is None else report.published_ms / 1000
-        return encode(Worse(published, share, number, RULE, worse))
+        return encode(Worse(asked.published, share, number, RULE, worse))
 
 
 def _worse(pair: Listed, cohorts: Mapping[str, Any]) -> WorseModel:

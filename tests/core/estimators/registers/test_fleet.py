@@ -17,6 +17,7 @@ from streamwatch.core.estimators.set import EstimatorSet
 from streamwatch.core.join.caveats import details_with, models_without_verdicts
 from streamwatch.core.metrics.series import Report
 from streamwatch.core.records.events import Outcome
+from streamwatch.edge.web.ports import Asked
 from streamwatch.edge.web.routes.worse import WorseExporter
 from tests.core.estimators.registers.cohorts.observed import batch_of, register_of
 from tests.core.estimators.registers.cohorts.streams import Stream, outcomes_of
@@ -87,7 +88,7 @@ def watched() -> EstimatorSet:
 def by_the_api(estimators: EstimatorSet, unrepresentative: Collection[str] = ()) -> Any:
     """What `GET /api/v1/worse` says."""
     report = Report([], 0, details_with(estimators.details(), (), unrepresentative))
-    return json.loads(WorseExporter().render(report, [], "application/json", {}))
+    return json.loads(WorseExporter().render(Asked(report)))
 
 
 def document(pair: WorsePair) -> dict[str, object]:
