@@ -9,7 +9,6 @@ from dataclasses import dataclass, replace
 from typing import Any, Final, TypeVar
 
 import aiokafka.errors as kafka_errors
-from aiokafka.admin import AIOKafkaAdminClient
 from aiokafka.consumer.fetcher import READ_COMMITTED
 from aiokafka.errors import (
     KafkaError,
@@ -21,7 +20,7 @@ from aiokafka.protocol.fetch import FetchRequest
 from streamwatch.core.ports import Record
 from streamwatch.core.records.events import Partition
 from streamwatch.core.specs import DAY_MS, HOUR_MS, MINUTE_MS
-from streamwatch.edge.sources.kafka.client import ClientLogCapture, connection_options
+from streamwatch.edge.sources.kafka.client import ClientLogCapture, administration
 from streamwatch.edge.sources.kafka.connection import Connection, require_topics
 from streamwatch.edge.sources.kafka.dead_letters import require_writable
 from streamwatch.edge.sources.kafka.group import Foreign, foreign, of_members, shared
@@ -166,12 +165,8 @@ async def members(spec: KafkaSpec, group: str) -> tuple[str, ...]:
     KafkaError
         If a broker refuses to answer.
     """
-    admin = AIOKafkaAdminClient(**connection_options(spec))
-    try:
-        await admin.start()
-        described: Any = await admin.describe_consumer_groups([group])
-    finally:
-        await admin.close()
+    async with administration(spec) as admin:
+        described = await admin.describe_consumer_groups([group])
     found: list[str] = []
     for answer in described:
         for code, _, _, _, _, those, *_ in answer.groups:

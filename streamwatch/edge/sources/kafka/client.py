@@ -5,9 +5,11 @@ from __future__ import annotations
 import asyncio
 import logging
 import ssl
-from collections.abc import Awaitable
+from collections.abc import AsyncGenerator, Awaitable
+from contextlib import asynccontextmanager
 from typing import Any, NoReturn
 
+from aiokafka.admin import AIOKafkaAdminClient
 from aiokafka.errors import KafkaConnectionError
 from aiokafka.helpers import create_ssl_context
 
@@ -102,6 +104,17 @@ async def attempted(step: Any, seconds: float) -> None:
         await asyncio.wait({task}, timeout=seconds / 3)
     if task.done() and not task.cancelled():
         task.exception()
+
+
+@asynccontextmanager
+async def administration(spec: KafkaSpec) -> AsyncGenerator[Any]:
+    """Start aiokafka's client for administration, and close it in bounded time when the block ends."""
+    admin: Any = AIOKafkaAdminClient(**connection_options(spec))
+    try:
+        await admin.start()
+        yield admin
+    finally:
+        await attempted(admin.close(), spec.stop_timeout_ms / 1_000)
 
 
 # Options for all clients.

@@ -17,7 +17,8 @@ Properties of aiokafka's transactional producer that matter here:
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import AsyncGenerator, Awaitable, Callable, Iterable, Mapping, Sequence
+from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any, Final
@@ -25,7 +26,7 @@ from typing import Any, Final
 import aiokafka.errors as kafka_errors
 import numpy as np
 from aiokafka import AIOKafkaProducer
-from aiokafka.admin import AIOKafkaAdminClient, NewTopic
+from aiokafka.admin import NewTopic
 from aiokafka.admin.config_resource import ConfigResource, ConfigResourceType
 from aiokafka.partitioner import DefaultPartitioner
 
@@ -36,7 +37,7 @@ from streamwatch.core.publishing.publications import (
     Publication,
     PublicationError,
 )
-from streamwatch.edge.sources.kafka.client import Client, attempted, connection_options
+from streamwatch.edge.sources.kafka.client import Client, administration, attempted, connection_options
 from streamwatch.edge.sources.kafka.ledger_topic import LedgerTail, part_key
 from streamwatch.edge.sources.kafka.record_batches import Texts, batches_of, joined, texts_of
 from streamwatch.edge.sources.kafka.spec import KafkaSpec
@@ -123,31 +124,17 @@ class KafkaTransactions:
             The ledger has a record of another version. Or a topic is missing, or the ledger's has several
             partitions or is not compacted: only until the first success, later PublishingFailed.
         """
-        try:
-            async with asyncio.timeout(_OPEN_SECONDS):
-                self._producer = AIOKafkaProducer(
-                    **connection_options(self._spec.kafka),
-                    transactional_id=self._spec.transactional_id,
-                    transaction_timeout_ms=int(2_000 * self._spec.transaction_seconds),
-                    max_batch_size=_BATCH_BYTES,
-                    max_request_size=16 * _BATCH_BYTES,
-                )
-                await self._producer.start()
-                await self._look_at_topics(self._producer.client)
-                ledger = await self._read()
-        except PublicationError as error:
-            await self.close()
-            raise self._unreadable(error) from error
-        except PublishingRefused as error:
-            await self.close()
-            if self._was_open:
-                raise PublishingFailed(str(error)) from error
-            raise
-        except BaseException as error:
-            await self.close()
-            if (failure := _failure_of(error)) is None:
-                raise
-            raise failure from error
+        async with self._trying(self.leave):
+            self._producer = AIOKafkaProducer(
+                **connection_options(self._spec.kafka),
+                transactional_id=self._spec.transactional_id,
+                transaction_timeout_ms=int(2_000 * self._spec.transaction_seconds),
+                max_batch_size=_BATCH_BYTES,
+                max_request_size=16 * _BATCH_BYTES,
+            )
+            await self._producer.start()
+            await self._look_at_topics(self._producer.client)
+            ledger = await self._read()
         self._was_open = True
         return ledger
 
@@ -156,19 +143,8 @@ class KafkaTransactions:
 
         Raises as `open` does; once it was open, PublishingFailed instead of PublishingRefused.
         """
-        try:
-            async with asyncio.timeout(_OPEN_SECONDS):
-                await self._look_at_topics(await self._tail.client())
-        except PublishingRefused as error:
-            await self._tail.close()
-            if self._was_open:
-                raise PublishingFailed(str(error)) from error
-            raise
-        except BaseException as error:
-            await self._tail.close()
-            if (failure := _failure_of(error)) is None:
-                raise
-            raise failure from error
+        async with self._trying(self._tail.close):
+            await self._look_at_topics(await self._tail.client())
 
     async def write(
         self, publications: Sequence[Publication], ledger: Ledger, parts: Sequence[bytes] = ()
@@ -223,32 +199,16 @@ class KafkaTransactions:
         PublishingRefused
             The ledger has a record of another version.
         """
-        try:
-            async with asyncio.timeout(_OPEN_SECONDS):
-                return await self._read()
-        except PublicationError as error:
-            raise self._unreadable(error) from error
-        except BaseException as error:
-            if (failure := _failure_of(error)) is None:
-                raise
-            raise failure from error
+        async with self._trying(self._tail.close):
+            return await self._read()
 
     async def follow(self, seconds: float) -> Ledger | None:
         """Wait up to `seconds` for additions to the ledger; return its latest record, None without one.
 
         Raises as `read`.
         """
-        try:
-            async with asyncio.timeout(_OPEN_SECONDS):
-                return await self._tail.follow(seconds)
-        except PublicationError as error:
-            await self._tail.close()
-            raise self._unreadable(error) from error
-        except BaseException as error:
-            await self._tail.close()
-            if (failure := _failure_of(error)) is None:
-                raise
-            raise failure from error
+        async with self._trying(self._tail.close):
+            return await self._tail.follow(seconds)
 
     def decisions(self) -> Decisions | None:
         """Return the decisions written with the ledger that was read last; None without any.
@@ -266,15 +226,27 @@ class KafkaTransactions:
     def _unreadable(self, error: PublicationError) -> PublishingRefused:
         return PublishingRefused(f"ledger.topic {self._spec.ledger_topic!r}: {error}")
 
-    async def _read(self) -> Ledger | None:
+    @asynccontextmanager
+    async def _trying(self, close: Callable[[], Awaitable[None]]) -> AsyncGenerator[None]:
+        """Limit the block to `_OPEN_SECONDS`; if it fails, call `close` and convert the error."""
         try:
-            return await self._tail.read()
-        except BaseException:
+            async with asyncio.timeout(_OPEN_SECONDS):
+                yield
+        except BaseException as error:
+            await close()
+            if isinstance(error, PublicationError):
+                raise self._unreadable(error) from error
+            if isinstance(error, PublishingRefused) and self._was_open:
+                raise PublishingFailed(str(error)) from error
+            if (failure := _failure_of(error)) is None:
+                raise
+            raise failure from error
+
+    async def _read(self) -> Ledger | None:
+        ledger = await self._tail.read()
+        if not self._follows:
             await self._tail.close()
-            raise
-        finally:
-            if not self._follows:
-                await self._tail.close()
+        return ledger
 
     async def leave(self) -> None:
         """Close the producer and the ledger's reader."""
@@ -375,15 +347,11 @@ def _failure_of(error: BaseException) -> PublishingFailed | None:
 
 
 async def _create_ledger(spec: TransactionsSpec) -> None:
-    admin = AIOKafkaAdminClient(**connection_options(spec.kafka))
-    try:
-        await admin.start()
-        cluster: Any = await admin.describe_cluster()
+    async with administration(spec.kafka) as admin:
+        cluster = await admin.describe_cluster()
         copies = min(_MOST_COPIES, len(cluster["brokers"]))
         topic = NewTopic(spec.ledger_topic, 1, copies, topic_configs=_LEDGER_CONFIGS)
-        answer: Any = await admin.create_topics([topic])
-    finally:
-        await attempted(admin.close(), spec.kafka.stop_timeout_ms / 1_000)
+        answer = await admin.create_topics([topic])
     for _, code, *rest in answer.topic_errors:
         error = kafka_errors.for_code(code)
         if code and error is not kafka_errors.TopicAlreadyExistsError:
@@ -402,13 +370,9 @@ async def require_ledger(spec: TransactionsSpec, partitions: int) -> None:
         raise PublishingRefused(
             f"ledger.topic: expected a topic with one partition, {spec.ledger_topic!r} has {partitions}"
         )
-    admin = AIOKafkaAdminClient(**connection_options(spec.kafka))
-    try:
-        await admin.start()
+    async with administration(spec.kafka) as admin:
         asked = ConfigResource(ConfigResourceType.TOPIC, spec.ledger_topic, dict.fromkeys(_KEEPING))
-        answers: Any = await admin.describe_configs([asked])
-    finally:
-        await attempted(admin.close(), spec.kafka.stop_timeout_ms / 1_000)
+        answers = await admin.describe_configs([asked])
     for answer in answers:
         for _, _, _, _, entries in answer.resources:
             found = {name: value for name, value, *_ in entries if value is not None}

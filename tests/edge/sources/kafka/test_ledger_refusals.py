@@ -10,7 +10,7 @@ import pytest
 from aiokafka.admin.config_resource import ConfigResource
 
 from streamwatch.core.publishing.publications import PublicationError
-from streamwatch.edge.sources.kafka import transactions
+from streamwatch.edge.sources.kafka import client, transactions
 from streamwatch.edge.sources.kafka.spec import KafkaSpec
 from streamwatch.edge.sources.kafka.transactions import (
     KafkaTransactions,
@@ -74,7 +74,7 @@ class Admin:
 async def test_a_ledger_whose_newest_record_would_be_lost_with_time_is_refused(
     configuration: dict[str, str], *, refused: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(transactions, "AIOKafkaAdminClient", lambda **_: Admin(configuration))
+    monkeypatch.setattr(client, "AIOKafkaAdminClient", lambda **_: Admin(configuration))
     spec = TransactionsSpec(KafkaSpec(), None, "events", "ledger", "fraud")
     with pytest.raises(PublishingRefused, match=r"cleanup\.policy compact") if refused else nullcontext():
         await transactions.require_ledger(spec, 1)
