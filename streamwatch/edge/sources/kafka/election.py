@@ -51,7 +51,7 @@ class ElectionSpec:
     session: SessionSpec
 
 
-class Election:
+class Election(ConsumerRebalanceListener):
     """Membership of this replica in the electing group, from `run` until it is cancelled.
 
     Parameters
@@ -117,7 +117,7 @@ class Election:
 
     async def _take_part(self, consumer: Any) -> None:
         await consumer.start()
-        consumer.subscribe([self._spec.topic], listener=_Listener(self))
+        consumer.subscribe([self._spec.topic], listener=self)
         self._candidacy.join()
         self.problem = None
         self._changed()
@@ -147,34 +147,19 @@ class Election:
                 async with asyncio.timeout(max(0.05, asked + session.renewal - self._clock())):
                     await self._elected.wait()
 
-    def assigned(self, partitions: Collection[TopicPartition]) -> None:
+    def on_partitions_assigned(self, assigned: Collection[TopicPartition]) -> None:
         """Note an assignment: this replica is elected if it has the partition.
 
         The assignment was requested some time ago, so the term begins unproven: its first renewal proves it.
         """
-        if self._partition in partitions:
+        if self._partition in assigned:
             self._consumer.pause(self._partition)  # the topic serves the election only, and is not read
             self._elected.set()
             self._candidacy.win(self._clock() - self._spec.session.timeout)
         self._changed()
 
-    def revoked(self) -> None:
+    def on_partitions_revoked(self, revoked: Collection[TopicPartition]) -> None:
         """Note that the group holds a new election, so that this replica is not elected."""
+        del revoked
         self._candidacy.lose()
         self._changed()
-
-
-class _Listener(ConsumerRebalanceListener):
-    """Passes assignments that aiokafka reports to an election."""
-
-    def __init__(self, election: Election) -> None:
-        self._election = election
-
-    def on_partitions_revoked(self, revoked: Collection[TopicPartition]) -> None:
-        """Pass the revocation on."""
-        del revoked
-        self._election.revoked()
-
-    def on_partitions_assigned(self, assigned: Collection[TopicPartition]) -> None:
-        """Pass the assignment on."""
-        self._election.assigned(assigned)
