@@ -23,8 +23,9 @@ from streamwatch.edge.decoders.formats import KINDS, DecoderSpec, FormatOptions
 from streamwatch.edge.decoders.mapping import TopicMapping
 from streamwatch.edge.decoders.schemas.protobuf import ProtobufReader
 from streamwatch.edge.decoders.schemas.schema import Schema, SchemaRequest, ValueReader
-from streamwatch.edge.sources.kafka.batches.record import KafkaRecord, KafkaRecords, gathered, piece_of
+from streamwatch.edge.sources.kafka.batches.record import KafkaRecord, KafkaRecords, gathered
 from tests.bench.decode import AT_MS, RECORDS, microseconds, payloads, scored, values
+from tests.edge.sources.kafka.batches.pieces import piece_of
 
 PROTO = """syntax = "proto3";
 message Scored { string id = 1; string model = 2; string prediction = 3; int64 timestamp = 4;

@@ -32,10 +32,11 @@ from streamwatch.daemon.status import Clocks
 from streamwatch.edge.decoders.formats.json import JsonDecoder
 from streamwatch.edge.decoders.mapping import TopicMapping
 from streamwatch.edge.keys import bytes_of_keys, id_keys
-from streamwatch.edge.sources.kafka.batches.record import KafkaRecord, gathered, piece_of
+from streamwatch.edge.sources.kafka.batches.record import KafkaRecord, gathered
 from streamwatch.edge.stores.memory import MemoryStore
 from streamwatch.telemetry import Telemetry
 from tests.core.join.cold.cold_model import SMALL
+from tests.edge.sources.kafka.batches.pieces import piece_of
 from tests.interpreter_calls import calls_of
 from tests.layouts import TINY
 

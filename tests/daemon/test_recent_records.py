@@ -18,10 +18,11 @@ from streamwatch.daemon.merged_records import RecentRecords
 from streamwatch.edge.decoders.formats.json import JsonDecoder
 from streamwatch.edge.decoders.mapping import TopicMapping
 from streamwatch.edge.keys import digest_bytes, id_keys
-from streamwatch.edge.sources.kafka.batches.record import KafkaRecord, KafkaRecords, gathered, piece_of
+from streamwatch.edge.sources.kafka.batches.record import KafkaRecord, KafkaRecords, gathered
 from streamwatch.edge.stores.memory import MemoryStore
 from streamwatch.telemetry import Telemetry
 from tests.daemon.fake_daemon import CLOCKS, NOW_MS, SPEC, L, P, label, prediction, stands
+from tests.edge.sources.kafka.batches.pieces import piece_of
 
 PARTITION = ("predictions", 0)
 

@@ -28,9 +28,10 @@ from streamwatch.daemon.turns import (
     rows_up_to_objects,
     up_to_scores,
 )
-from streamwatch.edge.sources.kafka.batches.record import KafkaRecord, gathered, piece_of
+from streamwatch.edge.sources.kafka.batches.record import KafkaRecord, gathered
 from tests.core.columns import in_columns
 from tests.edge.decoders.records import FakeRecord
+from tests.edge.sources.kafka.batches.pieces import piece_of
 from tests.tiers import examples
 
 SIZES = st.lists(

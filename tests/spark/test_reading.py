@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from streamwatch.core.records.events import Partition
 from streamwatch.core.records.fetched import PADDING
-from streamwatch.edge.sources.kafka.batches.record import KafkaRecord, gathered, piece_of
+from streamwatch.edge.sources.kafka.batches.record import KafkaRecord, gathered
 from streamwatch.spark.reading import add_rows
+from tests.edge.sources.kafka.batches.pieces import piece_of
 
 SOMEWHERE = Partition("predictions", 0)
 

@@ -24,9 +24,10 @@ from streamwatch.edge.decoders.formats.json import JsonDecoder
 from streamwatch.edge.decoders.mapping import TopicMapping
 from streamwatch.edge.decoders.scanner.reader import compile_reader
 from streamwatch.edge.keys import digest_bytes
-from streamwatch.edge.sources.kafka.batches.record import KafkaRecord, gathered, piece_of
+from streamwatch.edge.sources.kafka.batches.record import KafkaRecord, gathered
 from streamwatch.edge.stores.memory import MemoryStore
 from tests.bench.end_to_end.daemon import resident_bytes
+from tests.edge.sources.kafka.batches.pieces import piece_of
 
 PENDING = 500_000
 STREAM = StreamSpec(models=3, delay=DelaySpec(median_s=30.0))

@@ -11,17 +11,10 @@ from typing import Any, Final, TypeAlias
 
 import numpy as np
 
-from streamwatch.core.records.events import Partition
-from streamwatch.core.records.fetched import APPENDED
+from streamwatch.core.records.fetched import APPENDED, KEY, OFFSET, TIMESTAMP, VALUE, VALUE_BYTES
 from streamwatch.edge.extras import command_for
 from streamwatch.edge.sources.kafka.batches.frames import APPEND_TIME, Batch
-from streamwatch.edge.sources.kafka.batches.record import (
-    KafkaRecord,
-    content_of,
-    message_of,
-    messages_within,
-    too_large,
-)
+from streamwatch.edge.sources.kafka.batches.record import message_row, rows_within
 from streamwatch.edge.sources.kafka.batches.scanner import Scanner
 
 # Decompression of record batches to a bounded size.
@@ -229,14 +222,13 @@ class OpenBatch:
     data
         Decompressed bytes of its records.
     messages
-        Records of a batch of format v0 or v1; None for a batch of v2.
+        Rows of the messages of a batch of format v0 or v1; None for a batch of v2.
     """
 
-    def __init__(self, batch: Batch, data: Bytes, messages: list[KafkaRecord] | None = None) -> None:
-        self.batch = batch
+    def __init__(self, batch: Batch, data: Bytes, messages: Rows | None = None) -> None:
+        self.batch = batch if messages is None else batch._replace(records=len(messages))
         self.data = data
-        self.messages = messages
-        """Records of a batch of format v0 or v1 that are not yet taken."""
+        self._messages = messages
         self.at = 0
         """Number of bytes of `data` read so far."""
         self.delta = -1
@@ -252,6 +244,11 @@ class OpenBatch:
     def scan(self, scanner: Scanner, room: int) -> tuple[Rows, bool]:
         """Read up to `room` records; return their rows, and whether the next record is broken."""
         batch = self.batch
+        if self._messages is not None:
+            rows, after = self._messages[self.found : self.found + room], self.found + room
+            self.at = int(self._messages[after, KEY]) if after < len(self._messages) else len(self.data)
+            self.found += len(rows)
+            return rows, False
         append_ms = max(batch.max_ms, 0) if batch.attributes & APPEND_TIME else -1
         found, self.at, self.delta, broken = scanner.scan(
             self.data,
@@ -269,28 +266,18 @@ class OpenBatch:
         rows[:, APPENDED] = append_ms >= 0
         return rows, bool(broken)
 
-    def take_messages(self, room: int, position: int, most_bytes: int) -> list[KafkaRecord]:
-        """Take up to `room` messages of format v0 or v1, without those before `position`.
 
-        A message with more than `most_bytes` in key and value is returned without them.
-        """
-        messages = self.messages or []
-        taken, self.messages = messages[:room], messages[room:]
-        records: list[KafkaRecord] = []
-        for record in taken:
-            if position <= record.offset:
-                size = len(record.key or b"") + len(record.value or b"")
-                records.append(record if size <= most_bytes else too_large(record))
-        return records
-
-
-def open_plain(partition: Partition, batch: Batch, answer: memoryview) -> OpenBatch:
+def open_plain(batch: Batch, answer: memoryview) -> OpenBatch:
     """Open an uncompressed batch, which is in `answer`."""
-    data = np.frombuffer(answer[batch.body : batch.end], np.uint8)
-    return OpenBatch(batch, data, [message_of(partition, batch, answer)] if batch.magic < 2 else None)
+    content = answer[batch.body : batch.end]
+    data = np.frombuffer(content, np.uint8)
+    if batch.magic == 2:
+        return OpenBatch(batch, data)
+    row = message_row(batch._replace(body=0, end=len(content)), content)
+    return OpenBatch(batch, data, np.array([row], np.int64))
 
 
-def open_compressed(partition: Partition, batch: Batch, answer: memoryview, most: int) -> OpenBatch:
+def open_compressed(batch: Batch, answer: memoryview, most: int) -> OpenBatch:
     """Decompress a batch to no more than `most` bytes.
 
     Raises
@@ -306,12 +293,13 @@ def open_compressed(partition: Partition, batch: Batch, answer: memoryview, most
     """
     if batch.magic == 2:
         return OpenBatch(batch, decompress(batch.codec, answer[batch.body : batch.end], most))
-    content = content_of(batch, answer)
-    if content is None or content.value is None:
+    row = message_row(batch, answer)
+    at, length = row[VALUE], row[VALUE_BYTES]
+    if length < 0:
         raise Contradictory("a message without content")
-    data = decompress(batch.codec, content.value, most)
-    inner = list(messages_within(partition, batch, memoryview(data.data), content.timestamp))
-    offsets = [record.offset for record in inner]
-    if offsets != sorted(set(offsets)) or offsets[-1:] != [batch.base_offset]:
+    data = decompress(batch.codec, answer[at : at + length], most)
+    rows = rows_within(batch, memoryview(data.data), row[TIMESTAMP])
+    offsets = rows[:, OFFSET]
+    if not len(rows) or (offsets[1:] <= offsets[:-1]).any() or offsets[-1] != batch.base_offset:
         raise Contradictory("messages that do not fit it")
-    return OpenBatch(batch, data, inner)
+    return OpenBatch(batch, data, rows)

@@ -36,7 +36,6 @@ from streamwatch.edge.sources.kafka.batches.record import (
     divided,
     gathered,
     in_place,
-    piece_of,
 )
 from streamwatch.edge.sources.kafka.batches.scan import with_padding
 from streamwatch.edge.sources.kafka.batches.scanner import Scanner
@@ -133,9 +132,7 @@ class PartitionReader:
                     room -= len(piece[0])
                 continue
             opened, first = self._open, self._open.at
-            most = room
-            if opened.messages is None:
-                most = min(room, max(1, left_bytes // opened.record_bytes))
+            most = min(room, max(1, left_bytes // opened.record_bytes))
             found = [piece for piece in self._from(opened, most) if len(piece[0])]
             if found:
                 left_bytes -= opened.at - first
@@ -199,7 +196,7 @@ class PartitionReader:
 
     def _begin(self, batch: Batch) -> None:
         if not batch.codec:
-            self._open = open_plain(self._partition, batch, self._data)
+            self._open = open_plain(batch, self._data)
         elif batch.end - batch.body > AT_ONCE_COMPRESSED:
             self.heavy = True
         else:
@@ -207,7 +204,7 @@ class PartitionReader:
 
     def _decompress(self, batch: Batch, most: int) -> None:
         try:
-            self._open = open_compressed(self._partition, batch, self._data, most)
+            self._open = open_compressed(batch, self._data, most)
         except Oversized:
             if most < self._max_batch_bytes:
                 self.heavy = True
@@ -218,13 +215,6 @@ class PartitionReader:
             self._corrupt(batch, str(error))
 
     def _from(self, opened: OpenBatch, room: int) -> list[Piece]:
-        if opened.messages is not None:
-            records = opened.take_messages(room, self.position, self._max_record_bytes)
-            if records:
-                self.position = records[-1].offset + 1
-            if not opened.messages:
-                self._pass(opened.batch)
-            return [piece_of(records)]
         batch, first = opened.batch, opened.at
         rows, broken = opened.scan(self._scanner, room)
         if len(rows) and rows[0, OFFSET] < self.position:  # reading began within the batch

@@ -5,7 +5,7 @@ from __future__ import annotations
 import struct
 import zlib
 from collections.abc import Sequence
-from typing import Final, NamedTuple, TypeAlias
+from typing import Final, TypeAlias
 
 import msgspec
 import numpy as np
@@ -35,7 +35,12 @@ from streamwatch.edge.sources.kafka.batches.frames import (
     LOG_OVERHEAD,
     Batch,
 )
-from streamwatch.edge.sources.kafka.batches.scan import BAD_STRUCTURE, RECORD_TOO_LARGE, TOO_MANY_HEADERS
+from streamwatch.edge.sources.kafka.batches.scan import (
+    BAD_STRUCTURE,
+    RECORD_TOO_LARGE,
+    SOUND,
+    TOO_MANY_HEADERS,
+)
 
 HEADER_ENCODING: Final = "header_encoding"
 TOO_LARGE: Final = "record_too_large"
@@ -45,7 +50,6 @@ FAULTS: Final = {
     RECORD_TOO_LARGE: TOO_LARGE,
 }
 """Value of the column FAULT → reason; `header_encoding` is found only when a record object is made."""
-_CODES: Final = {reason: code for code, reason in FAULTS.items()}
 _LONGER: Final = 4
 """Ratio of an answer's length to that of its records, up to which records refer to the answer's memory."""
 _PADDING: Final = np.zeros(PADDING, np.uint8)
@@ -158,26 +162,6 @@ def _addresses(data: NDArray[np.uint8]) -> tuple[int, int]:
     return start, start + len(data)
 
 
-def piece_of(records: Sequence[KafkaRecord]) -> Piece:
-    """Make a piece of records that have no headers, with a copy of their contents."""
-    rows = np.zeros((len(records), COLUMNS), np.int64)
-    written = bytearray()
-    for row, record in zip(rows, records, strict=True):
-        row[OFFSET], row[TIMESTAMP], row[APPENDED] = record.offset, record.timestamp, record.timestamp_type
-        row[FAULT] = 0 if record.fault is None else _CODES[record.fault]
-        for column, content in ((KEY, record.key), (VALUE, record.value)):
-            row[column], row[column + 1] = len(written), -1 if content is None else len(content)
-            written += content or b""
-    return rows, np.frombuffer(bytes(written), np.uint8), 0
-
-
-def too_large(record: KafkaRecord) -> KafkaRecord:
-    """Copy a record without its content, with the fault that it has more bytes than allowed."""
-    topic, partition, offset, timestamp = record.topic, record.partition, record.offset, record.timestamp
-    kind = record.timestamp_type
-    return KafkaRecord(topic, partition, offset, timestamp, fault=TOO_LARGE, timestamp_type=kind)
-
-
 def _headers(view: memoryview, at: int, count: int) -> tuple[tuple[str, bytes | None], ...]:
     """Return the names and values of headers whose structure was scanned."""
     found: list[tuple[str, bytes | None]] = []
@@ -254,60 +238,39 @@ def _varint(view: memoryview, at: int) -> tuple[int, int]:
 # from 0, and the last of them has the offset of the outer message.
 
 
-BAD_MESSAGE: Final = FAULTS[BAD_STRUCTURE]
-
-
-class Content(NamedTuple):
-    """Content of one message."""
-
-    timestamp: int
-    """Timestamp in ms; -1 in v0, which has none."""
-    key: bytes | None
-    value: memoryview | None
-
-
-def content_of(batch: Batch, data: memoryview) -> Content | None:
-    """Parse one message; None if its lengths do not fit."""
-    at, timestamp = batch.body, -1
-    if batch.magic == 1:
-        if batch.end - at < 8:
-            return None
+def message_row(message: Batch, data: memoryview) -> list[int]:
+    """Make the row of one message, with positions in `data`; with a fault if its lengths do not fit."""
+    at, timestamp = message.body, -1
+    if message.magic == 1:
+        if message.end - at < 8:
+            return bad_row(message)
         (timestamp,) = struct.unpack_from(">q", data, at)
         at += 8
-    parts: list[memoryview | None] = []
+    parts: list[int] = []
     for _ in range(2):
-        if batch.end - at < 4:
-            return None
+        if message.end - at < 4:
+            return bad_row(message)
         (length,) = struct.unpack_from(">i", data, at)
         at += 4
-        if length > batch.end - at:
-            return None
-        parts.append(None if length < 0 else data[at : at + length])
+        if length > message.end - at:
+            return bad_row(message)
+        parts += at, max(length, -1)
         at += max(length, 0)
-    key, value = parts
-    return Content(timestamp, None if key is None else bytes(key), value) if at == batch.end else None
+    if at != message.end:
+        return bad_row(message)
+    return [message.base_offset, timestamp, *parts, 0, 0, SOUND, bool(message.attributes & APPEND_TIME)]
 
 
-def message_of(partition: Partition, batch: Batch, data: memoryview) -> KafkaRecord:
-    """Make the record of an uncompressed message."""
-    content = content_of(batch, data)
-    if content is None:
-        return KafkaRecord(*partition, batch.base_offset, -1, fault=BAD_MESSAGE)
-    timestamp, key, value = content
-    payload = None if value is None else bytes(value)
-    appended = int(bool(batch.attributes & APPEND_TIME))
-    return KafkaRecord(*partition, batch.base_offset, timestamp, key, payload, timestamp_type=appended)
+def bad_row(message: Batch) -> list[int]:
+    """Make the row of a message that cannot be read."""
+    return [message.base_offset, -1, message.body, -1, message.body, -1, 0, 0, BAD_STRUCTURE, 0]
 
 
-def messages_within(
-    partition: Partition, outer: Batch, data: memoryview, outer_ms: int
-) -> Sequence[KafkaRecord]:
-    """Return the records in a compressed message, up to the first with an invalid length.
+def rows_within(outer: Batch, data: memoryview, outer_ms: int) -> NDArray[np.int64]:
+    """Return the rows of the messages in a compressed one, up to the first with an invalid length.
 
     Parameters
     ----------
-    partition
-        Partition of the message.
     outer
         Header of the compressed message.
     data
@@ -315,33 +278,20 @@ def messages_within(
     outer_ms
         Its timestamp, which all records get where the broker set it.
     """
-    inner: list[tuple[int, KafkaRecord]] = []
+    found: list[list[int]] = []
     at = 0
     while len(data) - at >= LOG_OVERHEAD + LEGACY_LEAST:
         offset, length, crc, magic, attributes = LEGACY_HEAD.unpack_from(data, at)
         end = at + LOG_OVERHEAD + length
         if length < LEGACY_LEAST or end > len(data):
             break
-        batch = Batch(magic, offset, 0, attributes, -1, -1, -1, 1, at + LEGACY_HEAD.size, end)
+        message = Batch(magic, offset, 0, attributes, -1, -1, -1, 1, at + LEGACY_HEAD.size, end)
         sound = magic == outer.magic and zlib.crc32(data[at + LEGACY_CHECKED_FROM : end]) == crc
-        record = message_of(partition, batch, data) if sound else _unreadable(partition, offset)
-        inner.append((offset, record))
+        found.append(message_row(message, data) if sound else bad_row(message))
         at = end
-    if not inner:
-        return []
-    shift = outer.base_offset - inner[-1][0] if outer.magic == 1 else 0
-    appended = outer.magic == 1 and outer.attributes & APPEND_TIME
-    return [_at_offset(record, offset + shift, outer_ms if appended else None) for offset, record in inner]
-
-
-def _at_offset(record: KafkaRecord, offset: int, timestamp: int | None) -> KafkaRecord:
-    topic, partition = record.topic, record.partition
-    if timestamp is None:
-        at_ms, kind = record.timestamp, record.timestamp_type
-    else:
-        at_ms, kind = timestamp, 1
-    return KafkaRecord(topic, partition, offset, at_ms, record.key, record.value, (), record.fault, kind)
-
-
-def _unreadable(partition: Partition, offset: int) -> KafkaRecord:
-    return KafkaRecord(*partition, offset, -1, fault=BAD_MESSAGE)
+    rows = np.array(found, np.int64).reshape(-1, COLUMNS)
+    if outer.magic == 1 and len(rows):
+        rows[:, OFFSET] += outer.base_offset - rows[-1:, OFFSET]  # wraps for offsets that no log has
+        if outer.attributes & APPEND_TIME:
+            rows[:, (TIMESTAMP, APPENDED)] = outer_ms, 1
+    return rows
