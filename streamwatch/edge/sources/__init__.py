@@ -9,14 +9,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from types import MappingProxyType
-from typing import Any
 
 from streamwatch.edge.sources import kafka
 from streamwatch.edge.sources.kind import SourceKind
 
 __all__ = ["KINDS", "SourceKind"]
 
-KINDS: Mapping[str, SourceKind[Any]] = MappingProxyType(
-    {module.KIND.name: module.KIND for module in (kafka,)}
-)
+KINDS: Mapping[str, SourceKind] = MappingProxyType({module.KIND.name: module.KIND for module in (kafka,)})
 """Sources by the name of their section in the settings."""

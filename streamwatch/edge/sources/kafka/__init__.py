@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-
 from streamwatch.edge.sources.kafka.checking import (
     KafkaUnreachable,
     Probed,
@@ -18,7 +16,6 @@ from streamwatch.edge.sources.kafka.refusals import ReadDenied, WriteDenied
 from streamwatch.edge.sources.kafka.source import KafkaSource
 from streamwatch.edge.sources.kafka.spec import Ago, At, KafkaSpec, Start, parse_start
 from streamwatch.edge.sources.kind import SourceKind
-from streamwatch.telemetry import InternalEvent
 
 __all__ = [
     "KIND",
@@ -42,15 +39,4 @@ __all__ = [
 ]
 
 
-def build(
-    spec: KafkaSpec,
-    topics: Sequence[str],
-    emit: Callable[[InternalEvent], None],
-    offset_metadata: Callable[[], str],
-    topics_since_ms: Callable[[], Mapping[str, int]] = dict,
-) -> KafkaSource:
-    """Build the source of all partitions of topics; parameters as of `sources.kind.Build`."""
-    return KafkaSource(spec, topics, emit, offset_metadata=offset_metadata, topics_since_ms=topics_since_ms)
-
-
-KIND = SourceKind[KafkaSpec]("kafka", build, (TopicsMissing, ReadingEnded))
+KIND = SourceKind("kafka", KafkaSource, (TopicsMissing, ReadingEnded))

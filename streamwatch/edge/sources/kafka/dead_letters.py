@@ -6,7 +6,7 @@ import asyncio
 from collections import Counter, defaultdict
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Final, Protocol
+from typing import Any, Final
 
 import aiokafka.errors as kafka_errors
 from aiokafka.client import AIOKafkaClient
@@ -39,24 +39,8 @@ _NO_PRODUCER: Final = -1
 _MAGIC: Final = 2
 
 
-class Producer(Protocol):
-    """One connection for writing batches; it is opened once and closed once."""
-
-    async def leaders(self, topic: str) -> Mapping[int, int]:
-        """Node that leads each partition of a topic, -1 for none; empty where there is no such topic."""
-        ...
-
-    async def send(self, leader: int, topic: str, partition: int, batch: bytes) -> int:
-        """Write a batch to all replicas; the code of the protocol that the leader answers, 0 for success."""
-        ...
-
-    async def close(self) -> None:
-        """Leave in bounded time, whatever state the brokers are in."""
-        ...
-
-
 class KafkaProducer:
-    """`Producer` over aiokafka's client.
+    """One connection for writing batches, over aiokafka's client; it is opened once and closed once.
 
     Parameters
     ----------
@@ -210,7 +194,7 @@ class DeadLetterTopic:
         topic: str,
         emit: Callable[[InternalEvent], None],
         give_up_seconds: float = GIVE_UP_SECONDS,
-        connect: Callable[[KafkaSpec], Producer] = KafkaProducer,
+        connect: Callable[[KafkaSpec], KafkaProducer] = KafkaProducer,
     ) -> None:
         self._spec = spec
         self._topic = topic
@@ -219,7 +203,7 @@ class DeadLetterTopic:
         self._connect = connect
         self._waiting: list[_DeadLetter] = []
         self._bytes = 0
-        self._producer: Producer | None = None
+        self._producer: KafkaProducer | None = None
         self._failing = False
         self._attempts = 0
         self._error: str | None = None
