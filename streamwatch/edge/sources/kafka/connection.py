@@ -25,7 +25,7 @@ from streamwatch.edge.sources.kafka.batches.record import KafkaRecord
 from streamwatch.edge.sources.kafka.batches.scan import compiled_scan
 from streamwatch.edge.sources.kafka.batches.scanner import Scanner, compiled_plain_batches
 from streamwatch.edge.sources.kafka.client import Client, attempted, security_options
-from streamwatch.edge.sources.kafka.fetching import Fetching, Taking, TurnRecords
+from streamwatch.edge.sources.kafka.fetching import Fetching, TurnRecords
 from streamwatch.edge.sources.kafka.spec import Ago, At, KafkaSpec, Start
 from streamwatch.edge.sources.kafka.wire import Listing, Missing, list_topics, record_at
 from streamwatch.telemetry import InternalEvent, KafkaLost, KafkaRecovered
@@ -150,8 +150,7 @@ class Connection:
         CodecMissing
             Records are compressed with a codec whose package is not installed.
         """
-        taking = Taking(self._assigned, self._spec.max_poll_records)
-        return await taking.take(partitions, timeout_ms / 1_000)
+        return await self._assigned.take(partitions, timeout_ms / 1_000)
 
     def position(self, partition: Partition) -> int:
         """Return the offset at which reading of a partition continues, after control records."""

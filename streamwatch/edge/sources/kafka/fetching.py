@@ -228,8 +228,26 @@ MOVED: Final = frozenset({3, 5, 6, 9, 56, 74, 75, 78, 100})
 74, 75), a leader whose disk failed (56) or that does not know yet how far its log may be read (78)."""
 
 
+LARGE_AT_ONCE: Final = 2
+"""Large decompressed batches in memory at most, over all partitions."""
+
+
+class TurnRecords(NamedTuple):
+    """Records of one turn."""
+
+    records: dict[Partition, KafkaRecords]
+    damages: dict[Partition, Damage]
+    """Damage at the position of a partition."""
+    out_of_range: list[Partition]
+    """Partitions whose logs do not hold the position: `seek` is needed."""
+    failed: dict[Partition, tuple[str, float]]
+    """(error, seconds until the next attempt) of partitions whose requests fail repeatedly."""
+    denied: dict[Partition, float]
+    """Seconds for which all answers denied access, for partitions that this user may not read."""
+
+
 class Fetching:
-    """Fetches all partitions: holds one answer of each, or has requested it.
+    """Fetches all partitions: holds one answer of each, or has requested it, and lets records be taken.
 
     Parameters
     ----------
@@ -427,42 +445,7 @@ class Fetching:
             reason = f"the broker cannot read it: {error_name(code)}"
             self.unreadable.suspect(slot, TRIES, reason, to_the_end=code == CORRUPT)
 
-
-# Taking fetched records, a limited number in a turn; large batches are decompressed in threads.
-
-
-LARGE_AT_ONCE: Final = 2
-"""Large decompressed batches in memory at most, over all partitions."""
-
-
-class TurnRecords(NamedTuple):
-    """Records of one turn."""
-
-    records: dict[Partition, KafkaRecords]
-    damages: dict[Partition, Damage]
-    """Damage at the position of a partition."""
-    out_of_range: list[Partition]
-    """Partitions whose logs do not hold the position: `seek` is needed."""
-    failed: dict[Partition, tuple[str, float]]
-    """(error, seconds until the next attempt) of partitions whose requests fail repeatedly."""
-    denied: dict[Partition, float]
-    """Seconds for which all answers denied access, for partitions that this user may not read."""
-
-
-class Taking:
-    """Takes records from the answers of all partitions, the earliest answer first.
-
-    Parameters
-    ----------
-    fetching
-        Holds the answers.
-    max_records
-        Records of one turn at most.
-    """
-
-    def __init__(self, fetching: Fetching, max_records: int) -> None:
-        self._fetching = fetching
-        self._max_records = max_records
+    # Taking fetched records, a limited number in a turn; large batches are decompressed in threads.
 
     async def take(self, wanted: Collection[Partition] | None, timeout_seconds: float) -> TurnRecords:
         """Wait for the next records of these partitions, or of all (None), at most `timeout_seconds`.
@@ -475,8 +458,8 @@ class Taking:
         deadline = time.monotonic() + timeout_seconds
         failed: dict[Partition, tuple[str, float]] = {}
         while True:
-            self._fetching.check()
-            self._fetching.arrived.clear()
+            self.check()
+            self.arrived.clear()
             slots = self._slots(wanted)
             await self._unpack(slots)
             taken = self._turn(slots, failed)
@@ -488,13 +471,13 @@ class Taking:
                 continue
             try:
                 async with asyncio.timeout(left):
-                    await self._fetching.arrived.wait()
+                    await self.arrived.wait()
             except TimeoutError:
                 return taken
 
     def _slots(self, wanted: Collection[Partition] | None) -> list[Slot]:
         """Return the slots of wanted partitions, or of all; others free large decompressed batches."""
-        slots = self._fetching.slots
+        slots = self.slots
         if wanted is None:
             return list(slots.values())
         chosen = frozenset(wanted)
@@ -506,7 +489,7 @@ class Taking:
     async def _unpack(self, slots: list[Slot]) -> None:
         """Decompress one large batch, if any is next and fewer than `LARGE_AT_ONCE` are in memory."""
         heavy = [slot.reader for slot in slots if slot.reader is not None and slot.reader.heavy]
-        readers = [slot.reader for slot in self._fetching.slots.values() if slot.reader is not None]
+        readers = [slot.reader for slot in self.slots.values() if slot.reader is not None]
         large = sum(reader.held_bytes > AT_ONCE_BYTES for reader in readers)
         if heavy and large < LARGE_AT_ONCE:
             await asyncio.to_thread(heavy[0].unpack)
@@ -514,7 +497,7 @@ class Taking:
     def _turn(self, slots: list[Slot], failed: dict[Partition, tuple[str, float]]) -> TurnRecords:
         """Take what there is; `failed` are the failures of earlier turns without records, to be added to."""
         taken = TurnRecords({}, {}, [], failed, {})
-        room = self._max_records
+        room = self._spec.max_poll_records
         now = time.monotonic()
         for slot in sorted(slots, key=lambda slot: slot.since):  # the earliest answer first
             if slot.error:
@@ -539,7 +522,7 @@ class Taking:
         if records:
             taken.records[slot.partition] = records
         elif reader.damage is not None:
-            self._fetching.unreadable.broken(slot, reader.damage)
+            self.unreadable.broken(slot, reader.damage)
         if reader.done:
-            self._fetching.taken(slot)
+            self.taken(slot)
         return len(records)

@@ -11,22 +11,18 @@ from aiokafka.errors import StaleMetadata
 from streamwatch.core.ports import PartitionState
 from streamwatch.core.records.events import Fingerprint, Mark, Partition
 from streamwatch.edge.sources.kafka.background_tasks import BackgroundTasks
-from streamwatch.edge.sources.kafka.batches.frames import Damage
 from streamwatch.edge.sources.kafka.connection import BrokerHealth, Connection, require_topics
 from streamwatch.edge.sources.kafka.data_loss import (
     DataLossTracker,
     Fingerprints,
     Found,
     Kinship,
-    ReadingEnded,
     judge,
     mark_of,
 )
-from streamwatch.edge.sources.kafka.fetching import TurnRecords
-from streamwatch.edge.sources.kafka.refusals import ReadDenied
 from streamwatch.edge.sources.kafka.spec import At, KafkaSpec
 from streamwatch.edge.sources.kafka.wire import Listed, Listing
-from streamwatch.telemetry import FetchFailed, InternalEvent, PartitionsAdded
+from streamwatch.telemetry import InternalEvent, PartitionsAdded
 
 PROBES = 32
 """Remembered records that are fetched at the same time, at most; each brings one batch."""
@@ -424,68 +420,3 @@ class Assignment:
         require_topics(self._topics, listing, self._spec.bootstrap_servers)
         there = {name for name, listed in listing.items() if listed.partitions}
         self.missing = frozenset(dict(self._spec.required_topics)) - there
-
-
-# Damaged parts of logs, which are reported and skipped.
-
-
-class Damages:
-    """Keeps reported damage until the records before it were evaluated, then skips it.
-
-    Parameters
-    ----------
-    spec
-        Time after which denied access ends reading.
-    positions
-        Positions of all partitions.
-    losses
-        Counts damage.
-    emit
-        Receives internal events.
-    """
-
-    def __init__(
-        self,
-        spec: KafkaSpec,
-        positions: PartitionPositions,
-        losses: DataLossTracker,
-        emit: Callable[[InternalEvent], None],
-    ) -> None:
-        self._spec = spec
-        self._positions = positions
-        self._losses = losses
-        self._emit = emit
-        self._found: Mapping[Partition, Damage] = {}
-
-    def report(self, taken: TurnRecords, connection: Connection) -> None:
-        """Report failures, denials and damage of one turn; `skip` skips the damage at the next poll.
-
-        Records before the damage are delivered and evaluated first: a commit in between must not store the
-        damage with a position before it.
-
-        Raises
-        ------
-        ReadingEnded
-            Access to a topic was denied for `denied_ms`.
-        """
-        for partition, (error, delay) in taken.failed.items():
-            self._emit(FetchFailed(*partition, connection.position(partition), error, round(delay, 3)))
-        denied = {p.topic for p, seconds in taken.denied.items() if seconds > self._spec.denied_ms / 1_000}
-        if denied:
-            raise ReadingEnded(str(ReadDenied(sorted(denied), self._spec)))
-        self._found = taken.damages
-
-    def skip(self, connection: Connection) -> None:
-        """Count and skip the damage that was found with the last poll.
-
-        Raises
-        ------
-        ReadingEnded
-            `on_data_loss` is `fail`.
-        """
-        damages, self._found = self._found, {}
-        for partition, damage in damages.items():
-            if partition in self._positions.positions:
-                self._losses.unreadable(partition, damage)
-                connection.seek(partition, damage.next_offset, damage.asked)
-                self._positions.skip_to(partition, damage.next_offset)

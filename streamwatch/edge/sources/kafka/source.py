@@ -13,17 +13,20 @@ from streamwatch.core.metrics.series import Family
 from streamwatch.core.ports import DataLossCounters, Poll, Record
 from streamwatch.core.records.events import Fingerprint, Partition
 from streamwatch.edge.sources.kafka.background_tasks import BackgroundTasks
+from streamwatch.edge.sources.kafka.batches.frames import Damage
 from streamwatch.edge.sources.kafka.batches.opened import CodecMissing
 from streamwatch.edge.sources.kafka.batches.scan import compiled_scan
 from streamwatch.edge.sources.kafka.batches.scanner import compiled_plain_batches
 from streamwatch.edge.sources.kafka.connection import BrokerHealth, Connection, TopicsMissing
 from streamwatch.edge.sources.kafka.data_loss import DataLossSnapshot, DataLossTracker, ReadingEnded
+from streamwatch.edge.sources.kafka.fetching import TurnRecords
 from streamwatch.edge.sources.kafka.group import Group
-from streamwatch.edge.sources.kafka.positions import Assignment, Damages, PartitionPositions, PartitionStatus
+from streamwatch.edge.sources.kafka.positions import Assignment, PartitionPositions, PartitionStatus
+from streamwatch.edge.sources.kafka.refusals import ReadDenied
 from streamwatch.edge.sources.kafka.session import Session
 from streamwatch.edge.sources.kafka.spec import KafkaSpec
 from streamwatch.edge.sources.kafka.wire import CONNECTION_ERRORS, Listing
-from streamwatch.telemetry import InternalEvent, TopicsAssigned
+from streamwatch.telemetry import FetchFailed, InternalEvent, TopicsAssigned
 
 # Metrics of the brokers, and of data loss.
 
@@ -88,9 +91,9 @@ class KafkaSource:
         spec: KafkaSpec,
         topics: Sequence[str],
         emit: Callable[[InternalEvent], None],
-        *,
         offset_metadata: Callable[[], str] = lambda: "",
         topics_since_ms: Callable[[], Mapping[str, int]] = dict,
+        *,
         monotonic: Callable[[], float] = time.monotonic,
         wall: Callable[[], float] = time.time,
         jitter: Callable[[], float] = random.random,
@@ -112,7 +115,8 @@ class KafkaSource:
         self._assignment = Assignment(
             spec, self._topics, self._partition_positions, self._partition_status, self._background
         )
-        self._damages = Damages(spec, self._partition_positions, self._losses, emit)
+        self._damages: Mapping[Partition, Damage] = {}
+        """Damage found with the last poll, which is skipped once the records before it are evaluated."""
         self._held: frozenset[Partition] = frozenset()
         self._listening: asyncio.Task[None] | None = None
 
@@ -229,7 +233,7 @@ class KafkaSource:
             await self._session.wait_connected()
             return self._empty()
         try:
-            self._damages.skip(connection)
+            self._skip_damage(connection)
             self._session.check_silence()
             withheld = self._held | await self._assignment.apply_changes(connection)
             wanted = [p for p in partition_positions.positions if p not in withheld] if withheld else None
@@ -242,7 +246,7 @@ class KafkaSource:
         if connection.fetched:
             self._session.proven()
         moved = partition_positions.take_moved()
-        self._damages.report(taken, connection)
+        self._report(taken, connection)
         looked_at = self._partition_status.to_inspect(taken.records, partition_positions.positions)
         partition_positions.positions.update({p: connection.position(p) for p in looked_at})
         states = self._partition_status.after(looked_at, partition_positions.positions, connection)
@@ -291,6 +295,28 @@ class KafkaSource:
         await self._assignment.settle(connection, listing)
         self._background.begin()
         self._emit(TopicsAssigned(self._topics, len(self._partition_positions.positions)))
+
+    def _report(self, taken: TurnRecords, connection: Connection) -> None:
+        """Report failures and denials of one turn, and keep its damage for the next poll.
+
+        Records before the damage are delivered and evaluated first: a commit in between must not store the
+        damage with a position before it. Raises ReadingEnded if access was denied for `denied_ms`.
+        """
+        for partition, (error, delay) in taken.failed.items():
+            self._emit(FetchFailed(*partition, connection.position(partition), error, round(delay, 3)))
+        denied = {p.topic for p, seconds in taken.denied.items() if seconds > self._spec.denied_ms / 1_000}
+        if denied:
+            raise ReadingEnded(str(ReadDenied(sorted(denied), self._spec)))
+        self._damages = taken.damages
+
+    def _skip_damage(self, connection: Connection) -> None:
+        """Count and skip the damage of the last poll; raises ReadingEnded if `on_data_loss` is `fail`."""
+        damages, self._damages = self._damages, {}
+        for partition, damage in damages.items():
+            if partition in self._partition_positions.positions:
+                self._losses.unreadable(partition, damage)
+                connection.seek(partition, damage.next_offset, damage.asked)
+                self._partition_positions.skip_to(partition, damage.next_offset)
 
     def _empty(self) -> Poll:
         positions = self._partition_positions.positions

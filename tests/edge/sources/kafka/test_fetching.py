@@ -21,7 +21,6 @@ from streamwatch.edge.sources.kafka.fetching import (
     LARGE_AT_ONCE,
     LEAST_BYTES,
     Fetching,
-    Taking,
     TurnRecords,
     bytes_of_each,
 )
@@ -85,23 +84,23 @@ def log_of(*batches: RawBatch) -> list[tuple[int, int, bytes]]:
 @asynccontextmanager
 async def taking(
     client: FakeClient, positions: Mapping[Partition, int], **choices: object
-) -> AsyncIterator[tuple[Taking, Fetching]]:
-    spec = KafkaSpec(backoff_max_ms=200, **choices)  # type: ignore[arg-type]
+) -> AsyncIterator[Fetching]:
+    spec = KafkaSpec(**{"backoff_max_ms": 200, "max_poll_records": 100, **choices})  # type: ignore[arg-type]
     fetching = Fetching(client, spec, Scanner(compiled_scan(), 64))
     fetching.assign(positions)
     try:
-        yield Taking(fetching, 100), fetching
+        yield fetching
     finally:
         await fetching.close()
 
 
 async def collected(
-    take: Taking, until: Callable[[TurnRecords], bool], **wanted: object
+    fetching: Fetching, until: Callable[[TurnRecords], bool], **wanted: object
 ) -> list[tuple[int, int]]:
     seen: list[tuple[int, int]] = []
     deadline = time.monotonic() + PATIENCE_SECONDS
     while True:
-        taken = await take.take(wanted.get("only"), 0.05)  # type: ignore[arg-type]
+        taken = await fetching.take(wanted.get("only"), 0.05)  # type: ignore[arg-type]
         seen += [(r.partition, r.offset) for records in taken.records.values() for r in records]
         if until(taken):
             return seen
@@ -110,14 +109,14 @@ async def collected(
 
 async def test_an_answer_with_an_error_does_not_show_that_a_partition_is_still_at_its_end():
     client = FakeClient({A: log_of(of([b"x"] * 5, 0))})
-    async with taking(client, {A: 0}) as (take, fetching):
-        await collected(take, lambda _: fetching.slots[A].position == 5)
-        await collected(take, lambda _: fetching.slots[A].answer > 2)
+    async with taking(client, {A: 0}) as fetching:
+        await collected(fetching, lambda _: fetching.slots[A].position == 5)
+        await collected(fetching, lambda _: fetching.slots[A].answer > 2)
         client.logs[A] = 6  # another node leads it: records may have been appended there
         before = len(client.asked)
-        await collected(take, lambda _: len(client.asked) > before + 2)
+        await collected(fetching, lambda _: len(client.asked) > before + 2)
         errors, known = client.asked[before:], fetching.slots[A].sent_at
-        await collected(take, lambda _: len(client.asked) > before + len(errors) + 2)
+        await collected(fetching, lambda _: len(client.asked) > before + len(errors) + 2)
         assert fetching.slots[A].sent_at == known
 
 
@@ -125,7 +124,7 @@ async def test_an_answer_with_an_error_does_not_show_that_a_partition_is_still_a
 @pytest.mark.parametrize("failure", [CORRUPT, DENIED, 56, 6])
 async def test_a_partition_that_fails_is_asked_for_less_and_less_while_others_are_read(failure: int):
     client = FakeClient({A: failure, B: log_of(*(of([b"x"] * 5, base) for base in range(0, 500, 5)))})
-    async with taking(client, {A: 0, B: 0}) as (take, _):
+    async with taking(client, {A: 0, B: 0}) as fetching:
         seen = 0
         failed: list[TurnRecords] = []
 
@@ -136,10 +135,10 @@ async def test_a_partition_that_fails_is_asked_for_less_and_less_while_others_ar
                 failed.append(taken)
             return seen == 500 and bool(failed)
 
-        await collected(take, enough)
+        await collected(fetching, enough)
         first = time.monotonic()
         before = client.asked.count((A, 0))
-        await collected(take, lambda _: time.monotonic() - first > 1.0)
+        await collected(fetching, lambda _: time.monotonic() - first > 1.0)
         assert client.asked.count((A, 0)) - before <= 12
         [(error, delay)] = [failed[0].failed[A]]
         assert str(failure) in error or failure == CORRUPT
@@ -149,33 +148,33 @@ async def test_a_partition_that_fails_is_asked_for_less_and_less_while_others_ar
 @pytest.mark.slow
 async def test_a_node_that_cannot_be_reached_is_asked_again_until_it_can_be():
     client = FakeClient({A: KafkaConnectionError("away")})
-    async with taking(client, {A: 0}) as (take, _):
-        await collected(take, lambda _: len(client.asked) >= 3)
+    async with taking(client, {A: 0}) as fetching:
+        await collected(fetching, lambda _: len(client.asked) >= 3)
         client.logs[A] = log_of(of([b"x"]))
-        assert await collected(take, lambda taken: bool(taken.records)) == [(0, 0)]
+        assert await collected(fetching, lambda taken: bool(taken.records)) == [(0, 0)]
 
 
 @pytest.mark.parametrize("code", [3, 5, 6, 9, 56, 74, 75, 78, 100])
 async def test_metadata_is_refreshed_where_another_node_may_lead_the_partition(code: int):
     client = FakeClient({A: code})
-    async with taking(client, {A: 0}) as (take, _):
-        await collected(take, lambda _: client.refreshed > 0)
+    async with taking(client, {A: 0}) as fetching:
+        await collected(fetching, lambda _: client.refreshed > 0)
 
 
 @pytest.mark.parametrize("code", [CORRUPT, 76])  # 76: the broker cannot send this compression
 async def test_metadata_is_not_refreshed_where_no_other_node_would_answer_otherwise(code: int):
     client = FakeClient({A: code})
-    async with taking(client, {A: 0}) as (take, _):
-        await collected(take, lambda _: len(client.asked) >= 2)
+    async with taking(client, {A: 0}) as fetching:
+        await collected(fetching, lambda _: len(client.asked) >= 2)
         assert client.refreshed == 0
 
 
 async def test_a_failure_is_reported_although_records_of_others_come_before_the_end_of_the_wait():
     client = FakeClient({A: log_of(of([b"a"])), B: log_of(of([b"b"]))})
-    async with taking(client, {A: 1, B: 1}) as (take, fetching):
+    async with taking(client, {A: 1, B: 1}) as fetching:
         failing = fetching.slots[A]
         failing.error = "no leader"
-        waiting = asyncio.create_task(take.take(None, PATIENCE_SECONDS))
+        waiting = asyncio.create_task(fetching.take(None, PATIENCE_SECONDS))
         async with asyncio.timeout(PATIENCE_SECONDS):
             while failing.error:  # noqa: ASYNC110  # no event to wait for
                 await asyncio.sleep(0)
@@ -188,7 +187,7 @@ async def test_a_failure_is_reported_although_records_of_others_come_before_the_
 @pytest.mark.slow
 async def test_denials_are_reported_with_how_long_they_last_and_do_not_turn_the_loop_hot():
     client = FakeClient({A: DENIED})
-    async with taking(client, {A: 0}) as (take, _):
+    async with taking(client, {A: 0}) as fetching:
         began, turns = time.monotonic(), 0
 
         def long_enough(taken: TurnRecords) -> bool:
@@ -196,7 +195,7 @@ async def test_denials_are_reported_with_how_long_they_last_and_do_not_turn_the_
             turns += 1
             return taken.denied.get(A, 0.0) > 0.4
 
-        await collected(take, long_enough)
+        await collected(fetching, long_enough)
         assert time.monotonic() - began >= 0.4
         assert turns < 60
 
@@ -213,9 +212,9 @@ class OneOfTwo(FakeClient):
 
 async def test_a_partition_that_answers_leave_out_waits_as_after_an_error_and_is_reported():
     client = OneOfTwo({A: log_of(of([b"x"])), B: log_of(of([b"y"]))})
-    async with taking(client, {A: 0, B: 0}) as (take, _):
+    async with taking(client, {A: 0, B: 0}) as fetching:
         began = time.monotonic()
-        assert await collected(take, lambda taken: B in taken.failed) == [(0, 0)]
+        assert await collected(fetching, lambda taken: B in taken.failed) == [(0, 0)]
         asked = client.asked.count((B, 0))
         assert asked <= 1 + (time.monotonic() - began) / 0.05  # half of the first wait is the least
 
@@ -232,14 +231,14 @@ class Throttling(FakeClient):
 
 async def test_answers_without_a_partition_delay_requests_to_their_node_and_are_no_failure() -> None:
     client = Throttling({A: log_of(of([b"x"]))})
-    async with taking(client, {A: 0}) as (take, fetching):
+    async with taking(client, {A: 0}) as fetching:
         began = time.monotonic()
 
         def read(taken: TurnRecords) -> bool:
             assert not taken.failed
             return fetching.slots[A].position == 1
 
-        assert await collected(take, read) == [(0, 0)]
+        assert await collected(fetching, read) == [(0, 0)]
         assert time.monotonic() - began >= 4 * 0.05
 
 
@@ -258,7 +257,7 @@ async def test_a_broken_header_at_the_end_of_an_answer_costs_its_own_batch_only(
     batches = [of([b"x"] * 10, 10 * k).bytes() for k in range(20)]
     batches[3] = bytes((*batches[3][:26], 9 + 128, *batches[3][27:]))  # says that it ends at offset 167
     client = ShortAnswers({A: [(10 * k, 10 * k + 9, batch) for k, batch in enumerate(batches)]})
-    async with taking(client, {A: 0}) as (take, fetching):
+    async with taking(client, {A: 0}) as fetching:
         damages: list[tuple[int, int]] = []
 
         def skipped(taken: TurnRecords) -> bool:
@@ -267,7 +266,7 @@ async def test_a_broken_header_at_the_end_of_an_answer_costs_its_own_batch_only(
                 fetching.seek(partition, damage.next_offset, damage.asked)
             return fetching.slots[A].position == 200
 
-        seen = await collected(take, skipped)
+        seen = await collected(fetching, skipped)
     assert damages == [(30, 40)]
     assert [offset for _, offset in seen] == [*range(30), *range(40, 200)]
 
@@ -279,13 +278,13 @@ async def test_damage_before_compressed_messages_of_an_old_format_costs_none_of_
     broken = bytearray(message(5, b"y", magic=magic))
     broken[-1] ^= 1
     client = FakeClient({A: [(5, 5, bytes(broken)), (7, 11, whole)]})
-    async with taking(client, {A: 5}) as (take, fetching):
-        taken = await take.take(None, PATIENCE_SECONDS)
+    async with taking(client, {A: 5}) as fetching:
+        taken = await fetching.take(None, PATIENCE_SECONDS)
         while not taken.damages:
-            taken = await take.take(None, 0.05)
+            taken = await fetching.take(None, 0.05)
         damage = taken.damages[A]
         fetching.seek(A, damage.next_offset, damage.asked)
-        seen = await collected(take, lambda _: fetching.slots[A].position == 12)
+        seen = await collected(fetching, lambda _: fetching.slots[A].position == 12)
     assert [offset for _, offset in seen] == [7, 8, 9, 10, 11]
 
 
@@ -295,26 +294,25 @@ async def test_a_broken_answer_is_fetched_once_more_before_it_is_believed():
     flipped[70] ^= 1
     client = FakeClient({A: sound})
     client.once[A] = [(0, 2, bytes(flipped)), sound[1]]
-    async with taking(client, {A: 0}) as (take, fetching):
-        seen = await collected(take, lambda _: fetching.slots[A].position == 6)
+    async with taking(client, {A: 0}) as fetching:
+        seen = await collected(fetching, lambda _: fetching.slots[A].position == 6)
         assert seen == [(0, offset) for offset in range(6)]
         assert client.asked.count((A, 0)) == 2
         client.logs[A] = [*sound, (6, 8, bytes(flipped)), (9, 9, of([b"c"], 9).bytes())]
         taken = TurnRecords({}, {}, [], {}, {})
         while not taken.damages:
-            taken = await take.take(None, 0.05)
+            taken = await fetching.take(None, 0.05)
         assert taken.damages[A].first == 6
         assert client.asked.count((A, 6)) >= 2
         fetching.seek(A, 9)
-        assert await collected(take, lambda taken: bool(taken.records)) == [(0, 9)]
+        assert await collected(fetching, lambda taken: bool(taken.records)) == [(0, 9)]
 
 
 async def test_partitions_that_are_held_keep_what_was_fetched_and_give_large_memory_back():
     large = RawBatch([record(i, bytes(200_000)) for i in range(20)], codec=ZSTD)
     client = FakeClient({Partition("events", n): log_of(large) for n in range(6)})
     positions = dict.fromkeys(client.logs, 0)
-    async with taking(client, positions) as (take, fetching):
-        take._max_records = 2
+    async with taking(client, positions, max_poll_records=2) as fetching:
 
         def unpacked() -> int:
             readers = [slot.reader for slot in fetching.slots.values() if slot.reader]
@@ -329,11 +327,11 @@ async def test_partitions_that_are_held_keep_what_was_fetched_and_give_large_mem
             seen.extend((r.partition, r.offset) for records in taken.records.values() for r in records)
             return len(seen) >= 30
 
-        await collected(take, watched)
+        await collected(fetching, watched)
         assert 1 <= most <= LARGE_AT_ONCE
-        await take.take([], 0.01)
+        await fetching.take([], 0.01)
         assert unpacked() == 0
-        await collected(take, lambda taken: watched(taken) and len(seen) == 120)
+        await collected(fetching, lambda taken: watched(taken) and len(seen) == 120)
         assert sorted(seen) == [(n, offset) for n in range(6) for offset in range(20)]
         assert most <= LARGE_AT_ONCE
 
@@ -352,7 +350,7 @@ async def test_more_is_asked_for_where_batches_are_larger_and_nothing_is_taken_t
     large = log_of(of([b"x" * (LEAST_BYTES + 1)]))
     client = FakeClient(dict.fromkeys(partitions, large))
     client.only_what_fits = True
-    async with taking(client, dict.fromkeys(partitions, 0)) as (take, _):
+    async with taking(client, dict.fromkeys(partitions, 0)) as fetching:
         left = set(partitions)
 
         def all_are_read(taken: TurnRecords) -> bool:
@@ -360,6 +358,6 @@ async def test_more_is_asked_for_where_batches_are_larger_and_nothing_is_taken_t
             left.difference_update(taken.records)
             return not left
 
-        await collected(take, all_are_read)
+        await collected(fetching, all_are_read)
     assert client.sizes[:2] == [LEAST_BYTES, 1_048_576]
     assert len(client.sizes) < 10
