@@ -135,7 +135,7 @@ def _look(state: Inspection, *, ages: bool) -> Overview:
         identity=state.identity,
         schema=state.schema,
         created_s=state.created_s,
-        in_use_by=state.reader.process,
+        in_use_by=state.process,
         commits=state.manifest.commits,
         estimators=tuple(estimators_of(state)[1].values()) if begun else (),
         positions=_positions(state) if begun else (),

@@ -243,8 +243,6 @@ class Database:
         Files that RocksDB keeps open at most.
     recovery
         How much of a damaged log is accepted; None: all before the first incomplete record.
-    families
-        Families that the directory has.
 
     Raises
     ------
@@ -261,7 +259,6 @@ class Database:
         read_only: bool = False,
         open_files: int = OPEN_FILES,
         recovery: DBRecoveryMode | None = None,
-        families: Sequence[str] = FAMILIES,
     ) -> None:
         self.directory = directory
         cache = Cache.new_hyper_clock_cache(cache_bytes, BLOCK_BYTES)
@@ -275,11 +272,11 @@ class Database:
             self._database = Rdict(
                 str(directory),
                 options,
-                {family: options_of(family, cache, write_buffer_bytes) for family in families},
+                {family: options_of(family, cache, write_buffer_bytes) for family in FAMILIES},
                 access,
             )
-            self._families = {family: self._database.get_column_family(family) for family in families}
-            self._handles = {family: self._database.get_column_family_handle(family) for family in families}
+            self._families = {family: self._database.get_column_family(family) for family in FAMILIES}
+            self._handles = {family: self._database.get_column_family_handle(family) for family in FAMILIES}
 
     @property
     def raw(self) -> Rdict:

@@ -53,8 +53,10 @@ _ATTEMPTS: Final = 5
 _CACHE_BYTES: Final = 32 * MEBIBYTE
 
 
-class Reader:
-    """A read-only database, opened through a temporary directory of links.
+class Inspection:
+    """A state opened for reading only, with the manifest, identity and sections of its last commit.
+
+    It is opened through a temporary directory of links.
 
     Parameters
     ----------
@@ -65,18 +67,31 @@ class Reader:
     whole_log
         Refuse a write-ahead log that is damaged before its end; otherwise it is read up to the damage, as
         the daemon does. An incomplete last record, as a crash leaves it, is no damage.
+
+    Raises
+    ------
+    StateRefused
+        If there is no state, or one of another schema.
     """
 
     def __init__(self, directory: Path, *, closed: bool = False, whole_log: bool = False) -> None:
+        written = format_of(directory)
+        require_schema(directory, written)
         self.directory = directory
+        self.schema = written.schema
         self._lock = keep_closed(directory) if closed else None
         self.process = None if closed else holder(directory)
         """Process that has the state open for writing; None if none has."""
         self._links: TemporaryDirectory[str] | None = None
         try:
-            self.database = self._opened(whole_log=whole_log)
+            self._database = self._opened(whole_log=whole_log)
         except BaseException:
             self._release()
+            raise
+        try:
+            self._look(written)
+        except BaseException:
+            self.close()
             raise
 
     def _opened(self, *, whole_log: bool) -> Database:
@@ -97,7 +112,7 @@ class Reader:
             elif path.name != LOCK and path.is_file():
                 (links / path.name).symlink_to(path.absolute())
                 files += path.suffix == ".sst"
-        with self.named():
+        with self._named():
             return Database(
                 links,
                 _CACHE_BYTES,
@@ -109,7 +124,7 @@ class Reader:
             )
 
     @contextmanager
-    def named(self) -> Generator[None]:
+    def _named(self) -> Generator[None]:
         """Rewrite errors of the block to name files, not links, and a running daemon as a possible cause.
 
         Damage beside a running daemon is raised as StateFailed, since files may have been replaced meanwhile.
@@ -126,11 +141,6 @@ class Reader:
                 ) from error
             raise type(error)(text) from error
 
-    def close(self) -> None:
-        """Close the database, remove the links and release the lock."""
-        self.database.close()
-        self._release()
-
     def _release(self) -> None:
         self._drop_links()
         if self._lock is not None:
@@ -142,43 +152,14 @@ class Reader:
             self._links.cleanup()
             self._links = None
 
-
-class Inspection:
-    """A state opened for reading only, with the manifest, identity and sections of its last commit.
-
-    Parameters
-    ----------
-    directory, closed, whole_log
-        As of `Reader`.
-
-    Raises
-    ------
-    StateRefused
-        If there is no state, or one of another schema.
-    """
-
-    def __init__(self, directory: Path, *, closed: bool = False, whole_log: bool = False) -> None:
-        written = format_of(directory)
-        require_schema(directory, written)
-        self.directory = directory
-        self.schema = written.schema
-        self._written = written
-        self.reader = Reader(directory, closed=closed, whole_log=whole_log)
-        self._database = self.reader.database
-        try:
-            self._look()
-        except BaseException:
-            self.reader.close()
-            raise
-
-    def _look(self) -> None:
-        with self.reader.named():
+    def _look(self, written: Format) -> None:
+        with self._named():
             self.manifest = manifest_of(self._database) or StoreManifest()
             self.identity = identity_of(self._database) or ""
             self.sections: Mapping[str, bytes] = sections_of(self._database)
-        if self.identity != self._written.identity:
+        if self.identity != written.identity:
             raise StateDamaged(
-                f"the state is damaged: {self.directory / FORMAT} names {self._written.identity}, "
+                f"the state is damaged: {self.directory / FORMAT} names {written.identity}, "
                 f"the database beside it {self.identity or 'nothing'}; restore both from the same backup"
             )
 
@@ -190,7 +171,7 @@ class Inspection:
 
     def publications(self) -> Mapping[int, bytes]:
         """Read the publications to the topics of results, by commit number, ascending."""
-        with self.reader.named():
+        with self._named():
             return publications_of(self._database)
 
     def journal(self) -> Iterator[tuple[int, bytes]]:
@@ -200,12 +181,12 @@ class Inspection:
 
     def items(self, family: str, since: bytes = b"") -> Iterator[tuple[bytes, bytes]]:
         """Yield (key, value) of a family in key order, from `since` on."""
-        with self.reader.named():
+        with self._named():
             yield from self._database.items(family, since)
 
     def get_all(self, family: str, keys: list[bytes]) -> Sequence[bytes | None]:
         """Return the values of many keys of a family; None for each that is absent."""
-        with self.reader.named():
+        with self._named():
             return self._database.get_all(family, keys)
 
     def sizes(self) -> dict[str, int]:
@@ -215,8 +196,9 @@ class Inspection:
         return {**sizes, "log": logs, "total": size_on_disk(self.directory)}
 
     def close(self) -> None:
-        """Close the reader."""
-        self.reader.close()
+        """Close the database, remove the links and release the lock."""
+        self._database.close()
+        self._release()
 
 
 def format_of(directory: Path) -> Format:

@@ -79,7 +79,7 @@ def test_a_directory_that_cannot_be_written_can_be_looked_at(directory):
 def test_a_running_daemon_is_named_and_its_state_can_be_looked_at(directory, running):
     before = contents(directory)
     state = Inspection(directory)
-    assert state.reader.process == running.pid
+    assert state.process == running.pid
     assert read_all(state) > 6
     assert contents(directory) == before
 
