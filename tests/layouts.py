@@ -46,8 +46,8 @@ from streamwatch.core.specs import (
 from streamwatch.edge.decoders.scanner.reader import compile_reader
 from streamwatch.edge.decoders.transcoding.avro import compile_avro_transcoder
 from streamwatch.edge.decoders.transcoding.protobuf import compile_protobuf_transcoder
+from streamwatch.edge.sources.kafka.batches.opened import compiled_plain_batches
 from streamwatch.edge.sources.kafka.batches.scan import compiled_scan
-from streamwatch.edge.sources.kafka.batches.scanner import compiled_plain_batches
 from streamwatch.history.outcome_rows.lines import warm_up_rows
 
 TINY = MonitorsSpec((LandmarkSpec(),), (), (), max_models=1, max_classes=4, per_class="landmark")

@@ -12,7 +12,7 @@ from typing import Final
 
 from streamwatch.admin.kafka_check import CheckResult
 from streamwatch.admin.sizes import size_text
-from streamwatch.core.alerting.model_labels import INFO
+from streamwatch.core.alerting.rules import INFO
 from streamwatch.core.estimators import catalogue, registers
 from streamwatch.core.estimators.comparisons.cohorts import pair_cohort_bytes
 from streamwatch.core.estimators.comparisons.table import comparison_bytes

@@ -11,8 +11,7 @@ from pathlib import Path
 from typing import Final
 
 from streamwatch.edge.stores.kind import StateFailed, StateRefused
-from streamwatch.edge.stores.rocksdb.backup_names import backups_in
-from streamwatch.edge.stores.rocksdb.exporting import export_state, import_state
+from streamwatch.edge.stores.rocksdb.exporting import backups_in, export_state, import_state
 from streamwatch.edge.stores.rocksdb.inspect import Inspection
 from streamwatch.edge.stores.rocksdb.opening import holder
 

@@ -13,7 +13,6 @@ from yarl import URL
 
 from streamwatch.assembly.authorities import checked_authorities
 from streamwatch.core.alerting.book import AlarmBook
-from streamwatch.core.alerting.model_labels import ModelLabels, ModelRule, TopicsOfRun
 from streamwatch.core.alerting.notification import (
     IncidentAlarm,
     Kind,
@@ -25,7 +24,16 @@ from streamwatch.core.alerting.notification import (
 )
 from streamwatch.core.alerting.outbox import Delivered, Receiver, check_entries
 from streamwatch.core.alerting.pacing import Pacing, PacingSpec
-from streamwatch.core.alerting.rules import COMPARISON, EARLY_HINT, AlarmRule, AlarmsSpec, FleetDigestSpec
+from streamwatch.core.alerting.rules import (
+    COMPARISON,
+    EARLY_HINT,
+    AlarmRule,
+    AlarmsSpec,
+    FleetDigestSpec,
+    ModelLabels,
+    ModelRule,
+    TopicsOfRun,
+)
 from streamwatch.core.estimators.registers.fleet import SHARE, WorsePair
 from streamwatch.core.join.models import ModelActivity
 from streamwatch.core.ports import RecoveredState

@@ -10,19 +10,23 @@ from streamwatch.edge.web.connections import HttpLimits
 from streamwatch.edge.web.openapi import ApiIndexExporter, OpenApiExporter
 from streamwatch.edge.web.page import DOCS, PAGE, StatusPage, docs_page
 from streamwatch.edge.web.ports import Health, Route
-from streamwatch.edge.web.routes.catalogue import CatalogueExporter
 from streamwatch.edge.web.routes.comparisons import (
     ComparisonsExporter,
     ComparisonVerdictExporter,
     FoldsExporter,
+    WorseExporter,
 )
 from streamwatch.edge.web.routes.history import ComparisonHistoryExporter, HistoryExporter, PastExporter
-from streamwatch.edge.web.routes.json_api import AlarmsExporter, HealthExporter, JsonExporter
+from streamwatch.edge.web.routes.json_api import (
+    AlarmsExporter,
+    CatalogueExporter,
+    HealthExporter,
+    JsonExporter,
+    NewsStream,
+)
 from streamwatch.edge.web.routes.listing import ListingExporter
 from streamwatch.edge.web.routes.overview import OverviewExporter
 from streamwatch.edge.web.routes.prometheus import PrometheusExporter
-from streamwatch.edge.web.routes.stream import NewsStream
-from streamwatch.edge.web.routes.worse import WorseExporter
 from streamwatch.edge.web.server import ALIVE, READY, HttpServer
 from streamwatch.settings.http import HttpSection
 from streamwatch.telemetry import HttpClientRefused, HttpExposed, SeriesDropped, Telemetry

@@ -18,7 +18,7 @@ from streamwatch.core.records.events import model_of, shown_name
 from streamwatch.edge.keys import bytes_of_keys
 from streamwatch.edge.stores.kind import StateDamaged, StateRefused, damage_named
 from streamwatch.edge.stores.rocksdb.inspect import Inspection
-from streamwatch.edge.stores.rocksdb.spec import RocksSpec
+from streamwatch.edge.stores.rocksdb.opening import RocksSpec
 from streamwatch.edge.stores.rocksdb.store import RocksStore, empty
 from streamwatch.settings import Settings
 from streamwatch.settings.differences import Unreadable, document_of, settings_of

@@ -32,7 +32,7 @@ from streamwatch.daemon.source_positions import POSITIONS, DataLossTotals, Sourc
 from streamwatch.daemon.status import host_ms
 from streamwatch.edge.process import Supervisor
 from streamwatch.edge.stores.kind import StateRefused, damage_named
-from streamwatch.edge.stores.space import FreeSpace
+from streamwatch.edge.stores.rocksdb.opening import FreeSpace
 from streamwatch.settings import Settings, SettingsError
 from streamwatch.settings.table_of_changes import RULES
 from streamwatch.telemetry import Telemetry

@@ -23,8 +23,8 @@ from streamwatch.core.merge.merge import warm_up_merge
 from streamwatch.core.predictions.registers import warm_up_predictions
 from streamwatch.edge.decoders.scanner.reader import compile_reader
 from streamwatch.edge.process import keep_freed_memory
+from streamwatch.edge.sources.kafka.batches.opened import compiled_plain_batches
 from streamwatch.edge.sources.kafka.batches.scan import compiled_scan
-from streamwatch.edge.sources.kafka.batches.scanner import compiled_plain_batches
 from streamwatch.settings import Settings
 from streamwatch.spark import holders, processors
 

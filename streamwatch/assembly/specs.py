@@ -31,7 +31,7 @@ from streamwatch.core.specs import (
 from streamwatch.edge.sources.kafka.spec import Ago, At, KafkaSpec, OAuthSpec, parse_start
 from streamwatch.edge.stores import KINDS as STORES
 from streamwatch.edge.stores import StoreKind
-from streamwatch.edge.stores.rocksdb.spec import RocksSpec
+from streamwatch.edge.stores.rocksdb.opening import RocksSpec
 from streamwatch.folds import Scheme
 from streamwatch.settings import Settings, SettingsError
 from streamwatch.settings.monitors import (

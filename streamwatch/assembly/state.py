@@ -57,7 +57,7 @@ from streamwatch.daemon.status import SteadyClock, host_ms
 from streamwatch.edge.keys import bytes_of_keys, digest_bytes
 from streamwatch.edge.process import return_freed_memory
 from streamwatch.edge.stores.kind import damage_named
-from streamwatch.edge.stores.space import FreeSpace
+from streamwatch.edge.stores.rocksdb.opening import FreeSpace
 from streamwatch.settings import Settings, SettingsError
 from streamwatch.settings.differences import document_of
 from streamwatch.telemetry import Telemetry

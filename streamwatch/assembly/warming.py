@@ -41,8 +41,8 @@ from streamwatch.core.predictions.registers import warm_up_predictions
 from streamwatch.core.publishing.line_writer import warm_up_lines
 from streamwatch.edge.decoders.formats import KINDS
 from streamwatch.edge.decoders.scanner.reader import compile_reader
+from streamwatch.edge.sources.kafka.batches.opened import compiled_plain_batches
 from streamwatch.edge.sources.kafka.batches.scan import compiled_scan
-from streamwatch.edge.sources.kafka.batches.scanner import compiled_plain_batches
 from streamwatch.edge.sources.kafka.record_batches import warm_up_batches
 from streamwatch.history.outcome_rows.lines import warm_up_rows
 from streamwatch.settings import Settings

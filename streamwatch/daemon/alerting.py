@@ -8,11 +8,11 @@ from operator import attrgetter
 
 import msgspec
 
+from streamwatch.core.alerting.beside_incidents import ListWorse
 from streamwatch.core.alerting.book import AlarmBook
-from streamwatch.core.alerting.fleet_digest import ListWorse
-from streamwatch.core.alerting.model_labels import ModelLabels, TopicsOfRun
 from streamwatch.core.alerting.notification import Notification
 from streamwatch.core.alerting.pacing import Pacing, PacingSpec
+from streamwatch.core.alerting.rules import ModelLabels, TopicsOfRun
 from streamwatch.core.estimators.comparisons.set import ComparisonVerdict
 from streamwatch.core.estimators.notifying.model_facts import ModelFacts
 from streamwatch.core.estimators.registers.fleet import VERDICT_WORDS

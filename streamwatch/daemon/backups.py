@@ -16,7 +16,7 @@ from streamwatch.core.metrics import single
 from streamwatch.core.metrics.series import Family
 from streamwatch.core.ports import Store
 from streamwatch.edge.stores.kind import StateFailed, StateRefused
-from streamwatch.edge.stores.rocksdb.backup_names import backup_name, backups_in, begun_at
+from streamwatch.edge.stores.rocksdb.exporting import backup_name, backups_in, begun_at
 from streamwatch.telemetry import BackupFailed, BackupMade, BackupSkipped, InternalEvent
 
 _MOST_SHOWN: Final = 200

@@ -17,10 +17,10 @@ from aiokafka.record.util import calc_crc32c
 from streamwatch.core.records.events import Partition
 from streamwatch.edge.decoders.formats.json import JsonDecoder
 from streamwatch.edge.decoders.mapping import TopicMapping
+from streamwatch.edge.sources.kafka.batches.opened import Scanner
 from streamwatch.edge.sources.kafka.batches.reader import PartitionReader
 from streamwatch.edge.sources.kafka.batches.record import KafkaRecord
 from streamwatch.edge.sources.kafka.batches.scan import compiled_scan
-from streamwatch.edge.sources.kafka.batches.scanner import Scanner
 from tests.attack.slow_batch import SlowBatch, SlowRecord, slow_batch
 from tests.edge.decoders.test_fuzz_long import mutated as mutated_json
 from tests.edge.sources.kafka.batches.raw_batches import APPEND_TIME, RawBatch, compressed, sized, varint

@@ -17,9 +17,9 @@ from aiokafka.record.memory_records import MemoryRecords
 from aiokafka.structs import TopicPartition
 
 from streamwatch.core.records.events import Partition
+from streamwatch.edge.sources.kafka.batches.opened import Scanner, compiled_plain_batches
 from streamwatch.edge.sources.kafka.batches.reader import PartitionReader
 from streamwatch.edge.sources.kafka.batches.scan import compiled_scan
-from streamwatch.edge.sources.kafka.batches.scanner import Scanner, compiled_plain_batches
 from tests.edge.sources.kafka.batches.raw_batches import ZSTD, RawBatch, record
 
 RECORDS, PER_BATCH, ROUNDS = 20_000, 500, 15

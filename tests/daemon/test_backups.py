@@ -14,8 +14,8 @@ from streamwatch.core.ports import CommitBatch
 from streamwatch.daemon.backups import Backups, BackupsSpec
 from streamwatch.edge.stores.kind import StateFailed
 from streamwatch.edge.stores.rocksdb import RocksStore
-from streamwatch.edge.stores.rocksdb.backup_names import backup_name, backups_in
-from streamwatch.edge.stores.rocksdb.spec import RocksSpec
+from streamwatch.edge.stores.rocksdb.exporting import backup_name, backups_in
+from streamwatch.edge.stores.rocksdb.opening import RocksSpec
 from streamwatch.telemetry import BackupFailed, BackupMade, BackupSkipped, InternalEvent
 
 

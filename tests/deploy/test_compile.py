@@ -27,7 +27,7 @@ from pathlib import Path
 from streamwatch.assembly.warming import warm_up_run
 from streamwatch.core.jit.cache import KernelCache
 from streamwatch.core.jit.observers import observers
-from streamwatch.edge.sources.kafka.batches.scanner import compiled_plain_batches
+from streamwatch.edge.sources.kafka.batches.opened import compiled_plain_batches
 from streamwatch.edge.sources.kafka.batches.scan import compiled_scan
 from streamwatch.settings import load
 

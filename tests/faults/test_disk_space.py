@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from streamwatch.demo.embedded import EmbeddedBroker
-from streamwatch.edge.stores.space import FreeSpace
+from streamwatch.edge.stores.rocksdb.opening import FreeSpace
 from tests.faults.disk.volume import SmallDisk, small_disk
 from tests.faults.disk.watching import Pairs, watching
 

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from streamwatch.edge.stores.rocksdb.backup_names import backups_in
+from streamwatch.edge.stores.rocksdb.exporting import backups_in
 from tests.integration.conftest import Broker
 from tests.integration.one_log import all_evaluated, assert_same_numbers, dumped, replayed
 from tests.integration.results_topics import (

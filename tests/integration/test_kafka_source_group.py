@@ -9,7 +9,7 @@ from aiokafka import AIOKafkaConsumer
 
 from streamwatch.core.records.events import Partition
 from streamwatch.edge.sources.kafka import KafkaSource, KafkaSpec, LogLost, checking, probe_group
-from streamwatch.edge.sources.kafka.group import shared
+from streamwatch.edge.sources.kafka.background_tasks import shared
 from streamwatch.telemetry import InternalEvent, StateMismatchDetected
 from tests.integration.conftest import Broker
 from tests.integration.polling import Reader

@@ -6,8 +6,8 @@ import streamwatch.assembly.build
 import streamwatch.cli.run
 import streamwatch.edge.stores.rocksdb  # noqa: F401 - imported by a daemon when it opens its state
 from streamwatch.assembly.warming import warm_up_run
+from streamwatch.edge.sources.kafka.batches.opened import compiled_plain_batches
 from streamwatch.edge.sources.kafka.batches.scan import compiled_scan
-from streamwatch.edge.sources.kafka.batches.scanner import compiled_plain_batches
 from streamwatch.settings import Settings
 
 warm_up_run(

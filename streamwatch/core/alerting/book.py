@@ -28,9 +28,15 @@ from typing import TypeVar
 import msgspec
 
 from streamwatch.core.alerting.alternation import WINDOW_MS, Alternation, Sides
-from streamwatch.core.alerting.comparisons import KeptComparison, OpenComparisons
-from streamwatch.core.alerting.fleet_digest import FleetDigest, KeptFleet, ListWorse
-from streamwatch.core.alerting.hints import KeptHint, OpenHints
+from streamwatch.core.alerting.beside_incidents import (
+    FleetDigest,
+    KeptComparison,
+    KeptFleet,
+    KeptHint,
+    ListWorse,
+    OpenComparisons,
+    OpenHints,
+)
 from streamwatch.core.alerting.incidents import Count, Incident, Incidents, is_back, level_before
 from streamwatch.core.alerting.notification import (
     BacklogDigest,

@@ -18,8 +18,7 @@ from streamwatch import __version__
 from streamwatch.edge.web.access import HEALTH
 from streamwatch.edge.web.documents import SENT, Index
 from streamwatch.edge.web.documents import Route as RouteDocument
-from streamwatch.edge.web.json_text import encode
-from streamwatch.edge.web.ports import Asked, Route
+from streamwatch.edge.web.ports import Asked, Route, encode
 
 Schema: TypeAlias = "dict[str, Any]"
 _NUMBER: Final[Schema] = {"anyOf": [{"type": "number"}, {"enum": ["+Inf", "-Inf"]}]}

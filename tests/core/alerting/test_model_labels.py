@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from streamwatch.core.alerting.model_labels import ModelLabels, ModelRule, TopicsOfRun
 from streamwatch.core.alerting.pacing import Pacing, PacingSpec
-from streamwatch.core.alerting.rules import AlarmRule, AlarmsSpec
+from streamwatch.core.alerting.rules import AlarmRule, AlarmsSpec, ModelLabels, ModelRule, TopicsOfRun
 from streamwatch.core.join.models import ModelActivity
 from tests.edge.receivers.notifications import NOW_MS, firing
 

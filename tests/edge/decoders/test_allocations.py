@@ -13,10 +13,10 @@ from streamwatch.core.records.events import Partition
 from streamwatch.edge.decoders.formats.json import JsonDecoder
 from streamwatch.edge.decoders.mapping import TopicMapping
 from streamwatch.edge.keys import id_keys
+from streamwatch.edge.sources.kafka.batches.opened import Scanner
 from streamwatch.edge.sources.kafka.batches.reader import PartitionReader
 from streamwatch.edge.sources.kafka.batches.record import KafkaRecord, KafkaRecords
 from streamwatch.edge.sources.kafka.batches.scan import compiled_scan
-from streamwatch.edge.sources.kafka.batches.scanner import Scanner
 from tests.edge.sources.kafka.batches.raw_batches import RawBatch, record
 
 HERE = Partition("predictions", 0)

@@ -10,6 +10,7 @@ from typing import Any, cast
 import pytest
 
 from streamwatch.edge.web.ports import Asked
+from streamwatch.edge.web.routes.comparisons import WorseExporter
 from streamwatch.edge.web.routes.overview import (
     OverviewExporter,
     headline_of,
@@ -17,7 +18,6 @@ from streamwatch.edge.web.routes.overview import (
     sampled_headline_of,
     warnings_of,
 )
-from streamwatch.edge.web.routes.worse import WorseExporter
 from tests.edge.web.http_faces import AT_PREDICTION_LESS, Model, report_of, worse
 
 JSON = "application/json; charset=utf-8"

@@ -15,9 +15,8 @@ from streamwatch.core.metrics import LABEL_DELAY_BOUNDS
 from streamwatch.core.metrics.series import Family, Histogram, Report
 from streamwatch.core.records.events import Judgement
 from streamwatch.edge.web.ports import Asked
-from streamwatch.edge.web.quantiles import quantile, within
 from streamwatch.edge.web.routes.json_api import AlarmsExporter, JsonExporter
-from streamwatch.edge.web.routes.overview import ALARMS_SHOWN, OverviewExporter
+from streamwatch.edge.web.routes.overview import ALARMS_SHOWN, OverviewExporter, quantile, within
 from tests.edge.web.exposition import realistic, report
 from tests.edge.web.http_faces import BEGAN_MS, FADING, Model, alarm, report_of
 

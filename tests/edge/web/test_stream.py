@@ -13,7 +13,7 @@ import pytest
 
 from streamwatch.core.metrics.series import Family, Report
 from streamwatch.edge.web import server as listeners
-from streamwatch.edge.web.routes.stream import NewsStream
+from streamwatch.edge.web.routes.json_api import NewsStream
 from streamwatch.edge.web.server import STOP_SECONDS, HttpServer
 from tests.cpu_budget import OwnTime
 from tests.edge.web.http_faces import FakeHealth, Model, alarm, report_of, serving

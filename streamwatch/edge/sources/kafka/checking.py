@@ -20,10 +20,10 @@ from aiokafka.protocol.fetch import FetchRequest
 from streamwatch.core.ports import Record
 from streamwatch.core.records.events import Partition
 from streamwatch.core.specs import DAY_MS, HOUR_MS, MINUTE_MS
+from streamwatch.edge.sources.kafka.background_tasks import Foreign, foreign, of_members, shared
 from streamwatch.edge.sources.kafka.client import ClientLogCapture, administration
 from streamwatch.edge.sources.kafka.connection import Connection, require_topics
 from streamwatch.edge.sources.kafka.dead_letters import require_writable
-from streamwatch.edge.sources.kafka.group import Foreign, foreign, of_members, shared
 from streamwatch.edge.sources.kafka.refusals import ReadDenied, explanation, of_token
 from streamwatch.edge.sources.kafka.spec import At, KafkaSpec
 from streamwatch.edge.sources.kafka.wire import CONNECTION_ERRORS, Listed

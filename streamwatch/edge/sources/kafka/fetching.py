@@ -19,9 +19,9 @@ from aiokafka.structs import TopicPartition
 
 from streamwatch.core.records.events import Partition
 from streamwatch.edge.sources.kafka.batches.frames import Batch, Damage, Look, batch_at, next_readable
+from streamwatch.edge.sources.kafka.batches.opened import Scanner
 from streamwatch.edge.sources.kafka.batches.reader import AT_ONCE_BYTES, PartitionReader
 from streamwatch.edge.sources.kafka.batches.record import KafkaRecords
-from streamwatch.edge.sources.kafka.batches.scanner import Scanner
 from streamwatch.edge.sources.kafka.refusals import error_name
 from streamwatch.edge.sources.kafka.spec import KafkaSpec
 from streamwatch.edge.sources.kafka.wire import CONNECTION_ERRORS, MOST_BYTES, Answer, ask, worded

@@ -12,18 +12,15 @@ from streamwatch.core.metrics import family, single
 from streamwatch.core.metrics.series import Family
 from streamwatch.core.ports import DataLossCounters, Poll, Record
 from streamwatch.core.records.events import Fingerprint, Partition
-from streamwatch.edge.sources.kafka.background_tasks import BackgroundTasks
+from streamwatch.edge.sources.kafka.background_tasks import BackgroundTasks, Group
 from streamwatch.edge.sources.kafka.batches.frames import Damage
-from streamwatch.edge.sources.kafka.batches.opened import CodecMissing
+from streamwatch.edge.sources.kafka.batches.opened import CodecMissing, compiled_plain_batches
 from streamwatch.edge.sources.kafka.batches.scan import compiled_scan
-from streamwatch.edge.sources.kafka.batches.scanner import compiled_plain_batches
-from streamwatch.edge.sources.kafka.connection import BrokerHealth, Connection, TopicsMissing
+from streamwatch.edge.sources.kafka.connection import BrokerHealth, Connection, Session, TopicsMissing
 from streamwatch.edge.sources.kafka.data_loss import DataLossSnapshot, DataLossTracker, ReadingEnded
 from streamwatch.edge.sources.kafka.fetching import TurnRecords
-from streamwatch.edge.sources.kafka.group import Group
 from streamwatch.edge.sources.kafka.positions import Assignment, PartitionPositions, PartitionStatus
 from streamwatch.edge.sources.kafka.refusals import ReadDenied
-from streamwatch.edge.sources.kafka.session import Session
 from streamwatch.edge.sources.kafka.spec import KafkaSpec
 from streamwatch.edge.sources.kafka.wire import CONNECTION_ERRORS, Listing
 from streamwatch.telemetry import FetchFailed, InternalEvent, TopicsAssigned

@@ -31,11 +31,10 @@ from aiokafka.protocol.types import (
 from aiokafka.structs import TopicPartition
 
 from streamwatch.core.records.events import Partition
-from streamwatch.edge.sources.kafka.batches.opened import CodecMissing
+from streamwatch.edge.sources.kafka.batches.opened import CodecMissing, Scanner
 from streamwatch.edge.sources.kafka.batches.reader import PartitionReader
 from streamwatch.edge.sources.kafka.batches.record import KafkaRecord
 from streamwatch.edge.sources.kafka.batches.scan import compiled_scan, padded_copy
-from streamwatch.edge.sources.kafka.batches.scanner import Scanner
 
 # Answers are read to one reused buffer instead of the client's stream.
 #

@@ -15,6 +15,7 @@ from __future__ import annotations
 import os
 import zlib
 from collections.abc import Callable, Iterator, Mapping
+from datetime import UTC, datetime
 from hashlib import blake2b
 from pathlib import Path
 from struct import Struct
@@ -23,10 +24,9 @@ from typing import Any, BinaryIO, Final
 import msgspec
 
 from streamwatch.edge.stores.kind import StateFailed, StateNewer, StateRefused
-from streamwatch.edge.stores.rocksdb.conversions import is_convertible
 from streamwatch.edge.stores.rocksdb.database import FAMILIES, MEBIBYTE, SCHEMA, Database
 from streamwatch.edge.stores.rocksdb.inspect import Inspection
-from streamwatch.edge.stores.rocksdb.opening import Format, unexpected_files, write_format
+from streamwatch.edge.stores.rocksdb.opening import Format, is_convertible, unexpected_files, write_format
 
 MAGIC: Final = b"streamwatch-state 1\n"
 ORDER: Final = ("meta", *(family for family in FAMILIES if family != "meta"))
@@ -220,3 +220,29 @@ def _read(file: BinaryIO, length: int) -> bytes:
         parts.append(part)
         length -= len(part)
     return b"".join(parts)
+
+
+# Names of backups, which encode the times at which they were begun.
+
+
+_NAME: Final = "state-%Y%m%dT%H%M%S.%fZ"
+
+
+def backup_name(seconds: float) -> str:
+    """Name a backup that is begun at this time, in seconds since the epoch."""
+    return datetime.fromtimestamp(seconds, UTC).strftime(_NAME)
+
+
+def begun_at(path: Path) -> float | None:
+    """Return when a backup was begun, in seconds since the epoch; None for a path that is no backup's."""
+    try:
+        return datetime.strptime(path.name, _NAME).replace(tzinfo=UTC).timestamp()
+    except ValueError:
+        return None
+
+
+def backups_in(directory: Path) -> list[Path]:
+    """List the complete backups in a directory, the oldest first."""
+    if not directory.is_dir():
+        return []
+    return sorted(path for path in directory.iterdir() if begun_at(path) is not None)

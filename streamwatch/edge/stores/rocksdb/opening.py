@@ -10,16 +10,19 @@ import fcntl
 import os
 import shutil
 import struct
+import time
 import uuid
-from collections.abc import Generator
+from collections.abc import Callable, Generator, Mapping
 from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Final
+from types import MappingProxyType
+from typing import Final, TypeAlias
 
 import msgspec
+from rocksdict import WriteBatch
 
 from streamwatch.edge.stores.kind import StateDamaged, StateGone, StateInUse, StateNewer, StateRefused
-from streamwatch.edge.stores.rocksdb.conversions import convert, is_convertible
 from streamwatch.edge.stores.rocksdb.database import (
     IDENTITY_KEY,
     SCHEMA,
@@ -31,7 +34,20 @@ from streamwatch.edge.stores.rocksdb.database import (
     manifest_of,
     translated,
 )
-from streamwatch.edge.stores.rocksdb.spec import RocksSpec
+
+# Specification of a durable store.
+
+
+@dataclass(frozen=True, slots=True)
+class RocksSpec:
+    """Directory of the state, and the memory that RocksDB may use for it."""
+
+    directory: Path
+    cache_bytes: int = 64 * 2**20
+    """Memory for blocks read from disk."""
+    write_buffer_bytes: int = 48 * 2**20
+    """Memory for writes that are not yet sorted into files."""
+
 
 FORMAT: Final = "format.json"
 CONFIG: Final = "rocksdict-config.json"
@@ -361,3 +377,96 @@ class Presence:
         except OSError:
             return None
         return tuple((status.st_dev, status.st_ino) for status in found)
+
+
+# Conversions of a state's contents from one schema to the next, made when it is opened for writing.
+#
+# A release that changes the meaning of anything on disk raises `SCHEMA` and adds a line to `CONVERSIONS`. A
+# state of any schema that `CONVERSIONS` begins with or has later is then converted step by step. A step is
+# one write batch that includes the number of the schema it reaches, so that a crash leaves it done or undone.
+
+
+Conversion: TypeAlias = Callable[[Database, WriteBatch], None]
+"""Reads the state, adds converted values to the batch; raises StateDamaged for invalid contents."""
+CONVERSIONS: Final[Mapping[int, Conversion]] = MappingProxyType({})
+"""Schema → the conversion from it to the next schema. Empty: nothing has been released yet."""
+REACHED_KEY: Final = b"schema"
+"""Key in the family `meta` of the schema that the last conversion reached; absent before any conversion."""
+
+
+def is_convertible(schema: int, to: int) -> bool:
+    """Tell whether every step from the older schema `schema` to the newer schema `to` has a conversion."""
+    return schema < to and all(step in CONVERSIONS for step in range(schema, to))
+
+
+def convert(database: Database, schema: int, to: int) -> None:
+    """Convert a state from `schema` to `to`, step by step, resuming after the last step that was flushed.
+
+    Raises
+    ------
+    StateDamaged
+        If contents of the state do not fit its schema.
+    StateFailed
+        If the disk fails.
+    """
+    reached = database.get("meta", REACHED_KEY)
+    for step in range(max(schema, 0 if reached is None else int(reached)), to):
+        with database.batch() as batch:
+            CONVERSIONS[step](database, batch)
+            database.into("meta", batch)
+            batch[REACHED_KEY] = str(step + 1).encode()
+        database.flush()
+
+
+# Check of the free space on the state's disk.
+
+
+LOOK_SECONDS = 1.0
+RECOVERY_FACTOR = 1.1
+"""Factor on `least_bytes` that free space must reach after it was low, so that the result does not flap."""
+
+
+class FreeSpace:
+    """Checks the free space of a directory's disk, at most once a second.
+
+    Parameters
+    ----------
+    directory
+        Directory of the state.
+    least_bytes
+        Free space below which the disk counts as nearly full.
+    free_bytes
+        Function from a directory to the free bytes on its disk.
+    """
+
+    def __init__(
+        self,
+        directory: Path,
+        least_bytes: int,
+        free_bytes: Callable[[Path], int] = lambda path: shutil.disk_usage(path).free,
+    ) -> None:
+        self._directory = directory
+        self._least_bytes = least_bytes
+        self._free_bytes = free_bytes
+        self._look = -LOOK_SECONDS
+        self._low = False
+
+    def is_low(self) -> bool:
+        """Tell whether less than `least_bytes` is free.
+
+        Raises
+        ------
+        StateGone
+            If the directory does not exist.
+        """
+        now = time.monotonic()
+        if now - self._look >= LOOK_SECONDS:
+            self._look = now
+            try:
+                free = self._free_bytes(self._directory)
+            except FileNotFoundError:
+                raise StateGone(f"the state in {self._directory} was removed while the daemon ran") from None
+            except OSError:  # the disk fails: the store will report it
+                return self._low
+            self._low = free < self._least_bytes * (RECOVERY_FACTOR if self._low else 1.0)
+        return self._low

@@ -37,11 +37,11 @@ from streamwatch.edge.stores.rocksdb.database import (
 )
 from streamwatch.edge.stores.rocksdb.opening import (
     Presence,
+    RocksSpec,
     closed_on_failure,
     copy_format,
     open_database,
 )
-from streamwatch.edge.stores.rocksdb.spec import RocksSpec
 
 # Cold runs in RocksDB: blocks, filters and dead bits are values of a family of their own.
 #

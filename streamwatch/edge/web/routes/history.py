@@ -43,8 +43,7 @@ from streamwatch.core.metrics.series import (
 )
 from streamwatch.core.specs import HEADLINE
 from streamwatch.edge.web.documents import ComparedPoints, ComparisonHistory, History, Line, Lines, Past
-from streamwatch.edge.web.json_text import encode
-from streamwatch.edge.web.ports import Asked, Query, Route, named
+from streamwatch.edge.web.ports import Asked, Query, Route, encode, named
 from streamwatch.edge.web.routes.comparisons import comparisons_of, shown_forgetting
 from streamwatch.edge.web.routes.json_api import names_of
 from streamwatch.edge.web.routes.overview import LOWER, UPPER, main_forgetting

@@ -39,18 +39,18 @@ from typing import Final, TypeAlias, cast
 from msgspec import UNSET, UnsetType
 from prometheus_client.utils import floatToGoString
 
+from streamwatch.core.estimators.catalogue import listed
 from streamwatch.core.estimators.registers.fleet import VERDICT_WORDS
 from streamwatch.core.estimators.registers.late_labels.register import change_document
 from streamwatch.core.metrics import COMPARISONS
-from streamwatch.core.metrics.series import ClassSamples, Family, Histogram, Sample
+from streamwatch.core.metrics.series import ClassSamples, Family, Histogram, Report, Sample
 from streamwatch.core.records.events import Alarm, ErrorChange, Judgement
 from streamwatch.edge.web.details import Details
 from streamwatch.edge.web.details import ErrorChange as ErrorChangeDocument
 from streamwatch.edge.web.documents import Alarm as AlarmDocument
-from streamwatch.edge.web.documents import Alarms, Health, Model, ModelDocument
+from streamwatch.edge.web.documents import Alarms, Health, Model, ModelDocument, News
 from streamwatch.edge.web.documents import Judgement as JudgementDocument
-from streamwatch.edge.web.json_text import encode, number
-from streamwatch.edge.web.ports import NAME, Asked, Query, Route, named
+from streamwatch.edge.web.ports import NAME, Asked, Query, Route, encode, named, number
 
 COMPARISON_NAMES = frozenset(metric.name for metric in COMPARISONS)
 _OF_ONE: Final = frozenset(
@@ -298,3 +298,85 @@ def _change(change: ErrorChange) -> ErrorChangeDocument:
 
 def _finite(value: float) -> float | UnsetType:
     return float(value) if math.isfinite(value) else UNSET
+
+
+# Stream of server-sent events that tell open pages of every report, rendered once for all listeners.
+#
+# `GET /api/v1/stream` sends `event: report` at once, and after every report::
+#
+#     event: report
+#     id: 1760000001500
+#     data: {"published_timestamp_seconds": 1760000001.5, "models": 12, "alarms": [{…}]}
+#
+# `alarms` are those raised since the last event, newest first; none for a new listener. With the first report
+# after a start they are all recent ones, also those of earlier runs. The id is the report's
+# time in ms. Numbers are not sent: a page requests those that it shows. `Last-Event-ID` is ignored.
+
+
+class NewsStream:
+    """`Stream` of news; used by one thread at a time."""
+
+    route = Route(
+        "/api/v1/stream",
+        "News of every report, as server-sent events",
+        media_types=("text/event-stream",),
+        details=(
+            "An event `report` (schema News) at once and after every report: its time, the number of models, "
+            "and the alarms raised since the event before. The id is the report's time in milliseconds. A "
+            "comment every 15 s keeps the connection alive."
+        ),
+    )
+
+    def __init__(self) -> None:
+        self._report: Report | None = None
+        self._models = 0
+
+    def events(self, report: Report | None, *, whole: bool) -> tuple[bytes, bytes]:
+        """Render the events for new listeners (without alarms, empty unless `whole`) and for earlier ones."""
+        changes = b""
+        if report is not None and report is not self._report:
+            self._models = len(names_of(report.families))
+            changes = self._event(report, _news(self._report, report))
+            self._report = report
+        return self._event(report, ()) if whole else b"", changes
+
+    def _event(self, report: Report | None, alarms: Sequence[Alarm]) -> bytes:
+        published_ms = None if report is None else report.published_ms
+        identity = b"" if published_ms is None else b"id: %d\n" % published_ms
+        published = None if published_ms is None else published_ms / 1000
+        news = News(published, self._models, [alarm_document(alarm) for alarm in alarms])
+        return b"event: report\n%bdata: %b\n\n" % (identity, encode(news))
+
+
+def _news(before: Report | None, after: Report) -> list[Alarm]:
+    """Return the alarms that the previous report did not have, newest first; all without a previous one."""
+    earlier = set(before.alarms[-1:]) if before else set[Alarm]()
+    found: list[Alarm] = []
+    for alarm in reversed(after.alarms):
+        if alarm in earlier:
+            break
+        found.append(alarm)
+    return found
+
+
+# Route of the catalogue of measures and detectors, as `streamwatch catalogue --json` prints it.
+#
+# `GET /api/v1/catalogue`::
+#
+#     {"measures": [{"name": "kappa", "help": "Gain over chance agreement: …", "formula": "…",
+#                    "source": "Cohen 1960; …", "cost": "O(K) per report"}], …,
+#      "detectors": [{"name": "ddm", …, "parameters": [{"name": "warning", "meaning": "…", …}]}], …}
+#
+# The page shows the measures, bounds and baselines that are listed here.
+
+
+class CatalogueExporter:
+    """Exporter of `/api/v1/catalogue`."""
+
+    routes: Sequence[Route] = (
+        Route("/api/v1/catalogue", "What is computed, by which formula and from whom", "Listed", "models"),
+    )
+
+    def render(self, asked: Asked) -> bytes:  # noqa: ARG002 - it never changes
+        """Encode the catalogue, which never changes."""
+        return encode(listed())

@@ -31,8 +31,7 @@ from msgspec import UNSET
 from streamwatch.core.metrics.series import Report
 from streamwatch.edge.web import documents
 from streamwatch.edge.web.documents import Counts, Group, Lines, Listing, Warned
-from streamwatch.edge.web.json_text import encode
-from streamwatch.edge.web.ports import NAME, Asked, Query, Route
+from streamwatch.edge.web.ports import NAME, Asked, Query, Route, encode
 from streamwatch.edge.web.routes.overview import TROUBLES, Row, no_change_of, overview
 
 PAGE: Final = 50

@@ -46,6 +46,7 @@ latest, newest first.
 from __future__ import annotations
 
 import math
+from bisect import bisect_left
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final, TypeAlias, cast
@@ -57,9 +58,7 @@ from streamwatch.core.records.events import Alarm
 from streamwatch.core.specs import HEADLINE
 from streamwatch.edge.web import documents
 from streamwatch.edge.web.documents import Trouble
-from streamwatch.edge.web.json_text import encode, number
-from streamwatch.edge.web.ports import Asked, Route
-from streamwatch.edge.web.quantiles import quantile, within
+from streamwatch.edge.web.ports import Asked, Route, encode, number
 from streamwatch.edge.web.routes.json_api import alarm_document
 
 # Headline of a model: its verdict against no change and against the majority.
@@ -542,3 +541,38 @@ def _read(family: Family, forgetting: str | None, rows: dict[str, Row]) -> None:
 def _number(row: Row, name: str) -> float | None:
     value = row.get(name)
     return float(value) if value is not None else None
+
+
+# Quantiles of a histogram, as Prometheus's `histogram_quantile` estimates them.
+
+
+def quantile(share: float, histogram: Histogram, bounds: Sequence[float]) -> float | None:
+    """Return the value below which `share` of the observations lie, interpolated linearly within buckets.
+
+    It is the highest finite bound if the quantile is beyond that; None without observations or bounds.
+    """
+    rank, at = _bucket(share, histogram)
+    if rank <= 0 or not bounds:
+        return None
+    if at >= len(bounds):
+        return bounds[-1]
+    below = histogram.counts[at - 1] if at else 0
+    start = bounds[at - 1] if at else 0.0
+    inside = histogram.counts[at] - below
+    return start + (bounds[at] - start) * (rank - below) / inside if inside else bounds[at]
+
+
+def within(share: float, histogram: Histogram, bounds: Sequence[float]) -> float | None:
+    """Return the least bound that at least `share` of the observations do not exceed.
+
+    None if it is beyond the highest finite bound, and without observations. Unlike `quantile`, which may be
+    anywhere in a wide bucket, this is true of the observations themselves.
+    """
+    rank, at = _bucket(share, histogram)
+    return bounds[at] if rank > 0 and at < len(bounds) else None
+
+
+def _bucket(share: float, histogram: Histogram) -> tuple[float, int]:
+    """Rank of the quantile, 0 without observations, and the bucket that contains it."""
+    rank = share * histogram.counts[-1]
+    return rank, bisect_left(histogram.counts, rank)

@@ -18,7 +18,7 @@ from streamwatch.core.join.caveats import details_with, models_without_verdicts
 from streamwatch.core.metrics.series import Report
 from streamwatch.core.records.events import Outcome
 from streamwatch.edge.web.ports import Asked
-from streamwatch.edge.web.routes.worse import WorseExporter
+from streamwatch.edge.web.routes.comparisons import WorseExporter
 from tests.core.estimators.registers.cohorts.observed import batch_of, register_of
 from tests.core.estimators.registers.cohorts.streams import Stream, outcomes_of
 from tests.layouts import TINY

@@ -10,6 +10,7 @@ import pytest
 
 from streamwatch.core.records.events import Fingerprint, Mark, Partition
 from streamwatch.edge.sources.kafka import At, KafkaSource, KafkaSpec
+from streamwatch.edge.sources.kafka.background_tasks import foreign
 from streamwatch.edge.sources.kafka.batches.record import KafkaRecord
 from streamwatch.edge.sources.kafka.data_loss import (
     MARKS,
@@ -23,7 +24,6 @@ from streamwatch.edge.sources.kafka.data_loss import (
     mark_of,
     with_newest,
 )
-from streamwatch.edge.sources.kafka.group import foreign
 from streamwatch.edge.sources.kafka.positions import PartitionPositions
 from streamwatch.edge.sources.kafka.wire import Listed
 

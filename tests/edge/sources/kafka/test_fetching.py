@@ -13,9 +13,9 @@ import pytest
 from aiokafka.errors import KafkaConnectionError
 
 from streamwatch.core.records.events import Partition
+from streamwatch.edge.sources.kafka.batches.opened import Scanner
 from streamwatch.edge.sources.kafka.batches.reader import AT_ONCE_BYTES
 from streamwatch.edge.sources.kafka.batches.scan import compiled_scan
-from streamwatch.edge.sources.kafka.batches.scanner import Scanner
 from streamwatch.edge.sources.kafka.fetching import (
     HELD_BYTES,
     LARGE_AT_ONCE,

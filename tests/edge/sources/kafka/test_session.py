@@ -7,10 +7,9 @@ import logging
 
 import pytest
 
-from streamwatch.edge.sources.kafka import session as module
+from streamwatch.edge.sources.kafka import connection as module
 from streamwatch.edge.sources.kafka.client import ClientLogCapture
-from streamwatch.edge.sources.kafka.connection import BrokerHealth
-from streamwatch.edge.sources.kafka.session import Session
+from streamwatch.edge.sources.kafka.connection import BrokerHealth, Session
 from streamwatch.edge.sources.kafka.spec import KafkaSpec
 from streamwatch.edge.sources.kafka.wire import Listed
 from streamwatch.telemetry import InternalEvent, KafkaLost

@@ -12,7 +12,7 @@ from rocksdict import WriteBatch
 from streamwatch.admin.capacity import state_dir_status
 from streamwatch.core.ports import CommitBatch
 from streamwatch.edge.stores.kind import StateNewer, StateRefused
-from streamwatch.edge.stores.rocksdb import RocksStore, conversions, exporting, opening
+from streamwatch.edge.stores.rocksdb import RocksStore, exporting, opening
 from streamwatch.edge.stores.rocksdb.database import SCHEMA, SECTION_PREFIX, Database
 from streamwatch.edge.stores.rocksdb.inspect import Inspection
 from streamwatch.edge.stores.rocksdb.opening import Format, read_format
@@ -55,7 +55,7 @@ def upgrade(monkeypatch: pytest.MonkeyPatch) -> None:
     """Make this the program of two schemas later."""
     for module in (opening, exporting):
         monkeypatch.setattr(module, "SCHEMA", SCHEMA + 2)
-    monkeypatch.setattr(conversions, "CONVERSIONS", {SCHEMA: doubled, SCHEMA + 1: renamed})
+    monkeypatch.setattr(opening, "CONVERSIONS", {SCHEMA: doubled, SCHEMA + 1: renamed})
 
 
 def sections(directory: Path) -> dict[str, bytes]:
@@ -99,7 +99,7 @@ def test_a_crash_anywhere_leaves_each_step_whole_or_undone_and_older_programs_re
     with monkeypatch.context() as process:
         upgrade(process)
         steps = {SCHEMA: until_the_step(doubled), SCHEMA + 1: until_the_step(renamed)}
-        process.setattr(conversions, "CONVERSIONS", steps)
+        process.setattr(opening, "CONVERSIONS", steps)
         process.setattr(opening, "write_format", until_the_step(opening.write_format))
         if stop < 4:
             with pytest.raises(Crash):
@@ -145,7 +145,7 @@ def test_an_export_of_an_older_schema_is_imported_and_converted_when_it_is_opene
 
 def test_a_state_for_which_a_step_is_missing_is_refused(older: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     upgrade(monkeypatch)
-    monkeypatch.setattr(conversions, "CONVERSIONS", {SCHEMA + 1: renamed})
+    monkeypatch.setattr(opening, "CONVERSIONS", {SCHEMA + 1: renamed})
     with pytest.raises(StateRefused, match=f"has schema {SCHEMA}, this program reads {SCHEMA + 2}"):
         RocksStore.open(rocks_spec(older))
     written = read_format(older)

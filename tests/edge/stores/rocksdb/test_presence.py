@@ -11,7 +11,7 @@ import pytest
 from streamwatch.core.ports import CommitBatch
 from streamwatch.edge.stores.kind import StateGone
 from streamwatch.edge.stores.rocksdb import RocksSpec, RocksStore
-from streamwatch.edge.stores.space import FreeSpace
+from streamwatch.edge.stores.rocksdb.opening import FreeSpace
 from tests.edge.stores.rocksdb.open_copy import copy_while_open
 
 

@@ -26,6 +26,7 @@ from streamwatch.edge.sources.kafka.batches.opened import (
     Contradictory,
     OpenBatch,
     Oversized,
+    Scanner,
     Undecompressable,
     open_compressed,
     open_plain,
@@ -38,7 +39,6 @@ from streamwatch.edge.sources.kafka.batches.record import (
     in_place,
 )
 from streamwatch.edge.sources.kafka.batches.scan import with_padding
-from streamwatch.edge.sources.kafka.batches.scanner import Scanner
 
 AT_ONCE_BYTES: Final = 1 << 20
 """A batch that decompresses to more than this is decompressed in a thread."""

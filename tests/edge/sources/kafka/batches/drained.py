@@ -11,10 +11,10 @@ from aiokafka.structs import TopicPartition
 
 from streamwatch.core.records.events import Partition
 from streamwatch.edge.sources.kafka.batches.frames import Damage
+from streamwatch.edge.sources.kafka.batches.opened import Scanner
 from streamwatch.edge.sources.kafka.batches.reader import PartitionReader
 from streamwatch.edge.sources.kafka.batches.record import KafkaRecord
 from streamwatch.edge.sources.kafka.batches.scan import Scanned, scan
-from streamwatch.edge.sources.kafka.batches.scanner import Scanner
 from tests.edge.sources.kafka.batches.raw_batches import (
     GZIP,
     LZ4,

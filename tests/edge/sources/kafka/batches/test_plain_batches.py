@@ -11,10 +11,10 @@ from hypothesis import strategies as st
 
 from streamwatch.core.records.events import Partition
 from streamwatch.edge.sources.kafka.batches.frames import Damage
+from streamwatch.edge.sources.kafka.batches.opened import PlainBatches, Scanner, compiled_plain_batches
 from streamwatch.edge.sources.kafka.batches.reader import PartitionReader
 from streamwatch.edge.sources.kafka.batches.record import KafkaRecord
 from streamwatch.edge.sources.kafka.batches.scan import compiled_scan, new_rows, padded_copy, with_padding
-from streamwatch.edge.sources.kafka.batches.scanner import PlainBatches, Scanner, compiled_plain_batches
 from tests.edge.sources.kafka.batches.raw_batches import (
     APPEND_TIME,
     COMMIT,

@@ -10,10 +10,10 @@ from aiokafka.consumer.fetcher import READ_COMMITTED
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from streamwatch.edge.sources.kafka.batches.opened import Scanner
 from streamwatch.edge.sources.kafka.batches.reader import PartitionReader
 from streamwatch.edge.sources.kafka.batches.record import KafkaRecord
 from streamwatch.edge.sources.kafka.batches.scan import compiled_scan
-from streamwatch.edge.sources.kafka.batches.scanner import Scanner
 from tests.edge.sources.kafka.batches.drained import (
     CODECS,
     HERE,
