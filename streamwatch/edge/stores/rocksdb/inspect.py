@@ -40,6 +40,7 @@ from streamwatch.edge.stores.rocksdb.opening import (
     holder,
     keep_closed,
     read_format,
+    require_identity,
     require_schema,
 )
 
@@ -157,11 +158,7 @@ class Inspection:
             self.manifest = manifest_of(self._database) or StoreManifest()
             self.identity = identity_of(self._database) or ""
             self.sections: Mapping[str, bytes] = sections_of(self._database)
-        if self.identity != written.identity:
-            raise StateDamaged(
-                f"the state is damaged: {self.directory / FORMAT} names {written.identity}, "
-                f"the database beside it {self.identity or 'nothing'}; restore both from the same backup"
-            )
+        require_identity(self.directory, written, self.identity)
 
     @property
     def created_s(self) -> float:

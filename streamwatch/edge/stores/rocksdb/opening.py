@@ -180,12 +180,16 @@ def _database(spec: RocksSpec) -> Database:
 
 def _checked(database: Database, written: Format) -> Database:
     with closed_on_failure(database):
-        identity = identity_of(database)
-        if identity == written.identity:
-            return database
+        require_identity(database.directory, written, identity_of(database))
+        return database
+
+
+def require_identity(directory: Path, written: Format, identity: str | None) -> None:
+    """Raise StateDamaged unless a database has the identity that `format.json` names."""
+    if identity != written.identity:
         raise StateDamaged(
-            f"the state is damaged: {database.directory / FORMAT} names {written.identity}, "
-            f"the database beside it {identity}; restore both from the same backup"
+            f"the state is damaged: {directory / FORMAT} names {written.identity}, the database beside it "
+            f"{identity or 'nothing'}; restore both from the same backup"
         )
 
 
