@@ -349,12 +349,9 @@ class CohortEvidence(TypedDict):
     worse: Share
 
 
-class CohortVerdict(TypedDict, total=False):
-    """Verdict against one opponent, by cohorts of prediction time."""
+class HeldVerdict(TypedDict, total=False):
+    """Status of a verdict by cohorts that is held, and the time since which it holds."""
 
-    changes: Required[Annotated[Count, about("Changes of the verdict")]]
-    retracted: Required[Annotated[Count, about("Early verdicts that settled predictions did not confirm")]]
-    verdict: Verdict
     status: Annotated[
         Literal["early", "confirmed"],
         about("Of a verdict that is held: early until its predictions are a horizon old"),
@@ -362,6 +359,14 @@ class CohortVerdict(TypedDict, total=False):
     since_timestamp_seconds: Annotated[float, about("Prediction time since which the verdict holds")]
     earliest_timestamp_seconds: Earliest
     latest_timestamp_seconds: Latest
+
+
+class CohortVerdict(HeldVerdict, total=False):
+    """Verdict against one opponent, by cohorts of prediction time."""
+
+    changes: Required[Annotated[Count, about("Changes of the verdict")]]
+    retracted: Required[Annotated[Count, about("Early verdicts that settled predictions did not confirm")]]
+    verdict: Verdict
     evidence: CohortEvidence
     lead: Annotated[float, about("Mean lead over the judged cohorts since the verdict changed")]
     lower: Annotated[Lead, about("Its bounds, valid at all times; none before 20 cohorts")]
@@ -383,7 +388,7 @@ class CohortVerdict(TypedDict, total=False):
     ]
 
 
-class Headline(TypedDict, total=False):
+class Headline(HeldVerdict, total=False):
     """Verdict of a model that is shown first, where verdicts by cohorts are kept."""
 
     basis: Required[
@@ -401,13 +406,6 @@ class Headline(TypedDict, total=False):
     opponent: Annotated[
         Literal["persistent_at_prediction", "majority"], about("Opponent that the model is worse than")
     ]
-    status: Annotated[
-        Literal["early", "confirmed"],
-        about("Of a verdict that is held: early until its predictions are a horizon old"),
-    ]
-    since_timestamp_seconds: Annotated[float, about("Prediction time since which the verdict holds")]
-    earliest_timestamp_seconds: Earliest
-    latest_timestamp_seconds: Latest
 
 
 class LowestAndHighest(TypedDict):

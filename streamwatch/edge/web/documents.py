@@ -156,7 +156,20 @@ class Alarms(Struct, frozen=True):
 # The overview, and what is sent while it changes.
 
 
-class Row(Caveats, total=False):
+class Bounds(TypedDict, total=False):
+    """Interval of the time since which a verdict holds, and bounds of the mean lead since it changed."""
+
+    verdict_earliest_timestamp_seconds: Earliest
+    verdict_latest_timestamp_seconds: Latest
+    lead_lower: Annotated[
+        Lead, about("The mean lead is at least this at any look, if losses do not depend on earlier ones")
+    ]
+    lead_upper: Annotated[
+        Lead, about("The mean lead is at most this at any look, if losses do not depend on earlier ones")
+    ]
+
+
+class Row(Caveats, Bounds, total=False):
     """Row of a model in the overview."""
 
     verdict: Required[Annotated[Verdict, about("Verdict on the model, as `rule` explains")]]
@@ -172,8 +185,6 @@ class Row(Caveats, total=False):
     verdict_since_timestamp_seconds: Annotated[
         float, about("Event time since which it holds; a prediction time where verdict_opponent is present")
     ]
-    verdict_earliest_timestamp_seconds: Earliest
-    verdict_latest_timestamp_seconds: Latest
     verdict_opponent: Annotated[
         Literal["persistent_at_prediction", "majority"],
         about("Of a verdict by cohorts of prediction time: opponent that the lead is over"),
@@ -199,12 +210,6 @@ class Row(Caveats, total=False):
     verdict_since_outcome: Annotated[Ordinal, about("Outcome since which it holds")]
     lead: Annotated[
         Lead, about("Mean utility of the model less that of no change, since the verdict last changed")
-    ]
-    lead_lower: Annotated[
-        Lead, about("The mean lead is at least this at any look, if losses do not depend on earlier ones")
-    ]
-    lead_upper: Annotated[
-        Lead, about("The mean lead is at most this at any look, if losses do not depend on earlier ones")
     ]
     outcomes: Number
     accuracy: Annotated[Share, about("Share of outcomes that the model predicted right")]
@@ -369,7 +374,7 @@ class LabelOrder(TypedDict, total=False):
     lead_dispersion: Number
 
 
-class Comparison(TypedDict, total=False):
+class Comparison(Bounds, total=False):
     """Comparison of a challenger with its champion."""
 
     champion: Required[str]
@@ -412,18 +417,10 @@ class Comparison(TypedDict, total=False):
     verdict_since_timestamp_seconds: Annotated[
         float, about("Event time since which it holds; by cohorts, a prediction time")
     ]
-    verdict_earliest_timestamp_seconds: Earliest
-    verdict_latest_timestamp_seconds: Latest
     verdict_since_pair: Annotated[Ordinal, about("Pair since which it holds")]
     lead: Annotated[
         Lead,
         about("Mean utility of the challenger less the champion's, since the verdict last changed"),
-    ]
-    lead_lower: Annotated[
-        Lead, about("The mean lead is at least this at any look, if losses do not depend on earlier ones")
-    ]
-    lead_upper: Annotated[
-        Lead, about("The mean lead is at most this at any look, if losses do not depend on earlier ones")
     ]
     lead_dispersion: Number
 

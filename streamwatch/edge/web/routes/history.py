@@ -107,28 +107,19 @@ class HistoryExporter:
     )
 
     def __init__(self, max_values: int = MAX_VALUES, tier_points: int = TIER_POINTS) -> None:
-        self._tiers = tuple(Tier(s, max_values // len(TIER_SECONDS), tier_points) for s in TIER_SECONDS)
+        self._tiers = Tiers(max_values, tier_points)
         self._columns: dict[Chart, int] = {}
         self._forgetting: str | None = None
         self._classes: dict[str, None] = {}
 
     def observe(self, report: Report) -> None:
         """Keep the report in the tiers that are due."""
-        due = [tier for tier in self._tiers if tier.is_due(report.published_ms)]
-        if due:
-            frame = self._frame(report)
-            for tier in due:
-                tier.keep(frame)
-
-    @property
-    def kept_values(self) -> int:
-        """Number of values held, counted in each tier that holds them."""
-        return sum(tier.kept_values for tier in self._tiers)
+        self._tiers.keep(report.published_ms, lambda: self._frame(report))
 
     def render(self, asked: Asked) -> bytes | None:
         """Render the model's recent past; None for a model without one."""
         since_ms = round(float(asked.values.get("since", 0)) * 1000)
-        merged = self._merged()
+        merged = self._tiers.merged()
         model = named(asked.values["model"], lambda: {name for frame in merged for name in frame.rows})
         frames = [frame for frame in merged if model in frame.rows]
         if not frames:
@@ -155,7 +146,7 @@ class HistoryExporter:
 
         `models` is model → the baseline that is its no change.
         """
-        merged = self._merged()
+        merged = self._tiers.merged()
         if not merged:
             return Lines([], {})
         newest_ms = merged[-1].published_ms
@@ -180,13 +171,6 @@ class HistoryExporter:
             for model, baseline in models.items()
         }
         return Lines([frame.published_ms / 1000 for frame in frames], cast("dict[str, Line]", found))
-
-    def _merged(self) -> list[Frame]:
-        """Return the frames of all tiers in order of time, each once."""
-        return [
-            frame
-            for _, frame in sorted({f.published_ms: f for tier in self._tiers for f in tier.frames}.items())
-        ]
 
     def _frame(self, report: Report) -> Frame:
         families = {family.name: family for family in report.families}
@@ -295,6 +279,30 @@ class Tier:
             self.kept_values -= self.frames.popleft().values.size
 
 
+class Tiers:
+    """Frames of all tiers, which share `max_values` equally."""
+
+    def __init__(self, max_values: int, max_frames: int = TIER_POINTS) -> None:
+        self._tiers = tuple(Tier(s, max_values // len(TIER_SECONDS), max_frames) for s in TIER_SECONDS)
+
+    def keep(self, now_ms: int, make: Callable[[], Frame | None]) -> None:
+        """Make a frame if a tier is due, and keep it there unless it is None."""
+        due = [tier for tier in self._tiers if tier.is_due(now_ms)]
+        if due and (frame := make()) is not None:
+            for tier in due:
+                tier.keep(frame)
+
+    @property
+    def kept_values(self) -> int:
+        """Number of values held, counted in each tier that holds them."""
+        return sum(tier.kept_values for tier in self._tiers)
+
+    def merged(self) -> list[Frame]:
+        """Return the frames of all tiers in order of time, each once."""
+        frames = {frame.published_ms: frame for tier in self._tiers for frame in tier.frames}
+        return [frame for _, frame in sorted(frames.items())]
+
+
 def _models_of(samples: Sequence[Sample]) -> Iterable[str]:
     """Names of the models of samples whose only label is the model."""
     if not isinstance(samples, Columns):
@@ -369,35 +377,36 @@ class ComparisonHistoryExporter:
         ),
     )
 
-    def __init__(self, max_values: int = MAX_COMPARED_VALUES, tier_points: int = TIER_POINTS) -> None:
-        self._tiers = tuple(Tier(s, max_values // len(TIER_SECONDS), tier_points) for s in TIER_SECONDS)
+    def __init__(self) -> None:
+        self._tiers = Tiers(MAX_COMPARED_VALUES)
         self._forgetting: str | None = None
 
     def observe(self, report: Report) -> None:
         """Keep the report in the tiers that are due, if it has comparisons."""
-        due = [tier for tier in self._tiers if tier.is_due(report.published_ms)]
-        if not due or (compared := comparisons_of(report.families)) == []:
-            return
+        self._tiers.keep(report.published_ms, lambda: self._frame(report))
+
+    def _frame(self, report: Report) -> Frame | None:
+        if not (compared := comparisons_of(report.families)):
+            return None
         self._forgetting = shown_forgetting(report.families)
         rows = {f"{each['champion']}{_BETWEEN}{each['challenger']}": at for at, each in enumerate(compared)}
         values = np.array([[_value(each, name, self._forgetting) for name in _CHARTED] for each in compared])
-        for tier in due:
-            tier.keep(Frame(report.published_ms, rows, values.astype(np.float32)))
+        return Frame(report.published_ms, rows, values.astype(np.float32))
 
     def render(self, asked: Asked) -> bytes | None:
         """Render the past of a champion's comparisons; None for a model without any."""
         since_ms = round(float(asked.values.get("since", 0)) * 1000)
-        merged = sorted({f.published_ms: f for tier in self._tiers for f in tier.frames}.items())
+        merged = self._tiers.merged()
         pairs = {
             (champion, challenger)
-            for _, frame in merged
+            for frame in merged
             for champion, _, challenger in (row.partition(_BETWEEN) for row in frame.rows)
         }
         champion = named(asked.values["champion"], lambda: {each for each, _ in pairs})
         challengers = sorted(challenger for each, challenger in pairs if each == champion)
         if not challengers:
             return None
-        frames = [frame for published_ms, frame in merged if published_ms > since_ms]
+        frames = [frame for frame in merged if frame.published_ms > since_ms]
         return encode(
             ComparisonHistory(
                 champion,
@@ -425,8 +434,7 @@ def _value(document: Mapping[str, object], name: str, forgetting: str | None) ->
 
 def _kept(frame: Frame, champion: str, challenger: str, column: int) -> float | None:
     row = frame.rows.get(f"{champion}{_BETWEEN}{challenger}")
-    value = math.nan if row is None else float(frame.values[row, column])
-    return float(f"{value:.7g}") if math.isfinite(value) else None
+    return None if row is None else _short(float(frame.values[row, column]))
 
 
 # The past of one model as it is kept in the state, coarser with age; it survives restarts.
