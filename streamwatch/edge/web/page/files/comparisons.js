@@ -2,7 +2,7 @@
 
 import { get, segment } from "./api.js";
 import { Chart } from "./charts.js";
-import { byId, element, mark, say } from "./dom.js";
+import { closed, element, mark, opened, say } from "./dom.js";
 import { both, count, percent, ratio, short, signed } from "./format.js";
 import { between } from "./verdict.js";
 
@@ -37,22 +37,14 @@ export class Comparisons {
   constructor() {
     this.leave = new AbortController();
     this.groups = new Map();
-    this.node = byId("model");
     this.message = element("p", { class: "empty" }, "Fetching…");
     this.rule = element("p", { class: "legend soft", id: "comparison-rule", hidden: true });
     this.list = element("div", { class: "comparisons" });
-    this.node.replaceChildren(
-      element("p", { class: "back" }, element("a", { href: "#/" }, "← All models")),
-      element("div", { class: "bar" }, element("h1", { tabindex: "-1" }, "Comparisons")),
-      this.message, this.list, this.rule,
-    );
-    this.node.hidden = false;
-    this.busy = false;
+    this.node = opened("Comparisons", "#/", null, this.message, this.list, this.rule);
   }
 
+  // Refreshes after a report; `Pace` allows one refresh at a time.
   async refresh() {
-    if (this.busy || this.leave.signal.aborted) return;
-    this.busy = true;
     try {
       const document = await get("api/v1/comparisons", this.leave.signal);
       const champions = [...new Set(document.comparisons.map(({ champion }) => champion))];
@@ -60,8 +52,6 @@ export class Comparisons {
       if (!this.leave.signal.aborted) requestAnimationFrame(() => this.render(document, champions, pasts));
     } catch (error) {
       if (!this.leave.signal.aborted) throw error;
-    } finally {
-      this.busy = false;
     }
   }
 
@@ -102,10 +92,8 @@ export class Comparisons {
   }
 
   destroy() {
-    this.leave.abort();
+    closed(this);
     for (const group of this.groups.values()) group.destroy();
-    this.node.hidden = true;
-    this.node.replaceChildren();
   }
 }
 

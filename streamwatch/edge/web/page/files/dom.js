@@ -45,3 +45,22 @@ export function arrange(parent, children) {
   }
   if (focused !== document.activeElement && parent.contains(focused)) focused.focus({ preventScroll: true });
 }
+
+// Shows a page in place of the list of models, with a way back to it; returns its node.
+export function opened(title, back, beside, ...parts) {
+  const node = byId("model");
+  node.replaceChildren(
+    element("p", { class: "back" }, element("a", { href: back }, "← All models")),
+    element("div", { class: "bar" }, element("h1", { tabindex: "-1" }, title), beside),
+    ...parts,
+  );
+  node.hidden = false;
+  return node;
+}
+
+// Ends such a page, and the requests under way.
+export function closed(page) {
+  page.leave.abort();
+  page.node.hidden = true;
+  page.node.replaceChildren();
+}

@@ -3,11 +3,10 @@
 import { get } from "./api.js";
 import { byId, element } from "./dom.js";
 import { both, count, percent } from "./format.js";
-import { between } from "./verdict.js";
+import { between, OPPONENTS } from "./verdict.js";
 
 const EVERY_MS = 60_000; // by a clock and not when something happens, as the promise demands
 const SHOWN = 20;
-const OPPONENTS = { persistent_at_prediction: "no change", majority: "the majority" };
 
 // Time since when a pair's verdict is worse; of a pair with another verdict now, that it no longer holds.
 function since({ verdict, since_timestamp_seconds: began, earliest_timestamp_seconds: earliest, latest_timestamp_seconds: latest }) {

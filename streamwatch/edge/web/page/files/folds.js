@@ -1,7 +1,7 @@
 // Models that predict in folds: spread over their folds, and tests of differences between models.
 
 import { get } from "./api.js";
-import { byId, element, mark, say } from "./dom.js";
+import { closed, element, mark, opened, say } from "./dom.js";
 import { count, percent, ratio, signed } from "./format.js";
 import { table } from "./tables.js";
 
@@ -11,18 +11,13 @@ export class Folds {
   constructor() {
     this.name = "Folds";
     this.leave = new AbortController();
-    this.node = byId("model");
     this.chosen = element("select", { "aria-label": "Forgetting" });
     this.chosen.addEventListener("change", () => this.refresh());
     this.message = element("p", { class: "sentence" }, "Fetching…");
     this.tables = element("div", { class: "tables" });
     this.ranks = element("section", { class: "panel", hidden: true });
-    this.node.replaceChildren(
-      element("p", { class: "back" }, element("a", { href: "#/" }, "← All models")),
-      element("div", { class: "bar" }, element("h1", { tabindex: "-1" }, "Folds"), element("label", { class: "soft" }, "Forgetting ", this.chosen)),
-      this.message, this.ranks, this.tables,
-    );
-    this.node.hidden = false;
+    const choice = element("label", { class: "soft" }, "Forgetting ", this.chosen);
+    this.node = opened("Folds", "#/", choice, this.message, this.ranks, this.tables);
     this.busy = false;
   }
 
@@ -84,8 +79,6 @@ export class Folds {
   repaint() {}
 
   destroy() {
-    this.leave.abort();
-    this.node.hidden = true;
-    this.node.replaceChildren();
+    closed(this);
   }
 }

@@ -1,8 +1,9 @@
-// Late labels: accuracy by prediction time, delays by kind, and the latest change.
+// Tables on labels: late ones, those of revised predictions, and sampled ones.
 
 import { element } from "./dom.js";
 import { both, count, DASH, duration, percent, signed } from "./format.js";
 import { table } from "./tables.js";
+import { OPPONENTS } from "./verdict.js";
 
 const between = ({ accuracy, lower, upper }) => `${percent(accuracy)} (${percent(lower)} – ${percent(upper)})`;
 const NOTHING = "Undefined until 30 predictions are settled, which takes one horizon after the start.";
@@ -64,4 +65,48 @@ export function late(found) {
   const panel = table("Late labels", ["accuracy of", "", "effective outcomes"], accuracies(found), "", NOTHING);
   panel.append(...changed(found.change), ...moved(found.delays_moved, found.horizon_seconds));
   return [panel, ...delays(found.share_labelled)];
+}
+
+// First and last predictions of an id against its label (join.conflicts: both), by waiting time.
+
+function whole({ outcomes, revised, gained, lost, first_accuracy: first, last_accuracy: last, revised_ratio: share, gain }) {
+  const between = gain.lower === undefined ? "" : ` (${signed(gain.lower)} – ${signed(gain.upper)})`;
+  return [
+    ["accuracy of first predictions", percent(first), DASH],
+    ["accuracy of last predictions", percent(last), DASH],
+    ["gain by revision", `${signed(gain.value)}${between}`, `${count(gained)} made right, ${count(lost)} made wrong`],
+    ["revised", percent(share), `${count(revised)} of ${count(outcomes)}`],
+  ];
+}
+
+export function revisions(found) {
+  if (found === undefined) return [];
+  const { over_seconds: over, up_to_seconds: upTo, first_accuracy: first, last_accuracy: last, revised_ratio: share } = found.by_waiting_time;
+  const rows = over.map((from, at) => [
+    `${duration(from)} to ${duration(upTo[at])}`, percent(first[at]), percent(last[at]), signed(last[at] - first[at]), percent(share[at]),
+  ]);
+  return [
+    table("Revised predictions", ["what", "faded", "since the start"], whole(found)),
+    table("Revised predictions by waiting time", ["first prediction to label", "first", "last", "difference", "revised"], rows, "wide"),
+  ];
+}
+
+// Sampled labels (requested with a known probability): estimates for all predictions, and how many came.
+
+const interval = (found, shown) => (found?.lower === undefined ? "–" : `${shown(found.lower)} to ${shown(found.upper)}`);
+
+export function sampled(found) {
+  if (found === undefined) return [];
+  const { accuracy, leads, settled } = found;
+  const panel = table("Sampled labels", ["of all predictions", "estimate", "interval", "effective labels"], [
+    ["accuracy", percent(accuracy?.value), interval(accuracy, percent), count(accuracy?.effective_labels)],
+    ...Object.entries(leads).map(([name, lead]) => [
+      `lead over ${OPPONENTS[name] ?? name}`, lead.value === undefined ? "–" : signed(lead.value), interval(lead, signed), count(lead.effective_labels),
+    ]),
+  ]);
+  const about = accuracy === undefined ? "" : ` They are about predictions from ${both(found.since_timestamp_seconds)} to ${both(found.until_timestamp_seconds)}, ${duration(settled.age_seconds)} old or older.`;
+  panel.append(element("p", { class: "minor" },
+    `${percent(found.share_expected)} of predictions have their label asked for, by design. Every label is weighted by its probability, so these are the numbers of all predictions; intervals hold however often you look.${about} ` +
+    `Of ${count(settled.labels_asked)} labels asked for, ${count(settled.labels_arrived)} have come.`));
+  return [panel];
 }

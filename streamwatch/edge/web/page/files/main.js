@@ -3,7 +3,6 @@
 import { Alarms } from "./alarms.js";
 import { events, get, Unauthorized } from "./api.js";
 import { Comparisons } from "./comparisons.js";
-import { switchDetails } from "./details.js";
 import { byId, mark, say } from "./dom.js";
 import { Folds } from "./folds.js";
 import { both, moment, time, zones } from "./format.js";
@@ -13,7 +12,7 @@ import { Model } from "./model.js";
 import { Overview } from "./overview.js";
 import { Pace } from "./pace.js";
 import { remedy, runbook } from "./remedies.js";
-import { remembered } from "./sections.js";
+import { remembered, switchDetails } from "./sections.js";
 import { apply, state } from "./state.js";
 
 const HEALTH_MS = 15_000;

@@ -4,20 +4,16 @@ import { alarmItem, meaning } from "./alarms.js";
 import { Answer } from "./answer.js";
 import { get, segment } from "./api.js";
 import { catalogue, classColumns, estimates } from "./estimates.js";
-import { Chart, COLOURS, shares } from "./charts.js";
-import { classCharts } from "./classes.js";
+import { Chart, classCharts, COLOURS, shares } from "./charts.js";
 import { Days } from "./days.js";
-import { byId, element, say } from "./dom.js";
+import { closed, element, opened, say } from "./dom.js";
 import { early } from "./early.js";
 import { both, count, delayOf, duration, moment, percent, ratio, short, wholePercent } from "./format.js";
-import { labelled, late } from "./late.js";
+import { labelled, late, revisions, sampled } from "./late.js";
 import { Past } from "./past.js";
 import { probabilities } from "./probabilities.js";
-import { recovery } from "./recovery.js";
-import { revisions } from "./revisions.js";
-import { sampled } from "./sampled.js";
 import { Section } from "./sections.js";
-import { confusion, segments, table, weighted } from "./tables.js";
+import { confusion, recovery, segments, table, weighted } from "./tables.js";
 
 function without404(error) {
   if (error.status !== 404) throw error;
@@ -36,7 +32,6 @@ export class Model {
     this.charts = [];
     this.daysChart = null;
     this.alarms = []; // of this model, newest first
-    this.node = byId("model");
     this.answer = new Answer();
     this.message = element("p", { class: "empty" }, "Loading…");
     this.first = element("div", { class: "first" });
@@ -48,18 +43,14 @@ export class Model {
     this.fold = element("button", { type: "button", class: "quiet" }, "Open all sections");
     this.fold.addEventListener("click", () => this.openAll());
     this.foldBar = element("p", { class: "foldbar" }, this.fold);
-    this.node.replaceChildren(
-      element("p", { class: "back" }, element("a", { href: back }, "← All models")),
-      element("div", { class: "bar" }, element("h1", { tabindex: "-1" }, name)),
+    this.node = opened(name, back, null,
       this.message, element("div", { class: "top-of-model" }, this.answer.node, this.first), this.foldBar,
-      ...Object.values(this.sections).map((section) => section.node),
-    );
+      ...Object.values(this.sections).map((section) => section.node));
     for (const section of Object.values(this.sections)) {
       section.fill([]);
       section.node.addEventListener("toggle", () => this.tellFold());
     }
     this.foldBar.hidden = true;
-    this.node.hidden = false;
   }
 
   get folded() {
@@ -258,10 +249,8 @@ export class Model {
   }
 
   destroy() {
-    this.leave.abort();
+    closed(this);
     this.destroyCharts();
-    this.node.hidden = true;
-    this.node.replaceChildren();
   }
 }
 

@@ -2,14 +2,13 @@
 
 import { get } from "./api.js";
 import { Choices, PAGE } from "./choices.js";
-import { detailed } from "./details.js";
 import { arrange, byId, element, mark, say } from "./dom.js";
 import { Fleet } from "./fleet.js";
 import { count } from "./format.js";
-import { groupItem } from "./groups.js";
 import { Pace } from "./pace.js";
 import { doctor, remedy } from "./remedies.js";
-import { COLUMNS, heading, Row } from "./row.js";
+import { COLUMNS, groupItem, heading, Row } from "./row.js";
+import { detailed } from "./sections.js";
 import { floorOf } from "./sparkline.js";
 import { state } from "./state.js";
 

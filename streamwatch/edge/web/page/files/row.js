@@ -1,4 +1,4 @@
-// A row of the list of models: name, verdict, accuracy over the last hours, and time of the last record.
+// Rows of the list of models: of one model, and of the models whose names begin alike.
 
 import { caveatsOf } from "./caveats.js";
 import { element, mark, say } from "./dom.js";
@@ -106,4 +106,21 @@ function incidentOf(row) {
   if (!row.incidents) return "";
   const since = `since ${when(row.incident_since_timestamp_seconds)}`;
   return row.incidents === 1 ? `Incident ${since}` : `${count(row.incidents)} incidents, the latest ${since}`;
+}
+
+// A row for the models whose names begin alike: their number, and how many need attention.
+
+const BADGES = [ // what is counted, its label, the colour of a verdict
+  ["worse", "worse than no change", "worse"], ["incident", "with an open incident", "open"], ["warning", "with a warning", "worse"],
+  ["open", "open", "open"], ["waiting", "without a label yet", "open"], ["better", "better", "better"],
+];
+
+export function groupItem(group, address) {
+  return element(
+    "li",
+    {},
+    element("a", { href: address }, group.prefix),
+    element("span", { class: "soft" }, group.models === 1 ? "1 model" : `${count(group.models)} models`),
+    ...BADGES.filter(([key]) => group[key]).map(([key, label, verdict]) => element("span", { class: "badge", "data-verdict": verdict }, `${count(group[key])} ${label}`)),
+  );
 }

@@ -1,6 +1,6 @@
-// Foldable sections of a page, whose state is stored.
+// Choices of what is shown, which are stored: foldable sections of a page, and the switch for details.
 
-import { element, say } from "./dom.js";
+import { byId, element, mark, say } from "./dom.js";
 
 const KEY = "streamwatch-sections";
 const left = () => new Set(JSON.parse(localStorage.getItem(KEY) ?? "[]"));
@@ -30,4 +30,24 @@ export class Section {
     say(this.about, about);
     this.body.replaceChildren(...nodes);
   }
+}
+
+// The switch that shows expert details; its position is stored.
+
+const DETAILS = "streamwatch-details";
+
+export const detailed = () => localStorage.getItem(DETAILS) === "on";
+
+function show() {
+  document.documentElement.toggleAttribute("data-details", detailed());
+  mark(byId("details"), "aria-pressed", String(detailed()));
+}
+
+export function switchDetails(changed) {
+  show();
+  byId("details").addEventListener("click", () => {
+    localStorage.setItem(DETAILS, detailed() ? "off" : "on");
+    show();
+    changed();
+  });
 }

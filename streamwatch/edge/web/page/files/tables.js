@@ -1,7 +1,7 @@
 // Small tables with a heading; the first cell of a row names it.
 
 import { element } from "./dom.js";
-import { count, percent } from "./format.js";
+import { both, count, percent } from "./format.js";
 
 // Numbers are aligned to the right, sentences (`words`) to the left.
 const kindOf = (value) => (value?.className === "words" ? "words" : "number");
@@ -50,4 +50,19 @@ export function segments(found) {
     const title = left ? `Segments by ${name} (${values.length} busiest of ${values.length + left})` : `Segments by ${name}`;
     return table(title, [name, "outcomes", "share of traffic", "overall error", "recent error", "share of extra errors"], rows, "wide");
   });
+}
+
+// Recovery after drifts: the drift under way and the last that ended, as rows of a table.
+
+export function recovery(found) {
+  const { under_way: now, last } = found ?? {};
+  const rows = [];
+  if (now) rows.push(["recovering", `since outcome ${count(now.since_outcome)} (alarm at ${both(now.alarm_timestamp_seconds)}), error now ${percent(now.error_now_ratio)}, before ${percent(now.error_before_ratio)}`]);
+  if (last) rows.push(["last drift", `error rose by ${percent(last.depth)}, ${backAfter(last.outcomes)}`]);
+  return rows;
+}
+
+function backAfter(outcomes) {
+  if (outcomes === null) return "not back";
+  return outcomes ? `back after ${count(outcomes)} outcomes` : "within its bound";
 }

@@ -2,6 +2,9 @@
 
 import { both, duration, when } from "./format.js";
 
+// Opponents of verdicts by cohorts and from sampled labels.
+export const OPPONENTS = { persistent_at_prediction: "no change", majority: "the majority" };
+
 // Opponent of a verdict; one by cohorts that is not worse has both.
 export function against({ verdict, opponent, basis }) {
   if (basis !== "cohorts") return "no change";
