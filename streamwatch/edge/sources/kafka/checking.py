@@ -9,13 +9,10 @@ from dataclasses import dataclass, replace
 from typing import Any, Final, TypeVar
 
 import aiokafka.errors as kafka_errors
-from aiokafka.consumer.fetcher import READ_COMMITTED
 from aiokafka.errors import (
-    KafkaError,
     OffsetOutOfRangeError,
     TopicAuthorizationFailedError,
 )
-from aiokafka.protocol.fetch import FetchRequest
 
 from streamwatch.core.ports import Record
 from streamwatch.core.records.events import Partition
@@ -26,14 +23,11 @@ from streamwatch.edge.sources.kafka.connection import Connection, require_topics
 from streamwatch.edge.sources.kafka.dead_letters import require_writable
 from streamwatch.edge.sources.kafka.refusals import ReadDenied, explanation, of_token
 from streamwatch.edge.sources.kafka.spec import At, KafkaSpec
-from streamwatch.edge.sources.kafka.wire import CONNECTION_ERRORS, Listed
+from streamwatch.edge.sources.kafka.wire import CONNECTION_ERRORS, Listed, ask
 
 # Checks, for `streamwatch check`: whether Kafka is reachable, topics exist and may be read or written.
 
 
-_FETCH_BYTES = 1
-"""Limit of a fetch; a broker answers with one whole batch nevertheless."""
-_WAIT_MS = 500
 _Answer = TypeVar("_Answer")
 
 
@@ -208,21 +202,14 @@ async def _has_records(connection: Connection, topic: str, listed: Listed) -> bo
             continue
         partition = Partition(topic, number)
         first, end = await connection.ends(partition)
-        if await _fetched(connection, leader, partition, first) and end > first:
-            return True
+        client: Any = connection._client  # noqa: SLF001 - one request without the consumer  # pyright: ignore[reportPrivateUsage]
+        for answer in await ask(client, leader, [(partition, first)], 1):
+            error = kafka_errors.for_code(answer.error)
+            if answer.error and error is not OffsetOutOfRangeError:
+                raise error(partition)
+            if not answer.error and answer.data and end > first:
+                return True
     return False
-
-
-async def _fetched(connection: Connection, leader: int, partition: Partition, offset: int) -> bool:
-    asked = [(partition.topic, [(partition.partition, offset, _FETCH_BYTES)])]
-    request = FetchRequest(_WAIT_MS, 0, _FETCH_BYTES, READ_COMMITTED, asked)
-    client: Any = connection._client  # noqa: SLF001 - one request without the consumer  # pyright: ignore[reportPrivateUsage]
-    answer: Any = await client.send(leader, request)
-    [(_, [(_, code, *rest)])] = answer.topics
-    error: type[KafkaError] = kafka_errors.for_code(code)
-    if code and error is not OffsetOutOfRangeError:
-        raise error(partition)
-    return not code and bool(rest[-1])
 
 
 # A bounded sample of topics: the newest records, and older ones, among which are predictions of late labels.

@@ -10,8 +10,7 @@ from aiokafka.errors import StaleMetadata
 
 from streamwatch.core.ports import PartitionState
 from streamwatch.core.records.events import Fingerprint, Mark, Partition
-from streamwatch.edge.sources.kafka.background_tasks import BackgroundTasks
-from streamwatch.edge.sources.kafka.connection import BrokerHealth, Connection, require_topics
+from streamwatch.edge.sources.kafka.connection import BrokerHealth, Connection
 from streamwatch.edge.sources.kafka.data_loss import (
     DataLossTracker,
     Fingerprints,
@@ -317,106 +316,3 @@ class PartitionStatus:
             at_end_ms = None if connection is None else connection.at_end_ms(partition, position)
             states[partition] = PartitionState(position, shown, caught_up, at_end_ms)
         return states
-
-
-# Assignment of partitions to a connection.
-
-
-class Assignment:
-    """Assigns every partition of the topics to a connection, again when topics change.
-
-    Parameters
-    ----------
-    spec
-        Time limits, and required topics.
-    topics
-        Topics that are read, which must exist.
-    positions
-        Positions, and fingerprints of the logs.
-    status
-        States of partitions, dropped when the assignment changes.
-    background
-        Lists topics at intervals.
-    """
-
-    def __init__(
-        self,
-        spec: KafkaSpec,
-        topics: Sequence[str],
-        positions: PartitionPositions,
-        status: PartitionStatus,
-        background: BackgroundTasks,
-    ) -> None:
-        self._spec = spec
-        self._topics = topics
-        self._positions = positions
-        self._status = status
-        self._background = background
-        self._changes_settled = 0
-        self.missing: frozenset[str] | None = None
-        """Topics of the spec's `required_topics` that were missing in the last listing; None before one."""
-
-    async def settle(self, connection: Connection, listing: Listing) -> None:
-        """Determine positions, and assign all partitions to a new connection.
-
-        Raises
-        ------
-        TopicsMissing
-            A topic does not exist.
-        ReadingEnded
-            A log was changed or replaced, and `on_data_loss` is `fail`.
-        """
-        self._require_topics(listing)
-        await self._positions.settle(connection, listing)
-        self._assign(connection)
-
-    async def apply_changes(self, connection: Connection) -> frozenset[Partition]:
-        """Apply changes of topics between two polls; return the partitions whose logs may have been replaced.
-
-        Raises
-        ------
-        TopicsMissing, ReadingEnded
-            As from `settle`.
-        """
-        suspect_partitions = self._suspect_partitions(connection)
-        fresh = self._background.start_due(connection, suspect=bool(suspect_partitions))
-        if len(suspect_partitions) == len(self._positions.positions) and fresh is None:
-            await self._background.listed(self._spec.poll_timeout_ms / 1_000)
-            fresh = self._background.start_due(connection, suspect=False)
-        if fresh is not None:
-            self._require_topics(fresh.listing)
-            if await self._positions.revise(connection, fresh.listing):
-                self._assign(connection)
-            self._changes_settled = max(self._changes_settled, fresh.change_signals)
-        return self._suspect_partitions(connection)
-
-    async def move_to_nearest(self, connection: Connection, refused: Sequence[Partition]) -> None:
-        """Continue at the nearest offsets, or in recreated logs, where logs do not hold the position.
-
-        Raises
-        ------
-        TopicsMissing, ReadingEnded
-            As from `settle`.
-        """
-        listing = await connection.listing()
-        self._require_topics(listing)
-        await self._positions.move_to_nearest(connection, listing, refused)
-        for partition in refused:
-            connection.seek(partition, self._positions.positions[partition])
-        self._status.clear()
-
-    def _assign(self, connection: Connection) -> None:
-        connection.assign(self._positions.positions)
-        self._changes_settled = connection.change_signals.latest
-        self._status.clear()
-
-    def _suspect_partitions(self, connection: Connection) -> frozenset[Partition]:
-        if connection.change_signals.latest == self._changes_settled:
-            return frozenset()
-        topics = {t for t in self._topics if connection.change_signals.about(t, self._changes_settled)}
-        return frozenset(p for p in self._positions.positions if p.topic in topics)
-
-    def _require_topics(self, listing: Listing) -> None:
-        require_topics(self._topics, listing, self._spec.bootstrap_servers)
-        there = {name for name, listed in listing.items() if listed.partitions}
-        self.missing = frozenset(dict(self._spec.required_topics)) - there

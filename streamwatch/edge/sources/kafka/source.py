@@ -16,10 +16,16 @@ from streamwatch.edge.sources.kafka.background_tasks import BackgroundTasks, Gro
 from streamwatch.edge.sources.kafka.batches.frames import Damage
 from streamwatch.edge.sources.kafka.batches.opened import CodecMissing, compiled_plain_batches
 from streamwatch.edge.sources.kafka.batches.scan import compiled_scan
-from streamwatch.edge.sources.kafka.connection import BrokerHealth, Connection, Session, TopicsMissing
+from streamwatch.edge.sources.kafka.connection import (
+    BrokerHealth,
+    Connection,
+    Session,
+    TopicsMissing,
+    require_topics,
+)
 from streamwatch.edge.sources.kafka.data_loss import DataLossSnapshot, DataLossTracker, ReadingEnded
 from streamwatch.edge.sources.kafka.fetching import TurnRecords
-from streamwatch.edge.sources.kafka.positions import Assignment, PartitionPositions, PartitionStatus
+from streamwatch.edge.sources.kafka.positions import PartitionPositions, PartitionStatus
 from streamwatch.edge.sources.kafka.refusals import ReadDenied
 from streamwatch.edge.sources.kafka.spec import KafkaSpec
 from streamwatch.edge.sources.kafka.wire import CONNECTION_ERRORS, Listing
@@ -109,9 +115,9 @@ class KafkaSource:
         self._background = BackgroundTasks(spec, self._health, self._group, emit, monotonic)
         self._partition_status = PartitionStatus(self._health, spec.watermark_grace_ms, monotonic)
         self._session = Session(spec, self._topics, self._health, self._begin, jitter)
-        self._assignment = Assignment(
-            spec, self._topics, self._partition_positions, self._partition_status, self._background
-        )
+        self._changes_settled = 0
+        self._missing: frozenset[str] | None = None
+        """Topics of `required_topics` that were missing in the last listing; None before one."""
         self._damages: Mapping[Partition, Damage] = {}
         """Damage found with the last poll, which is skipped once the records before it are evaluated."""
         self._held: frozenset[Partition] = frozenset()
@@ -210,7 +216,7 @@ class KafkaSource:
             self._session.resume()
         elif (connection := self._session.connection) is not None:
             try:
-                await self._assignment.settle(connection, await connection.listing())
+                await self._settle(connection, await connection.listing())
             except (*CONNECTION_ERRORS, TopicsMissing) as error:
                 self._session.drop(connection, error)
 
@@ -232,7 +238,7 @@ class KafkaSource:
         try:
             self._skip_damage(connection)
             self._session.check_silence()
-            withheld = self._held | await self._assignment.apply_changes(connection)
+            withheld = self._held | await self._apply_changes(connection)
             wanted = [p for p in partition_positions.positions if p not in withheld] if withheld else None
             taken = await connection.take(wanted, self._spec.poll_timeout_ms)
         except CodecMissing as error:
@@ -249,7 +255,7 @@ class KafkaSource:
         states = self._partition_status.after(looked_at, partition_positions.positions, connection)
         if taken.out_of_range:
             try:
-                await self._assignment.move_to_nearest(connection, taken.out_of_range)
+                await self._move_to_nearest(connection, taken.out_of_range)
             except (*CONNECTION_ERRORS, TopicsMissing) as error:
                 self._session.drop(connection, error)
         return Poll(taken.records, states, moved)
@@ -261,7 +267,7 @@ class KafkaSource:
     def families(self, counts: DataLossCounters | None) -> Sequence[Family]:
         """Return the metrics of the brokers and of data loss; parameters as of `source_families`."""
         families = source_families(counts, up=self.up)
-        missing = self._assignment.missing
+        missing = self._missing
         if not self._spec.required_topics or missing is None:
             return families
         return [*families, single("dead_letter_topic_missing", float(bool(missing)))]
@@ -289,9 +295,56 @@ class KafkaSource:
         """Assign all partitions to a new connection, and compare the state with the consumer group."""
         partitions = [Partition(t, n) for t in self._topics for n in listing[t].partitions]
         await self._group.ask(connection, partitions, begun=bool(self._partition_positions.positions))
-        await self._assignment.settle(connection, listing)
+        await self._settle(connection, listing)
         self._background.begin()
         self._emit(TopicsAssigned(self._topics, len(self._partition_positions.positions)))
+
+    # Every partition of the topics is assigned to a connection, again when topics change.
+
+    async def _settle(self, connection: Connection, listing: Listing) -> None:
+        """Determine positions, and assign all partitions to a new connection."""
+        self._require_topics(listing)
+        await self._partition_positions.settle(connection, listing)
+        self._assign(connection)
+
+    async def _apply_changes(self, connection: Connection) -> frozenset[Partition]:
+        """Apply changes of topics between two polls; return the partitions whose logs may be others now."""
+        suspect_partitions = self._suspect_partitions(connection)
+        fresh = self._background.start_due(connection, suspect=bool(suspect_partitions))
+        if len(suspect_partitions) == len(self._partition_positions.positions) and fresh is None:
+            await self._background.listed(self._spec.poll_timeout_ms / 1_000)
+            fresh = self._background.start_due(connection, suspect=False)
+        if fresh is not None:
+            self._require_topics(fresh.listing)
+            if await self._partition_positions.revise(connection, fresh.listing):
+                self._assign(connection)
+            self._changes_settled = max(self._changes_settled, fresh.change_signals)
+        return self._suspect_partitions(connection)
+
+    async def _move_to_nearest(self, connection: Connection, refused: Sequence[Partition]) -> None:
+        """Continue at the nearest offsets, or in recreated logs, where logs do not hold the position."""
+        listing = await connection.listing()
+        self._require_topics(listing)
+        await self._partition_positions.move_to_nearest(connection, listing, refused)
+        for partition in refused:
+            connection.seek(partition, self._partition_positions.positions[partition])
+        self._partition_status.clear()
+
+    def _assign(self, connection: Connection) -> None:
+        connection.assign(self._partition_positions.positions)
+        self._changes_settled = connection.change_signals.latest
+        self._partition_status.clear()
+
+    def _suspect_partitions(self, connection: Connection) -> frozenset[Partition]:
+        if connection.change_signals.latest == self._changes_settled:
+            return frozenset()
+        topics = {t for t in self._topics if connection.change_signals.about(t, self._changes_settled)}
+        return frozenset(p for p in self._partition_positions.positions if p.topic in topics)
+
+    def _require_topics(self, listing: Listing) -> None:
+        require_topics(self._topics, listing, self._spec.bootstrap_servers)
+        there = {name for name, listed in listing.items() if listed.partitions}
+        self._missing = frozenset(dict(self._spec.required_topics)) - there
 
     def _report(self, taken: TurnRecords, connection: Connection) -> None:
         """Report failures and denials of one turn, and keep its damage for the next poll.
