@@ -82,6 +82,9 @@ class Connection(asyncio.Protocol):
         """Task of the TLS handshake, while it runs."""
         self.phase = Phase.WAITING
         self.since = owner.now()
+        self.eof_received = inner.eof_received
+        self.pause_writing = inner.pause_writing
+        self.resume_writing = inner.resume_writing
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         """Limit the transport's buffer, and begin HTTP."""
@@ -99,18 +102,6 @@ class Connection(asyncio.Protocol):
             self.drop("request_too_large")
             return
         self.inner.data_received(data)
-
-    def eof_received(self) -> bool | None:
-        """Pass on that the client sends no more; None and False close the connection."""
-        return self.inner.eof_received()
-
-    def pause_writing(self) -> None:
-        """Pass on that the client does not take bytes for now."""
-        self.inner.pause_writing()
-
-    def resume_writing(self) -> None:
-        """Pass on that the client takes bytes again."""
-        self.inner.resume_writing()
 
     def connection_lost(self, exc: Exception | None) -> None:
         """Free the slot, and pass the end on."""

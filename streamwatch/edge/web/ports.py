@@ -167,22 +167,6 @@ class Observer(Protocol):
         ...
 
 
-class Stream(Protocol):
-    """A part that renders server-sent events for clients that keep listening."""
-
-    @property
-    def route(self) -> Route:
-        """Route that it answers."""
-        ...
-
-    def events(self, report: Report | None, *, whole: bool) -> tuple[bytes, bytes]:
-        """Render events for new listeners (empty unless `whole`), and for earlier ones.
-
-        The latter are the changes since the last call. Runs in the rendering thread.
-        """
-        ...
-
-
 # Names of models as segments of a path.
 #
 # Clients remove `.` and `..` from a path, also if written `%2E`, before they send it. A model of that name is

@@ -26,7 +26,8 @@ from streamwatch.edge.web.connections import (
     advice,
 )
 from streamwatch.edge.web.documents import Alive, Ready
-from streamwatch.edge.web.ports import Asked, ChoosesMediaType, Exporter, Health, Observer, Route, Stream
+from streamwatch.edge.web.ports import Asked, ChoosesMediaType, Exporter, Health, Observer, Route
+from streamwatch.edge.web.routes.json_api import NewsStream
 
 # Listeners of the stream of events: limited in number, and in unsent events.
 
@@ -185,7 +186,7 @@ class HttpServer:
         host: str = "127.0.0.1",
         port: int = 9877,
         access: Access | None = None,
-        stream: Stream | None = None,
+        stream: NewsStream | None = None,
         observers: Sequence[Observer] = (),
         limits: HttpLimits | None = None,
         refused: Refused = lambda _: None,

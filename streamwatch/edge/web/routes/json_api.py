@@ -314,7 +314,7 @@ def _finite(value: float) -> float | UnsetType:
 
 
 class NewsStream:
-    """`Stream` of news; used by one thread at a time."""
+    """Stream of news for clients that keep listening; used by one thread at a time."""
 
     route = Route(
         "/api/v1/stream",

@@ -53,36 +53,20 @@ SORTS: Final[Mapping[str, str]] = {
     "outcomes": "outcomes",
 }
 """Value of `sort` → the field of rows to sort by; empty for the name."""
-_BRIEF: Final = {
-    "verdict": 0,
-    "verdict_since_timestamp_seconds": 0,
-    "verdict_opponent": 0,
-    "verdict_status": 0,
-    "verdict_delays_moved_of": 0,
-    "verdict_utility": 0,
-    "verdict_provisional": 0,
-    "verdict_before": 0,
-    "verdict_changed_timestamp_seconds": 0,
-    "trouble": 0,
-    "accuracy": 4,
-    "no_change": 4,
-    "majority": 4,
-    "last_prediction_timestamp_seconds": 0,
-    "last_label_timestamp_seconds": 0,
-    "waiting": 0,
-    "warning": 0,
-    "warning_page": 0,
-    "labels": 0,
-    "incidents": 0,
-    "incident_severity": 0,
-    "incident_since_timestamp_seconds": 0,
-    "first_horizon_ends_timestamp_seconds": 0,
-    "labels_assumed_as": 0,
-    "labels_sampled_ratio": 4,
-    "evaluation_since_timestamp_seconds": 0,
-    "evaluation_began_anew": 0,
-}
-"""Field of a brief row → the decimals that its numbers keep."""
+_BRIEF: Final = (
+    *("verdict", "verdict_since_timestamp_seconds", "verdict_opponent", "verdict_status"),
+    *("verdict_delays_moved_of", "verdict_utility", "verdict_provisional"),
+    *("verdict_before", "verdict_changed_timestamp_seconds", "trouble"),
+    *("accuracy", "no_change", "majority"),
+    *("last_prediction_timestamp_seconds", "last_label_timestamp_seconds"),
+    *("waiting", "warning", "warning_page", "labels"),
+    *("incidents", "incident_severity", "incident_since_timestamp_seconds"),
+    *("first_horizon_ends_timestamp_seconds", "labels_assumed_as", "labels_sampled_ratio"),
+    *("evaluation_since_timestamp_seconds", "evaluation_began_anew"),
+)
+"""Fields of a brief row."""
+_SHARES: Final = frozenset({"accuracy", "no_change", "majority", "labels_sampled_ratio"})
+"""Those whose numbers keep four decimals; the others keep none."""
 WAITING: Final = "waiting"
 _KINDS: Final = (*TROUBLES[: TROUBLES.index("better")], WAITING, "better")
 """Kinds of models in a group, the most urgent first: troubles, and models without an outcome yet."""
@@ -198,8 +182,8 @@ class ListingExporter:
 def brief(row: Row) -> Row:
     """Reduce a row to the fields that the page shows at first, rounded."""
     return {
-        name: value if isinstance(value, str | bool) else round(value, digits) if digits else round(value)
-        for name, digits in _BRIEF.items()
+        name: value if isinstance(value, str | bool) else round(value, 4 if name in _SHARES else None)
+        for name in _BRIEF
         if (value := row.get(name)) is not None
     }
 

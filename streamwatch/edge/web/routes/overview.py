@@ -57,6 +57,7 @@ from streamwatch.core.metrics.series import Family, Histogram, Report, detail_at
 from streamwatch.core.records.events import Alarm
 from streamwatch.core.specs import HEADLINE
 from streamwatch.edge.web import documents
+from streamwatch.edge.web.details import Caveats
 from streamwatch.edge.web.documents import Trouble
 from streamwatch.edge.web.ports import Asked, Route, encode, number
 from streamwatch.edge.web.routes.json_api import alarm_document
@@ -120,10 +121,8 @@ def headline_of(details: Mapping[str, object]) -> Fields:
 
 def delays_moved_of(details: Mapping[str, object]) -> Fields:
     """Return the field with the kinds of labels whose delays have changed; empty without any."""
-    moved = detail_at(details, "late_labels", "delays_moved")
-    if not isinstance(moved, Mapping) or not moved:
-        return {}
-    return {"verdict_delays_moved_of": " and ".join(sorted(cast("Mapping[str, object]", moved)))}
+    moved: Mapping[str, object] = detail_at(details, "late_labels", "delays_moved") or {}
+    return {"verdict_delays_moved_of": " and ".join(sorted(moved))} if moved else {}
 
 
 def sampled_headline_of(details: Mapping[str, object]) -> Fields:
@@ -229,17 +228,7 @@ def warnings_of(details: Mapping[str, object]) -> list[tuple[str, str]]:
     return warnings
 
 
-CAVEATS: Final = (
-    "first_horizon_ends_timestamp_seconds",
-    "first_horizon_predictions",
-    "first_horizon_labelled",
-    "first_horizon_only_label",
-    "labels_assumed_as",
-    "evaluation_since_timestamp_seconds",
-    "evaluation_changed",
-    "evaluation_outcomes_before",
-    "evaluation_began_anew",
-)
+CAVEATS: Final = tuple(name for name in Caveats.__annotations__ if name != "utility")
 """Fields of caveats, the same in `details` and in a row."""
 
 
@@ -251,27 +240,20 @@ def caveats_of(details: Mapping[str, object]) -> dict[str, float | str]:
 
 def incidents_of(details: Mapping[str, object]) -> dict[str, float | str]:
     """Return the number of open incidents, and severity and beginning of the latest; empty without any."""
-    incidents = details.get("open_incidents")
-    if not isinstance(incidents, list | tuple) or not incidents:
-        return {}
-    latest = cast("Sequence[object]", incidents)[-1]
-    severity, started = detail_at(latest, "severity"), detail_at(latest, "started_timestamp_seconds")
-    if not isinstance(severity, str) or not isinstance(started, float):
+    incidents = cast("Sequence[Mapping[str, Any]]", details.get("open_incidents", ()))
+    if not incidents:
         return {}
     return {
         "incidents": len(incidents),
-        "incident_severity": severity,
-        "incident_since_timestamp_seconds": started,
+        "incident_severity": incidents[-1]["severity"],
+        "incident_since_timestamp_seconds": incidents[-1]["started_timestamp_seconds"],
     }
 
 
 def labels_of(details: Mapping[str, object]) -> dict[str, float | str]:
     """Return the field with the model's labels from settings; empty without any."""
-    labels = details.get("labels")
-    if not isinstance(labels, Mapping):
-        return {}
-    pairs = cast("Mapping[str, str]", labels).items()
-    return {"labels": ", ".join(f"{name}={value}" for name, value in pairs)}
+    labels = cast("Mapping[str, str]", details.get("labels", {}))
+    return {"labels": ", ".join(f"{name}={value}" for name, value in labels.items())} if labels else {}
 
 
 def verdict_changes(alarms: Sequence[Alarm]) -> dict[str, dict[str, float | str]]:
