@@ -251,7 +251,7 @@ class OpenComparisons:
         if verdicts is None:
             return self._silence(now_ms)
         now = {(each.champion, each.challenger): each for each in verdicts}
-        gone = [pair for pair in self._open() if pair not in now]
+        gone = [pair for pair in self.open() if pair not in now]
         notified = [self._end(pair, "no_longer_compared", now_ms) for pair in gone]
         for pair in [pair for pair in self._kept if pair not in now]:
             del self._kept[pair]
@@ -263,9 +263,9 @@ class OpenComparisons:
                 notified += self._begin(pair, verdict, now_ms, suppressed, behind=behind)
         return notified
 
-    def open_notifications(self) -> list[Notification]:
+    def open(self) -> dict[Pair, Notification]:
         """Return the latest notification of each notified verdict that still holds, by pair."""
-        return [kept.newest for _, kept in sorted(self._kept.items()) if kept.newest is not None]
+        return {pair: kept.newest for pair, kept in sorted(self._kept.items()) if kept.newest is not None}
 
     def state(self) -> list[KeptComparison]:
         """State that `restore` continues from, in canonical order."""
@@ -275,9 +275,6 @@ class OpenComparisons:
         """Continue from a `state`."""
         self._kept = {(each.champion, each.challenger): each for each in kept}
         self.waiting, self.silenced = waiting, silenced
-
-    def _open(self) -> list[Pair]:
-        return [pair for pair, kept in sorted(self._kept.items()) if kept.newest is not None]
 
     def _changes(self, pair: Pair, verdict: ComparisonVerdict, now_ms: int) -> list[Notification]:
         """End a notified verdict that no longer holds, or announce that it is confirmed."""
@@ -349,7 +346,7 @@ class OpenComparisons:
 
     def _silence(self, now_ms: int) -> list[Notification]:
         """Resolve all notified verdicts, and drop all state, as no receiver wants comparisons any more."""
-        ended = [self._end(pair, "no_longer_compared", now_ms) for pair in self._open()]
+        ended = [self._end(pair, "no_longer_compared", now_ms) for pair in self.open()]
         self.silenced += bool(self._kept)
         self._kept.clear()
         self.waiting = False

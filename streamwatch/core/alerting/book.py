@@ -416,7 +416,7 @@ class AlarmBook:
         return [
             *self._incidents.open_notifications(),
             *self._hints.open().values(),
-            *self._comparisons.open_notifications(),
+            *self._comparisons.open().values(),
         ]
 
     def state(self) -> bytes:
