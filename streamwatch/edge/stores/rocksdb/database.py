@@ -9,7 +9,7 @@ Where the log breaks off before contents that other files already have, RocksDB 
 from __future__ import annotations
 
 import re
-from collections.abc import Generator, Iterator, Sequence
+from collections.abc import Generator, Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from struct import Struct
@@ -328,6 +328,15 @@ class Database:
     def into(self, family: str, batch: WriteBatch) -> None:
         """Make this family the one that later writes of the batch go to."""
         batch.set_default_column_family(self._handles[family])
+
+    def replace(self, family: str, values: Iterable[tuple[bytes, bytes | None]], batch: WriteBatch) -> None:
+        """Add values of a family to the batch, by key; None removes the key."""
+        self.into(family, batch)
+        for key, value in values:
+            if value is None:
+                del batch[key]
+            else:
+                batch[key] = value
 
     def delete_range(self, family: str, first: bytes, end: bytes, batch: WriteBatch) -> None:
         """Add to the batch the removal of a family's keys from `first` up to, not including, `end`."""

@@ -8,7 +8,8 @@ outbox, the sections and the manifest.
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
+from itertools import takewhile
 from pathlib import Path
 from typing import Final
 
@@ -70,9 +71,7 @@ class RocksRuns:
     def write(self, values: Sequence[tuple[bytes, bytes]]) -> None:
         """Write (key, value) pairs to the operating system, not yet to the disk."""
         with self._database.batch() as batch:
-            self._database.into(COLD_RUNS, batch)
-            for key, value in values:
-                batch[key] = value
+            self._database.replace(COLD_RUNS, values, batch)
 
     def get_all(self, keys: Sequence[bytes]) -> Sequence[bytes | None]:
         """Return the values of many keys; None for each that is absent."""
@@ -80,12 +79,8 @@ class RocksRuns:
 
     def keys(self, first: bytes, end: bytes) -> Sequence[bytes]:
         """Return the keys from `first` up to, not including, `end`, in order."""
-        found: list[bytes] = []
-        for key, _ in self._database.items(COLD_RUNS, first):
-            if key >= end:
-                break
-            found.append(key)
-        return found
+        items = self._database.items(COLD_RUNS, first)
+        return [key for key, _ in takewhile(lambda item: item[0] < end, items)]
 
     def next_key(self, first: bytes) -> bytes | None:
         """Return the first key that is not before `first`; None without one."""
@@ -101,12 +96,7 @@ class RocksRuns:
         self._remove(changes.removed, batch)
         self._removed += [each for each in changes.removed if each[0].startswith(ENTRIES)]
         self._removed_entries += changes.removed_entries
-        self._database.into(COLD_RUNS, batch)
-        for key, value in changes.put.items():
-            if value is None:
-                del batch[key]
-            else:
-                batch[key] = value
+        self._database.replace(COLD_RUNS, changes.put.items(), batch)
 
     def reclaimable(self, entries: int) -> list[KeyRange]:
         """Return the key ranges removed since the last call once they are worth a `reclaim`; until then none.
@@ -195,22 +185,18 @@ class RocksStore:
         """Write the changes as one batch over all families; durable after `flush`."""
         number = self._commits + 1
         with self._database.batch() as batch:
-            self._replace("columns", changes.columns, batch)
+            replace = self._database.replace
+            replace("columns", changes.columns.items(), batch)
             if changes.runs is not None:
                 self._runs.write_changes(changes.runs, batch)
             self._write_journal(number, changes, batch)
-            self._replace("models", {name.encode(): value for name, value in changes.models.items()}, batch)
-            outbox = {notification.encode(): value for notification, value in changes.outbox.items()}
-            self._replace("outbox", outbox, batch)
-            self._database.into("meta", batch)
+            replace("models", ((name.encode(), value) for name, value in changes.models.items()), batch)
+            replace("outbox", ((name.encode(), value) for name, value in changes.outbox.items()), batch)
+            publications = changes.publications.items()
+            replace("meta", ((PUBLICATION_PREFIX + number_key(n), value) for n, value in publications), batch)
             batch[STATE_KEY] = encoded(StoreManifest(number))
             for name, section in changes.sections.items():
                 batch[SECTION_PREFIX + name.encode()] = section
-            publications = {
-                PUBLICATION_PREFIX + number_key(commit): value
-                for commit, value in changes.publications.items()
-            }
-            self._replace("meta", publications, batch)
         self._commits = number
 
     def _write_journal(self, number: int, changes: CommitBatch, batch: WriteBatch) -> None:
@@ -220,15 +206,6 @@ class RocksStore:
             self._journal.append(number)
         while self._journal and self._journal[0] < changes.journal_floor:
             del batch[number_key(self._journal.popleft())]
-
-    def _replace(self, part: str, values: Mapping[bytes, bytes | None], batch: WriteBatch) -> None:
-        """Write values of a family by key; None removes the key."""
-        self._database.into(part, batch)
-        for key, value in values.items():
-            if value is None:
-                del batch[key]
-            else:
-                batch[key] = value
 
     def flush(self) -> None:
         """Flush the write-ahead log; raises StateGone where the directory was removed or replaced."""
