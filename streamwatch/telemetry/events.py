@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import ClassVar
 
 from streamwatch.telemetry.writer import InternalEvent, Level
@@ -10,8 +9,7 @@ from streamwatch.telemetry.writer import InternalEvent, Level
 # Internal events of alarms and notifications.
 
 
-@dataclass(frozen=True)
-class AlarmRaised(InternalEvent):
+class AlarmRaised(InternalEvent, frozen=True):
     """A detector of a model declared a drift."""
 
     level: ClassVar[Level] = "warning"
@@ -25,8 +23,7 @@ class AlarmRaised(InternalEvent):
     after: float
 
 
-@dataclass(frozen=True)
-class VerdictChanged(InternalEvent):
+class VerdictChanged(InternalEvent, frozen=True):
     """A model is now better or worse than no change, or no longer shown to be either.
 
     With the `basis` cohorts, `better` means better than no change and the majority, `worse` is about
@@ -46,8 +43,7 @@ class VerdictChanged(InternalEvent):
     status: str = ""
 
 
-@dataclass(frozen=True)
-class NotificationSent(InternalEvent):
+class NotificationSent(InternalEvent, frozen=True):
     """A receiver accepted a notification of an alarm."""
 
     sampled_by: ClassVar[str | None] = "receiver"
@@ -57,8 +53,7 @@ class NotificationSent(InternalEvent):
     attempts: int
 
 
-@dataclass(frozen=True)
-class NotificationFailed(InternalEvent):
+class NotificationFailed(InternalEvent, frozen=True):
     """A receiver did not take a notification, or a reminder of open incidents; it is tried again."""
 
     level: ClassVar[Level] = "warning"
@@ -71,8 +66,7 @@ class NotificationFailed(InternalEvent):
     retry_in_seconds: float
 
 
-@dataclass(frozen=True)
-class NotificationDropped(InternalEvent):
+class NotificationDropped(InternalEvent, frozen=True):
     """A notification was dropped: the receiver refused it, could not be reached for too long or is gone.
 
     So are the oldest ones if too many wait for a receiver, and those of a receiver that settings lack now.
@@ -90,8 +84,7 @@ class NotificationDropped(InternalEvent):
     attempts: int
 
 
-@dataclass(frozen=True)
-class NotificationsDropped(InternalEvent):
+class NotificationsDropped(InternalEvent, frozen=True):
     """Notifications that a digest would only have counted were dropped, as their receiver is gone."""
 
     level: ClassVar[Level] = "error"
@@ -100,8 +93,7 @@ class NotificationsDropped(InternalEvent):
     reason: str
 
 
-@dataclass(frozen=True)
-class ReceiverGone(InternalEvent):
+class ReceiverGone(InternalEvent, frozen=True):
     """A receiver answered that it no longer exists: nothing is sent to it until the next start."""
 
     level: ClassVar[Level] = "error"
@@ -113,15 +105,13 @@ class ReceiverGone(InternalEvent):
 # Internal events of the process and its HTTP server.
 
 
-@dataclass(frozen=True)
-class Started(InternalEvent):
+class Started(InternalEvent, frozen=True):
     """The process has started, with valid settings."""
 
     version: str
 
 
-@dataclass(frozen=True)
-class KernelCompiling(InternalEvent):
+class KernelCompiling(InternalEvent, frozen=True):
     """The estimators are being loaded from the cache, or compiled at a first start.
 
     Compiling takes about half a minute on two cores; longer with more detectors, or on one core. Logged at
@@ -132,22 +122,19 @@ class KernelCompiling(InternalEvent):
     """Time since the beginning of it."""
 
 
-@dataclass(frozen=True)
-class KernelReady(InternalEvent):
+class KernelReady(InternalEvent, frozen=True):
     """The estimators are compiled or loaded."""
 
     seconds: float
 
 
-@dataclass(frozen=True)
-class StartedServing(InternalEvent):
+class StartedServing(InternalEvent, frozen=True):
     """The HTTP server answers."""
 
     address: str
 
 
-@dataclass(frozen=True)
-class HttpExposed(InternalEvent):
+class HttpExposed(InternalEvent, frozen=True):
     """More clients than intended may read from the HTTP server; `weakness` says what to change."""
 
     level: ClassVar[Level] = "warning"
@@ -155,8 +142,7 @@ class HttpExposed(InternalEvent):
     weakness: str
 
 
-@dataclass(frozen=True)
-class HttpClientRefused(InternalEvent):
+class HttpClientRefused(InternalEvent, frozen=True):
     """An HTTP client was refused or disconnected: too many, too slow, too large, or not HTTP."""
 
     level: ClassVar[Level] = "warning"
@@ -165,8 +151,7 @@ class HttpClientRefused(InternalEvent):
     reason: str
 
 
-@dataclass(frozen=True)
-class SeriesDropped(InternalEvent):
+class SeriesDropped(InternalEvent, frozen=True):
     """The series left out of `/metrics` have changed: now `dropped` series of `models` models."""
 
     level: ClassVar[Level] = "warning"
@@ -178,15 +163,13 @@ class SeriesDropped(InternalEvent):
     max_series: int
 
 
-@dataclass(frozen=True)
-class Stopping(InternalEvent):
+class Stopping(InternalEvent, frozen=True):
     """A stop was requested, by a signal or the program; what has been evaluated is committed first."""
 
     signal: str
 
 
-@dataclass(frozen=True)
-class Stopped(InternalEvent):
+class Stopped(InternalEvent, frozen=True):
     """The daemon has stopped; what it evaluated is committed."""
 
     records: int
@@ -196,16 +179,14 @@ class Stopped(InternalEvent):
 # Internal events of reading: brokers, partitions, offsets, records.
 
 
-@dataclass(frozen=True)
-class TopicsAssigned(InternalEvent):
+class TopicsAssigned(InternalEvent, frozen=True):
     """Every partition of the configured topics is being read."""
 
     topics: tuple[str, ...]
     partitions: int
 
 
-@dataclass(frozen=True)
-class BatchWritten(InternalEvent):
+class BatchWritten(InternalEvent, frozen=True):
     """The Spark job wrote the results of a batch in one transaction."""
 
     batch: int
@@ -216,8 +197,7 @@ class BatchWritten(InternalEvent):
     seconds: float
 
 
-@dataclass(frozen=True)
-class KafkaLost(InternalEvent):
+class KafkaLost(InternalEvent, frozen=True):
     """The brokers cannot be reached or refuse requests; reading resumes by itself."""
 
     level: ClassVar[Level] = "warning"
@@ -225,23 +205,20 @@ class KafkaLost(InternalEvent):
     retry_in_seconds: float = 0.0
 
 
-@dataclass(frozen=True)
-class KafkaRecovered(InternalEvent):
+class KafkaRecovered(InternalEvent, frozen=True):
     """The brokers answer again; reading resumed at the same positions."""
 
     after_seconds: float
 
 
-@dataclass(frozen=True)
-class OffsetsNotCommitted(InternalEvent):
+class OffsetsNotCommitted(InternalEvent, frozen=True):
     """The advisory offsets (for lag tools only) could not be committed in time."""
 
     level: ClassVar[Level] = "debug"
     error: str
 
 
-@dataclass(frozen=True)
-class PositionLost(InternalEvent):
+class PositionLost(InternalEvent, frozen=True):
     """A log was cut or replaced, or its partition is gone: reading continues elsewhere, or without it.
 
     `resumed` is -1 for a partition that is gone.
@@ -255,8 +232,7 @@ class PositionLost(InternalEvent):
     cause: str
 
 
-@dataclass(frozen=True)
-class BatchSkipped(InternalEvent):
+class BatchSkipped(InternalEvent, frozen=True):
     """A batch of records is damaged, or larger than is read: reading continues after it."""
 
     level: ClassVar[Level] = "error"
@@ -268,8 +244,7 @@ class BatchSkipped(InternalEvent):
     reason: str
 
 
-@dataclass(frozen=True)
-class FetchFailed(InternalEvent):
+class FetchFailed(InternalEvent, frozen=True):
     """Fetching a partition fails repeatedly; it is retried, and the other partitions are read meanwhile."""
 
     level: ClassVar[Level] = "warning"
@@ -281,8 +256,7 @@ class FetchFailed(InternalEvent):
     retry_in_seconds: float = 0.0
 
 
-@dataclass(frozen=True)
-class PositionUnverified(InternalEvent):
+class PositionUnverified(InternalEvent, frozen=True):
     """The last evaluated record is gone (retention, compaction), so the log's identity is unverified."""
 
     topic: str
@@ -290,8 +264,7 @@ class PositionUnverified(InternalEvent):
     offset: int
 
 
-@dataclass(frozen=True)
-class PartitionLeftBehind(InternalEvent):
+class PartitionLeftBehind(InternalEvent, frozen=True):
     """Other partitions no longer wait for one that was at its end; its later records are out of order."""
 
     level: ClassVar[Level] = "warning"
@@ -299,8 +272,7 @@ class PartitionLeftBehind(InternalEvent):
     partition: int
 
 
-@dataclass(frozen=True)
-class NameTableFull(InternalEvent):
+class NameTableFull(InternalEvent, frozen=True):
     """The table of names of a kind (models, classes, segments) is full; unused names are removed from it.
 
     Decoding a new name takes several times as long as decoding a known one.
@@ -311,20 +283,17 @@ class NameTableFull(InternalEvent):
     kind: str
 
 
-@dataclass(frozen=True)
-class HostClockBehind(InternalEvent):
+class HostClockBehind(InternalEvent, frozen=True):
     """Most records have times in the future: the host's clock is behind, and is not used."""
 
     level: ClassVar[Level] = "warning"
 
 
-@dataclass(frozen=True)
-class HostClockRight(InternalEvent):
+class HostClockRight(InternalEvent, frozen=True):
     """Records no longer have times in the future: the host's clock is used again."""
 
 
-@dataclass(frozen=True)
-class StateMismatchDetected(InternalEvent):
+class StateMismatchDetected(InternalEvent, frozen=True):
     """The consumer group was last used by another state: the open one is new, older or another daemon's.
 
     Or another daemon, or a consumer that subscribes, uses the group at the same time (`group_shared`).
@@ -335,24 +304,21 @@ class StateMismatchDetected(InternalEvent):
     what: str
 
 
-@dataclass(frozen=True)
-class OffsetsNotRead(InternalEvent):
+class OffsetsNotRead(InternalEvent, frozen=True):
     """The group's offsets could not be read, so it is unknown whether this state used the group last."""
 
     level: ClassVar[Level] = "warning"
     error: str
 
 
-@dataclass(frozen=True)
-class PartitionsAdded(InternalEvent):
+class PartitionsAdded(InternalEvent, frozen=True):
     """A topic grew; its new partitions are read from their beginning."""
 
     topic: str
     partitions: int
 
 
-@dataclass(frozen=True)
-class RecordRejected(InternalEvent):
+class RecordRejected(InternalEvent, frozen=True):
     """A record could not be used; it is counted as invalid and left out."""
 
     level: ClassVar[Level] = "warning"
@@ -365,8 +331,7 @@ class RecordRejected(InternalEvent):
     """Location that was read, and names of existing fields; given for the first such record of a batch."""
 
 
-@dataclass(frozen=True)
-class DeadLettersDelayed(InternalEvent):
+class DeadLettersDelayed(InternalEvent, frozen=True):
     """Brokers do not accept dead letters; they are sent again, and the next commit waits for them."""
 
     level: ClassVar[Level] = "warning"
@@ -377,8 +342,7 @@ class DeadLettersDelayed(InternalEvent):
     given_up_in_seconds: float
 
 
-@dataclass(frozen=True)
-class DeadLettersDropped(InternalEvent):
+class DeadLettersDropped(InternalEvent, frozen=True):
     """Invalid records could not be written to the dead-letter topic, and were dropped."""
 
     level: ClassVar[Level] = "error"
@@ -389,8 +353,7 @@ class DeadLettersDropped(InternalEvent):
     error: str
 
 
-@dataclass(frozen=True)
-class PublishingBegun(InternalEvent):
+class PublishingBegun(InternalEvent, frozen=True):
     """Outcomes and events are numbered from 1 again, as those in the topics are of another state."""
 
     level: ClassVar[Level] = "warning"
@@ -399,8 +362,7 @@ class PublishingBegun(InternalEvent):
     outcomes_before: int
 
 
-@dataclass(frozen=True)
-class PublishingDelayed(InternalEvent):
+class PublishingDelayed(InternalEvent, frozen=True):
     """Brokers do not accept outcomes or events; they wait in the state and are written later."""
 
     level: ClassVar[Level] = "warning"
@@ -411,15 +373,13 @@ class PublishingDelayed(InternalEvent):
     retry_in_seconds: float
 
 
-@dataclass(frozen=True)
-class PublishingResumed(InternalEvent):
+class PublishingResumed(InternalEvent, frozen=True):
     """Brokers accept outcomes and events again."""
 
     topics: str
 
 
-@dataclass(frozen=True)
-class StateOlderThanTopics(InternalEvent):
+class StateOlderThanTopics(InternalEvent, frozen=True):
     """The state is an older copy: outcomes that are in the topic are evaluated again but not written."""
 
     level: ClassVar[Level] = "warning"
@@ -427,8 +387,7 @@ class StateOlderThanTopics(InternalEvent):
     published_commit: int
 
 
-@dataclass(frozen=True)
-class StandbyTookOver(InternalEvent):
+class StandbyTookOver(InternalEvent, frozen=True):
     """A replica took over from another: it publishes and notifies from now on."""
 
     published_outcome: int
@@ -436,31 +395,27 @@ class StandbyTookOver(InternalEvent):
     seconds: float
 
 
-@dataclass(frozen=True)
-class StandbyGaveWay(InternalEvent):
+class StandbyGaveWay(InternalEvent, frozen=True):
     """A replica that cannot evaluate left the election for a moment, so that another one takes over."""
 
     level: ClassVar[Level] = "warning"
     reason: str
 
 
-@dataclass(frozen=True)
-class StandbySteppedDown(InternalEvent):
+class StandbySteppedDown(InternalEvent, frozen=True):
     """A replica no longer publishes and notifies, as it lost the election."""
 
     waiting_records: int
 
 
-@dataclass(frozen=True)
-class StandbyDiverged(InternalEvent):
+class StandbyDiverged(InternalEvent, frozen=True):
     """A replica has other results than the one that publishes: it will not take over."""
 
     level: ClassVar[Level] = "error"
     difference: str
 
 
-@dataclass(frozen=True)
-class ClassesDisjoint(InternalEvent):
+class ClassesDisjoint(InternalEvent, frozen=True):
     """A model's predicted and true classes are disjoint: one side writes them differently."""
 
     level: ClassVar[Level] = "warning"
@@ -469,8 +424,7 @@ class ClassesDisjoint(InternalEvent):
     true: tuple[str, ...]
 
 
-@dataclass(frozen=True)
-class ScoresAsClasses(InternalEvent):
+class ScoresAsClasses(InternalEvent, frozen=True):
     """A model's predicted classes are scores: each number counts as a class, and none is right."""
 
     level: ClassVar[Level] = "warning"
@@ -480,8 +434,7 @@ class ScoresAsClasses(InternalEvent):
     """Example of a mapping that makes classes of scores."""
 
 
-@dataclass(frozen=True)
-class NothingJoins(InternalEvent):
+class NothingJoins(InternalEvent, frozen=True):
     """No prediction of a model has matched a label: ids differ, or labels are missing or late."""
 
     level: ClassVar[Level] = "warning"
@@ -489,16 +442,14 @@ class NothingJoins(InternalEvent):
     predictions: int
 
 
-@dataclass(frozen=True)
-class CatchUpCompleted(InternalEvent):
+class CatchUpCompleted(InternalEvent, frozen=True):
     """Every partition was read up to its end for the first time."""
 
     records: int
     seconds: float
 
 
-@dataclass(frozen=True)
-class SchemaRegistryLost(InternalEvent):
+class SchemaRegistryLost(InternalEvent, frozen=True):
     """The schema registry cannot be reached: records that need a schema wait."""
 
     level: ClassVar[Level] = "warning"
@@ -508,8 +459,7 @@ class SchemaRegistryLost(InternalEvent):
     retry_in_seconds: float = 0.0
 
 
-@dataclass(frozen=True)
-class SchemaAwaited(InternalEvent):
+class SchemaAwaited(InternalEvent, frozen=True):
     """Records wait for a schema whose fetching or compiling takes long."""
 
     level: ClassVar[Level] = "warning"
@@ -518,15 +468,13 @@ class SchemaAwaited(InternalEvent):
     registry: str
 
 
-@dataclass(frozen=True)
-class SchemaRegistryRecovered(InternalEvent):
+class SchemaRegistryRecovered(InternalEvent, frozen=True):
     """The schema registry answers again; reading continues."""
 
     after_seconds: float
 
 
-@dataclass(frozen=True)
-class SchemaRejected(InternalEvent):
+class SchemaRejected(InternalEvent, frozen=True):
     """A schema could not be understood or compiled: records that name it are invalid."""
 
     level: ClassVar[Level] = "error"
@@ -536,8 +484,7 @@ class SchemaRejected(InternalEvent):
     registry: str
 
 
-@dataclass(frozen=True)
-class SchemaWithheld(InternalEvent):
+class SchemaWithheld(InternalEvent, frozen=True):
     """The registry has an error for one schema and returns others: records that name this one wait."""
 
     level: ClassVar[Level] = "error"
@@ -550,32 +497,28 @@ class SchemaWithheld(InternalEvent):
 # Internal events of the state, its disk and its backups.
 
 
-@dataclass(frozen=True)
-class BackupMade(InternalEvent):
+class BackupMade(InternalEvent, frozen=True):
     """A backup was made, and the command after it, if any, succeeded."""
 
     directory: str
     seconds: float
 
 
-@dataclass(frozen=True)
-class BackupFailed(InternalEvent):
+class BackupFailed(InternalEvent, frozen=True):
     """The state could not be copied, or the command after it failed."""
 
     level: ClassVar[Level] = "error"
     error: str
 
 
-@dataclass(frozen=True)
-class BackupSkipped(InternalEvent):
+class BackupSkipped(InternalEvent, frozen=True):
     """A backup was requested, but none can be made."""
 
     level: ClassVar[Level] = "warning"
     reason: str
 
 
-@dataclass(frozen=True)
-class StateOpened(InternalEvent):
+class StateOpened(InternalEvent, frozen=True):
     """A state was found and restored; outcomes of its journal were evaluated again."""
 
     commits: int
@@ -584,8 +527,7 @@ class StateOpened(InternalEvent):
     seconds: float
 
 
-@dataclass(frozen=True)
-class StateLost(InternalEvent):
+class StateLost(InternalEvent, frozen=True):
     """The state could not be written or read: it is opened again as of its last durable commit."""
 
     level: ClassVar[Level] = "error"
@@ -593,8 +535,7 @@ class StateLost(InternalEvent):
     retry_in_seconds: float
 
 
-@dataclass(frozen=True)
-class EstimatorsChanged(InternalEvent):
+class EstimatorsChanged(InternalEvent, frozen=True):
     """Settings, or the version, differ from those of the state: some estimators begin with no outcomes."""
 
     level: ClassVar[Level] = "warning"
@@ -603,8 +544,7 @@ class EstimatorsChanged(InternalEvent):
     dropped: tuple[str, ...]
 
 
-@dataclass(frozen=True)
-class SettingChanged(InternalEvent):
+class SettingChanged(InternalEvent, frozen=True):
     """A setting differs from that of the state; `effect` and `change` are as in `streamwatch check`."""
 
     level: ClassVar[Level] = "warning"
@@ -613,24 +553,21 @@ class SettingChanged(InternalEvent):
     change: str
 
 
-@dataclass(frozen=True)
-class SettingsUnknown(InternalEvent):
+class SettingsUnknown(InternalEvent, frozen=True):
     """The settings of the state cannot be read: changes of settings are not known."""
 
     level: ClassVar[Level] = "warning"
     error: str
 
 
-@dataclass(frozen=True)
-class EstimatesBegun(InternalEvent):
+class EstimatesBegun(InternalEvent, frozen=True):
     """Estimates of models begin anew, as the settings that make their outcomes have changed."""
 
     level: ClassVar[Level] = "warning"
     models: tuple[str, ...]
 
 
-@dataclass(frozen=True)
-class ModelStateDiscarded(InternalEvent):
+class ModelStateDiscarded(InternalEvent, frozen=True):
     """A model's state does not fit the new settings: it begins anew."""
 
     level: ClassVar[Level] = "warning"
@@ -638,13 +575,11 @@ class ModelStateDiscarded(InternalEvent):
     reason: str
 
 
-@dataclass(frozen=True)
-class DiskLow(InternalEvent):
+class DiskLow(InternalEvent, frozen=True):
     """The disk of the state is nearly full: reading pauses until space is free."""
 
     level: ClassVar[Level] = "error"
 
 
-@dataclass(frozen=True)
-class DiskFreed(InternalEvent):
+class DiskFreed(InternalEvent, frozen=True):
     """The disk has free space again: reading continues."""

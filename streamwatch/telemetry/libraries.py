@@ -7,7 +7,6 @@ import sys
 import threading
 import traceback
 from collections.abc import Callable
-from dataclasses import dataclass
 from types import TracebackType
 from typing import ClassVar, Final
 
@@ -21,8 +20,7 @@ _MORE_MEMORY: Final = (
 )
 
 
-@dataclass(frozen=True)
-class LibraryWarned(InternalEvent):
+class LibraryWarned(InternalEvent, frozen=True):
     """A library logged a warning, or Python did."""
 
     level: ClassVar[Level] = "warning"
@@ -32,8 +30,7 @@ class LibraryWarned(InternalEvent):
     message: str
 
 
-@dataclass(frozen=True)
-class LibraryFailed(InternalEvent):
+class LibraryFailed(InternalEvent, frozen=True):
     """A library logged an error, or an exception was not handled."""
 
     level: ClassVar[Level] = "error"
@@ -43,8 +40,7 @@ class LibraryFailed(InternalEvent):
     traceback: str = ""
 
 
-@dataclass(frozen=True)
-class Crashed(InternalEvent):
+class Crashed(InternalEvent, frozen=True):
     """A bug ends the process; the state is safe, and a restart continues from it."""
 
     level: ClassVar[Level] = "error"
@@ -52,8 +48,7 @@ class Crashed(InternalEvent):
     traceback: str
 
 
-@dataclass(frozen=True)
-class OutOfMemory(InternalEvent):
+class OutOfMemory(InternalEvent, frozen=True):
     """The system refuses memory, which ends the process; a restart continues from the last commit."""
 
     level: ClassVar[Level] = "error"

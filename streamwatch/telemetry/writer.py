@@ -7,10 +7,11 @@ import sys
 import time
 from collections import Counter
 from collections.abc import Callable, Hashable, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from threading import Lock
 from typing import Any, ClassVar, Literal, TextIO, TypeAlias
 
+import msgspec
 import structlog
 
 from streamwatch.core.metrics import family
@@ -21,9 +22,8 @@ Level: TypeAlias = Literal["debug", "info", "warning", "error"]
 SAMPLE_BURST = 5
 
 
-@dataclass(frozen=True)
-class InternalEvent:
-    """Base class of internal events."""
+class InternalEvent(msgspec.Struct, frozen=True):
+    """Base class of internal events; a field is left out of the line while it is None."""
 
     level: ClassVar[Level] = "info"
     """Severity of the log line."""
@@ -97,10 +97,7 @@ class Telemetry:
         kind = type(event)
         name = event_name(kind)
         self._counts[name] += 1
-        values: dict[str, object] = {f.name: getattr(event, f.name) for f in fields(event)}
-        for f in fields(event):
-            if f.default is None and values[f.name] is None:
-                del values[f.name]  # not known
+        values = {key: value for key, value in msgspec.structs.asdict(event).items() if value is not None}
         if kind.sampled_by is not None:
             suppressed = self._admit(name, str(values[kind.sampled_by]), kind.burst)
             if suppressed is None:
