@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
+from collections.abc import Generator, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
-from dataclasses import dataclass
 from pathlib import Path
-from typing import TypeAlias
 
 from streamwatch.core.buckets.results import DataLoss
 from streamwatch.core.join.caveats import (
@@ -19,7 +17,7 @@ from streamwatch.core.join.caveats import (
 from streamwatch.core.join.cold.guests import Work
 from streamwatch.core.join.cold.merging import Merge
 from streamwatch.core.join.cold.store import RunStore
-from streamwatch.core.merge import MergeProgress, MergeSpec
+from streamwatch.core.merge import MergeProgress, MergeSpec, Released
 from streamwatch.core.merge.merge import progress_families
 from streamwatch.core.metrics.series import Family, Report
 from streamwatch.core.pipeline.checkpoint import Checkpoint
@@ -35,102 +33,6 @@ from streamwatch.daemon.status import Clocks
 from streamwatch.daemon.turns import TurnLength, rows_up_to_objects, scores_in_columns, scores_of
 from streamwatch.edge.stores.kind import damage_named
 from streamwatch.telemetry import RecordRejected, Telemetry
-
-EndOfRecord: TypeAlias = Callable[[int], int]
-"""(index of a row) → index of the first row at or after it that begins a record."""
-
-
-@dataclass(frozen=True, slots=True)
-class Evaluated:
-    """Result of evaluating some of the released records."""
-
-    taken: int
-    """Number of records evaluated; 0 if expiring entries took the whole turn."""
-    invalid: Sequence[Invalid]
-    alarms: Sequence[Alarm]
-    retired: Sequence[str]
-    """Names of models."""
-    scores: int = 0
-    """Scores of the events and of the outcomes, which the next commit writes."""
-    work: Work | None = None
-    """Blocking work, to be run in any thread before the next evaluation or commit; None without any."""
-    is_whole: bool = True
-    """Whether a commit may follow (`PartialResult.is_whole`), and the rows taken end with a record."""
-
-
-class Evaluating:
-    """Evaluates released records, a bounded number per call.
-
-    Parameters
-    ----------
-    pipeline
-        The join and the estimators.
-    checkpoint
-        Collects the changes for the next commit; None if state is in memory only.
-    publications
-        Collects outcomes for their topic; None without one.
-    """
-
-    def __init__(
-        self,
-        pipeline: Pipeline,
-        checkpoint: Checkpoint | None = None,
-        publications: PublicationLog | None = None,
-    ) -> None:
-        self._pipeline = pipeline
-        self._checkpoint = checkpoint
-        self._publications = publications
-        self._stretch: RecordBatch | None = None
-        self._steps: Iterator[PartialResult] = iter(())
-        self._left = 0  # records of the stretch that are not evaluated yet
-        self._taken = 0  # records of the stretch that are evaluated
-        self._length = TurnLength()
-
-    async def make_room(self) -> None:
-        """Enlarge the join's table in a thread if it is nearly full."""
-        pipeline = self._pipeline
-        while pipeline.join.is_nearly_full:
-            pipeline.join.use(await asyncio.to_thread(pipeline.join.with_more_room))
-
-    def take(self, records: RecordBatch, start: int, end_of_record: EndOfRecord) -> Evaluated:
-        """Evaluate rows from `start` on, as many as fit a turn, up to the end of a record.
-
-        The next call must continue after the rows taken by this one, until all are taken.
-
-        Parameters
-        ----------
-        records
-            Released records.
-        start
-            Index of the first row to evaluate.
-        end_of_record
-            Finds the end of the record of a row.
-        """
-        self._length.begin()
-        if not self._left:
-            most = rows_up_to_objects(records.part(start, len(records)), self._length.rows)
-            self._left = end_of_record(start + most) - start
-            self._taken = 0
-            self._stretch = records.part(start, start + self._left)
-            self._steps = self._pipeline.steps(self._stretch)
-        step = next(self._steps)
-        taken = step.taken - self._taken
-        self._taken = step.taken
-        self._left -= taken
-        some = records.part(start, start + taken)
-        events = some.objects_at(some.object_rows())
-        invalid = [event for event in events if type(event) is Invalid]
-        scores = 0
-        if self._checkpoint is not None:
-            self._checkpoint.take(step)
-            scores = scores_of(events, step.outcomes) + scores_in_columns(some)
-        if self._publications is not None and self._stretch is not None:
-            self._publications.take(step.outcomes, self._stretch)
-        retired = [name for _, name in step.retired]
-        end = start + taken
-        is_whole = step.is_whole and (not self._left or not end or end_of_record(end) == end)
-        self._length.end(taken)
-        return Evaluated(taken, invalid, step.alarms, retired, scores, step.work, is_whole)
 
 
 class StoreMaintenance:
@@ -258,7 +160,8 @@ class BatchProcessor:
         self.progress = progress or MergeProgress()
         self._monitors = checkpoint.monitors
         self._beginnings = checkpoint.beginnings
-        self._evaluating = Evaluating(self.pipeline, checkpoint if store.durable else None, publications)
+        self._checkpoint = checkpoint if store.durable else None
+        self._publications = publications
         self._telemetry = telemetry
         self._clocks = clocks
         self.rejected = rejected or RejectedRecords()
@@ -270,6 +173,12 @@ class BatchProcessor:
         self._is_whole = True
         self._taken = 0
         """Number of the ready records that are evaluated."""
+        self._stretch: RecordBatch | None = None
+        """Records that the pipeline is evaluating in steps; None before the first."""
+        self._left = 0
+        """Number of records of the stretch that are not evaluated yet."""
+        self._steps: Iterator[PartialResult] = iter(())
+        self._length = TurnLength()
         self._mismatches = MismatchReporter(telemetry)
         self._uncommitted = self._uncommitted_scores = 0
         self._alarms: list[Alarm] = []
@@ -307,7 +216,10 @@ class BatchProcessor:
 
     @property
     def may_commit(self) -> bool:
-        """Return whether the state is that after whole records, and no work is left to do."""
+        """Return whether a commit may be made now; if not, `evaluate` has to be called until it may.
+
+        It may when the state is that after whole records, and no work is left to do.
+        """
         return self._is_whole and self._work is None
 
     @property
@@ -353,12 +265,22 @@ class BatchProcessor:
         return self._merged.take_newest()
 
     async def receive(self, poll: Poll, *, connected: bool = True) -> None:
-        """Decode a poll's records and release those whose order is certain; see `Processor`."""
+        """Decode a poll's records and release those whose order is certain; call only if not `has_ready`.
+
+        Parameters
+        ----------
+        poll
+            Records by partition, and the state of every partition.
+        connected
+            Whether the brokers answer.
+        """
         await self._merged.receive(poll, connected=connected)
 
     async def make_room(self) -> None:
         """Enlarge the join's table in a thread if it is nearly full."""
-        await self._evaluating.make_room()
+        join = self.pipeline.join
+        while join.is_nearly_full:
+            join.use(await asyncio.to_thread(join.with_more_room))
 
     def evaluate(self) -> int:
         """Evaluate the next released records, as many as fit a turn; return the number of alarms raised.
@@ -370,28 +292,59 @@ class BatchProcessor:
         ready = self._merged.ready
         if ready is None:
             return 0
-        done = self._evaluating.take(ready.records, self._taken, ready.end_of_record)
-        self.progress.note(ready.part(self._taken, self._taken + done.taken))
-        for event in done.invalid:
-            self._telemetry.emit(
-                RecordRejected(event.topic, event.partition, event.offset, event.reason, event.detail or None)
-            )
-            self.rejected.release(event)
-        self._taken += done.taken
-        self._uncommitted += done.taken
-        self._uncommitted_scores += done.scores
-        self._work, self._is_whole = done.work, done.is_whole
-        alarms = done.alarms
+        self._length.begin()
+        some, step = self._step(ready)
+        events = some.objects_at(some.object_rows())
+        if self._checkpoint is not None:
+            self._checkpoint.take(step)
+            self._uncommitted_scores += scores_of(events, step.outcomes) + scores_in_columns(some)
+        if self._publications is not None and self._stretch is not None:
+            self._publications.take(step.outcomes, self._stretch)
+        self._length.end(len(some))
+        self.progress.note(ready.part(self._taken, self._taken + len(some)))
+        self._taken += len(some)
+        self._uncommitted += len(some)
+        for event in events:
+            if type(event) is Invalid:
+                self._reject(event)
+        self._work = step.work
+        self._is_whole = step.is_whole and (
+            not self._left or not self._taken or ready.end_of_record(self._taken) == self._taken
+        )
+        alarms = step.alarms
         if any(alarm.detector == VERDICT for alarm in alarms):
             alarms = alarms_without_verdicts(
                 alarms, self.pipeline.mismatches(), self.pipeline.predictions.unrepresentative()
             )
         self._alarms += alarms
-        self._note_retired(done.retired)
+        self._note_retired([name for _, name in step.retired])
         if self._taken == len(ready):
             self._taken = 0
             self._merged.next_turn()
         return len(alarms)
+
+    def _step(self, ready: Released) -> tuple[RecordBatch, PartialResult]:
+        """Evaluate the next records, as many as fit a turn, up to the end of one; return them and the result.
+
+        No records are evaluated if expiring entries took the whole turn.
+        """
+        if not self._left:
+            rest = ready.records.part(self._taken, len(ready))
+            most = rows_up_to_objects(rest, self._length.rows)
+            self._left = ready.end_of_record(self._taken + most) - self._taken
+            self._stretch = rest.part(0, self._left)
+            self._steps = self.pipeline.steps(self._stretch)
+        assert self._stretch is not None  # noqa: S101 - some records of it are left
+        step = next(self._steps)
+        before = len(self._stretch) - self._left
+        self._left = len(self._stretch) - step.taken
+        return self._stretch.part(before, step.taken), step
+
+    def _reject(self, event: Invalid) -> None:
+        self._telemetry.emit(
+            RecordRejected(event.topic, event.partition, event.offset, event.reason, event.detail or None)
+        )
+        self.rejected.release(event)
 
     def take_work(self) -> Work | None:
         """Return blocking work, to be run in a thread before the next `evaluate` or commit; None without."""

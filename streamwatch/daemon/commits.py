@@ -7,19 +7,20 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
-from typing import Protocol
+from typing import TypeAlias
 
 from streamwatch.core.alerting.book import details_with_incidents
 from streamwatch.core.metrics import family, single
 from streamwatch.core.metrics.durations import Durations
 from streamwatch.core.metrics.series import Family, Report
-from streamwatch.core.pipeline.checkpoint import RestoreReport
+from streamwatch.core.pipeline.checkpoint import Checkpoint, RestoreReport
 from streamwatch.core.ports import Store
 from streamwatch.core.records.events import Alarm, Partition
 from streamwatch.daemon.alerting import NOTHING, AlertDecisions, Alerting
+from streamwatch.daemon.batch_processor import BatchProcessor
 from streamwatch.daemon.merged_records import yield_to_loop
-from streamwatch.daemon.processor import Checkpointing, Processor
 from streamwatch.daemon.publisher import ClosedPublication, Publishing
+from streamwatch.daemon.results import ResultsCheckpoint, ResultsProcessor
 from streamwatch.daemon.source_positions import (
     MERGE,
     POSITIONS,
@@ -32,13 +33,17 @@ from streamwatch.daemon.turns import SCORES_PER_COMMIT
 from streamwatch.edge.stores.kind import StateFailed
 from streamwatch.telemetry import InternalEvent
 
+Processor: TypeAlias = BatchProcessor | ResultsProcessor
+"""Evaluates the records of polls: those of topics, or the results of a distributed job."""
+
 
 @dataclass(frozen=True, slots=True)
 class State:
     """An open store and the objects restored from it, from its opening to a failure or the end."""
 
     store: Store
-    checkpoint: Checkpointing
+    checkpoint: Checkpoint | ResultsCheckpoint
+    """Builds what a commit has beside positions and alarms."""
     processor: Processor
     source_positions: SourcePositions
     """Positions at which reading goes on."""
@@ -103,14 +108,6 @@ class Durable:
     """Data loss found in the logs."""
 
 
-class Durability(Protocol):
-    """Callback for durable commits."""
-
-    def __call__(self, durable: Durable) -> None:
-        """Handle a durable commit; called in the event loop, in the order of commits."""
-        ...
-
-
 class Commits:
     """Commits the open state; while at most one commit is flushed in a thread, evaluation goes on.
 
@@ -123,7 +120,7 @@ class Commits:
     spec
         Limits of what is not committed yet.
     shown
-        Called with each durable commit.
+        Called with each durable commit, in the event loop and in their order.
     monotonic
         Monotonic clock in seconds.
     behind
@@ -137,7 +134,7 @@ class Commits:
         state: State,
         source_positions: Callable[[Mapping[Partition, int]], SourcePositions],
         spec: CommitSpec,
-        shown: Durability,
+        shown: Callable[[Durable], object],
         monotonic: Callable[[], float] = time.monotonic,
         behind: Callable[[], bool] = lambda: False,
         counts: Callable[[], DataLossTotals] = DataLossTotals,

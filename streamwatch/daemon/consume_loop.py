@@ -15,9 +15,16 @@ from streamwatch.core.ports import DeadLetters, PartitionState, Poll, Record, Sc
 from streamwatch.core.records.events import Partition
 from streamwatch.daemon.alerting import event_of
 from streamwatch.daemon.backups import Backups
-from streamwatch.daemon.commits import Commits, CommitSpec, Durable, OffsetMetadata, State, finish
+from streamwatch.daemon.commits import (
+    Commits,
+    CommitSpec,
+    Durable,
+    OffsetMetadata,
+    Processor,
+    State,
+    finish,
+)
 from streamwatch.daemon.merged_records import yield_to_loop
-from streamwatch.daemon.processor import Processor
 from streamwatch.daemon.source_positions import DataLossTotals, SourcePositions
 from streamwatch.daemon.state_holder import StateHolder
 from streamwatch.daemon.status import DaemonStatus, counted

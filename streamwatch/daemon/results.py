@@ -68,7 +68,7 @@ def last_reported_of(section: bytes | None) -> LastReportedBatch:
 
 @dataclass(slots=True)
 class ResultsCheckpoint:
-    """Implements `Checkpointing` for results: a commit has the last reported batch."""
+    """Builds the commits of a state of results, which have the last reported batch; like `Checkpoint`."""
 
     reported: LastReportedBatch
     """Last batch that was reported."""
@@ -200,7 +200,7 @@ _TURN: Final = 200
 
 
 class ResultsProcessor:
-    """Implements `Processor` for the results topic.
+    """Evaluates the results topic; like `BatchProcessor`, which evaluates records.
 
     Parameters
     ----------

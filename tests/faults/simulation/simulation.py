@@ -7,7 +7,8 @@ from dataclasses import dataclass, field
 from hashlib import blake2b
 from random import Random
 
-from streamwatch.core.pipeline.pipeline import Pipeline
+from streamwatch.core.merge import Released
+from streamwatch.core.pipeline.pipeline import PartialResult, Pipeline
 from streamwatch.core.records.batch import RecordBatch
 from streamwatch.core.records.events import Event, Partition
 from streamwatch.daemon import (
@@ -23,7 +24,6 @@ from streamwatch.daemon import (
     decode_positions,
     restored_progress,
 )
-from streamwatch.daemon.batch_processor import EndOfRecord, Evaluated, Evaluating
 from streamwatch.daemon.commits import Durable
 from streamwatch.daemon.consume_loop import ConsumeLoop
 from streamwatch.daemon.daemon import DELIVER_SECONDS, FINISH_SECONDS
@@ -54,19 +54,16 @@ class InternalEvents:
 
 
 class Noted:
-    """Tells the store what is evaluated, which it does not hear of."""
+    """Tells the store what a processor evaluates, which it does not hear of."""
 
-    def __init__(self, evaluating: Evaluating, store: DiskStore) -> None:
-        self._evaluating = evaluating
+    def __init__(self, processor: BatchProcessor, store: DiskStore) -> None:
+        self._step = processor._step
         self._store = store
 
-    def take(self, records: RecordBatch, start: int, end_of_record: EndOfRecord) -> Evaluated:
-        done = self._evaluating.take(records, start, end_of_record)
-        self._store.note(records.part(start, start + done.taken).events(), done.alarms)
-        return done
-
-    async def make_room(self) -> None:
-        await self._evaluating.make_room()
+    def __call__(self, ready: Released) -> tuple[RecordBatch, PartialResult]:
+        records, step = self._step(ready)
+        self._store.note(records.events(), step.alarms)
+        return records, step
 
 
 class Simulation:
@@ -241,7 +238,7 @@ class Simulation:
         seconds = self._loop.time
         clocks = Clocks(self._clock, lambda: int(seconds() * 1_000))
         processor = BatchProcessor(checkpoint, store, topics, self.telemetry, clocks, plan.merge, progress)
-        processor._evaluating = Noted(processor._evaluating, store)
+        processor._step = Noted(processor, store)
         self._note("open", saved.commits)
         return State(store, checkpoint, processor, stands, resumed, self.telling.alerting(checkpoint, saved))
 
