@@ -180,4 +180,4 @@ def publishing_of(
         return None
     if isinstance(publisher, StandbyPublisher):
         return SharedPublishing(log, publisher, alerting, saved.publications)
-    return Publishing(log, publisher, saved.commits, saved.publications)
+    return Publishing(log, publisher, alerting, saved.commits, saved.publications)

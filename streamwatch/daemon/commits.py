@@ -49,8 +49,8 @@ class State:
     """Positions at which reading goes on."""
     resumed: RestoreReport
     """Models and estimators found at the opening."""
-    alerting: Alerting | None = None
-    """Decides on notifications; None without receivers and reports of alarms."""
+    alerting: Alerting
+    """Decides on notifications."""
     events: Sequence[InternalEvent] = ()
     """Further internal events of the opening: settings that have changed."""
     topics_since_ms: Mapping[str, int] = field(default_factory=dict[str, int])
@@ -164,13 +164,12 @@ class Commits:
     @property
     def _changed(self) -> bool:
         processor = self._state.processor
-        alerting = self._state.alerting
         return (
             processor.uncommitted > 0
             or processor.positions != self._committed
             or self._counts() != self._counted
             or (self._state.publishing is not None and self._state.publishing.due)
-            or (alerting is not None and alerting.due(behind=self._behind()))
+            or self._state.alerting.due(behind=self._behind())
         )
 
     @property
@@ -280,7 +279,8 @@ class Commits:
         began = self._clock()
         self._committing, self._evaluated_at = self._evaluated_at, None
         alarms, retired = state.processor.settle()
-        outgoing = self._decide(alarms, retired)
+        decider = state.alerting if publishing is None else publishing
+        outgoing = decider.decide(alarms, retired, in_backlog=self._in_backlog, behind=self._behind())
         self._in_backlog = False
         report = report and state.processor.has_report
         shown, reporting = await self._build(outgoing) if report else (None, 0.0)
@@ -303,7 +303,7 @@ class Commits:
         if state.store.durable:
             self._flushing = asyncio.create_task(self._flush(durable, began, closed))
         else:
-            self._deliver(outgoing)
+            state.alerting.deliver(outgoing)
             self._settled(durable, began)
         now, interval = self._clock(), self._spec.interval_seconds
         if report:
@@ -315,25 +315,12 @@ class Commits:
 
     async def _flush(self, durable: Durable, began: float, closed: ClosedPublication) -> None:
         await asyncio.to_thread(self._state.store.flush)
-        if self._state.publishing is not None:
-            self._state.publishing.durable(closed, lambda: self._deliver(durable.outgoing))
-        else:
-            self._deliver(durable.outgoing)
-        self._settled(durable, began)
-
-    def _decide(self, alarms: Sequence[Alarm], retired: Sequence[str]) -> AlertDecisions:
-        """Decide on notifications, or leave that to the holder of several replicas."""
         alerting, publishing = self._state.alerting, self._state.publishing
-        backlog, behind = self._in_backlog, self._behind()
         if publishing is not None:
-            return publishing.decide(alerting, alarms, retired, in_backlog=backlog, behind=behind)
-        if alerting is None:
-            return NOTHING
-        return alerting.decide(alarms, retired, in_backlog=backlog, behind=behind)
-
-    def _deliver(self, outgoing: AlertDecisions) -> None:
-        if self._state.alerting is not None:
-            self._state.alerting.deliver(outgoing)
+            publishing.durable(closed, lambda: alerting.deliver(durable.outgoing))
+        else:
+            alerting.deliver(durable.outgoing)
+        self._settled(durable, began)
 
     def _settled(self, durable: Durable, began: float) -> None:
         self._seconds = self._clock() - began
@@ -351,13 +338,13 @@ class Commits:
                 next(slices)
             except StopIteration as end:
                 built: Report = end.value
-                alerting = self._state.alerting
+                fleet = self._state.alerting.fleet
                 details = details_with_incidents(built.details, outgoing.open_incidents)
-                families = [*built.families, *outgoing.families]
-                if alerting is not None:
-                    families += alerting.fleet.families()
-                    details = alerting.fleet.labels.details(details)
-                report = replace(built, families=families, details=details)
+                report = replace(
+                    built,
+                    families=[*built.families, *outgoing.families, *fleet.families()],
+                    details=fleet.labels.details(details),
+                )
                 return report, seconds + self._clock() - began
             seconds += self._clock() - began
             await yield_to_loop()

@@ -397,8 +397,7 @@ class ConsumeLoop:
     async def _open(self) -> Commits:
         state = await self.holder.open()
         self._opened()
-        if state.alerting is not None:
-            state.alerting.begin()  # pending notifications do not wait for the source
+        state.alerting.begin()  # pending notifications do not wait for the source
         if state.publishing is not None:
             state.publishing.begin()
         self._status.stage = f"{self._source.name} has not answered yet"

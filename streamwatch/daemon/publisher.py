@@ -32,7 +32,7 @@ from streamwatch.core.publishing.publications import (
     encoded,
 )
 from streamwatch.core.records.events import Alarm
-from streamwatch.daemon.alerting import NOTHING, AlertDecisions, Alerting
+from streamwatch.daemon.alerting import AlertDecisions, Alerting
 from streamwatch.daemon.waiting_publications import (
     FENCED_SECONDS,
     MOST_BYTES,
@@ -267,6 +267,7 @@ class Publishing:
 
     log: PublicationLog
     publisher: Publisher
+    alerting: Alerting
     commits: int
     """Number of the last commit when the state was opened."""
     waiting: Mapping[int, bytes]
@@ -288,7 +289,6 @@ class Publishing:
 
     def decide(
         self,
-        alerting: Alerting | None,
         alarms: Sequence[Alarm],
         retired: Sequence[str],
         *,
@@ -297,9 +297,7 @@ class Publishing:
     ) -> AlertDecisions:
         """Number the alarms raised since the last commit, and decide on notifications."""
         self.log.note(alarms)
-        if alerting is None:
-            return NOTHING
-        return alerting.decide(alarms, retired, in_backlog=in_backlog, behind=behind)
+        return self.alerting.decide(alarms, retired, in_backlog=in_backlog, behind=behind)
 
     def close(self, commit: int, outgoing: AlertDecisions) -> ClosedPublication:
         """Make the publication of a commit with this number."""

@@ -631,7 +631,6 @@ class SharedPublishing:
 
     def decide(
         self,
-        _alerting: Alerting | None,
         alarms: Sequence[Alarm],
         retired: Sequence[str],
         *,

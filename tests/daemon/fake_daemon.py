@@ -9,6 +9,8 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
+from streamwatch.core.alerting.book import AlarmBook
+from streamwatch.core.alerting.rules import AlarmsSpec
 from streamwatch.core.estimators.set import EstimatorSet
 from streamwatch.core.merge import MergeProgress, MergeSpec
 from streamwatch.core.metrics.series import Family, Report
@@ -29,6 +31,8 @@ from streamwatch.daemon import (
     State,
     Topic,
 )
+from streamwatch.daemon.alerting import Alerting
+from streamwatch.daemon.deliveries import Deliveries, DeliverySpec
 from streamwatch.edge.decoders.formats.json import JsonDecoder
 from streamwatch.edge.decoders.mapping import TopicMapping
 from streamwatch.edge.keys import digest_bytes
@@ -214,6 +218,14 @@ SENSITIVE = PageHinkleySpec(threshold=5.0, min_outcomes=5)
 SPEC = MonitorsSpec(detectors=(SENSITIVE, AdwinDriftSpec()), max_models=4, max_classes=10)
 
 
+def quiet(monitors: EstimatorSet) -> Alerting:
+    """Alerting without receivers."""
+    deliveries = Deliveries([], DeliverySpec(), lambda _: None)
+    return Alerting(
+        AlarmBook(AlarmsSpec(), "state-1"), deliveries, lambda: monitors.facts, lambda: NOW_MS, {}
+    )
+
+
 def fake_daemon(
     *polls: Poll | Exception,
     warm_up: Callable[[], None] = lambda: None,
@@ -241,7 +253,7 @@ def fake_daemon(
     processor = BatchProcessor(
         checkpoint, store, topics, telemetry, clocks, merge, progress, rejected=rejected
     )
-    state = State(store, checkpoint, processor, SourcePositions(), RestoreReport())
+    state = State(store, checkpoint, processor, SourcePositions(), RestoreReport(), quiet(monitors))
     source, server = FakeSource(list(polls)), FakeServer()
     status = DaemonStatus(source, telemetry, schemas=schemas, clock=lambda: NOW_MS / 1_000)
     reading = ConsumeLoopSpec(

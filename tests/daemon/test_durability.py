@@ -51,6 +51,7 @@ from tests.daemon.fake_daemon import (
     label,
     poll,
     prediction,
+    quiet,
     stands,
     until,
 )
@@ -120,7 +121,7 @@ def durable_fake_daemon(disk: Disk, *polls, commits=OFTEN, source: FakeSource | 
         stands = decode_positions(saved.sections[POSITIONS]) if saved.commits else SourcePositions()
         progress = restored_progress(saved.sections.get(MERGE), topics)
         processor = BatchProcessor(checkpoint, store, topics, telemetry, CLOCKS, AT_ONCE, progress)
-        return State(store, checkpoint, processor, stands, resumed)
+        return State(store, checkpoint, processor, stands, resumed, quiet(monitors))
 
     source, server = source or FakeSource(list(polls)), FakeServer()
     status = DaemonStatus(source, telemetry, clock=lambda: NOW_MS / 1_000)

@@ -44,6 +44,7 @@ from tests.daemon.fake_daemon import (
     label,
     poll,
     prediction,
+    quiet,
     until,
 )
 
@@ -77,7 +78,7 @@ class LeapingFakeDaemon:
             stands = decode_positions(saved.sections[POSITIONS]) if saved.commits else SourcePositions()
             progress = restored_progress(saved.sections.get(MERGE), topics)
             processor = BatchProcessor(checkpoint, store, topics, telemetry, CLOCKS, AT_ONCE, progress)
-            return State(store, checkpoint, processor, stands, resumed)
+            return State(store, checkpoint, processor, stands, resumed, quiet(monitors))
 
         source, server = FakeSource(list(polls)), FakeServer()
         status = DaemonStatus(source, telemetry, clock=lambda: NOW_MS / 1_000)

@@ -14,7 +14,17 @@ from streamwatch.core.ports import Record as AnyRecord
 from streamwatch.daemon import CommitSpec, RejectedRecords, SourcePositions, State
 from streamwatch.daemon.commits import Commits, Durable
 from streamwatch.edge.stores.memory import MemoryStore
-from tests.daemon.fake_daemon import FakeDaemon, bad, fake_daemon, poll, prediction, run_through, taken, until
+from tests.daemon.fake_daemon import (
+    FakeDaemon,
+    bad,
+    fake_daemon,
+    poll,
+    prediction,
+    quiet,
+    run_through,
+    taken,
+    until,
+)
 
 
 @dataclass
@@ -84,7 +94,9 @@ def commits_of(
     h: FakeDaemon, clock: Clock, store: MemoryStore, shown: Callable[[Durable], object] = lambda _: None
 ) -> Commits:
     assert h.checkpoint is not None
-    state = State(store, h.checkpoint, h.processor, SourcePositions(), RestoreReport())
+    state = State(
+        store, h.checkpoint, h.processor, SourcePositions(), RestoreReport(), quiet(h.checkpoint.monitors)
+    )
     return Commits(state, SourcePositions, CommitSpec(1.0), shown, clock)
 
 

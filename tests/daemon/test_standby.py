@@ -270,7 +270,7 @@ class Replica:
                     self.keeper.keep(invalid_record(offset), "invalid_json", clock_ms(number))
             found = numbers[numbers % ALARM_EVERY == 0].tolist()
             alarms += [Alarm("m", "adwin", n // ALARM_EVERY, n, n, n, 1.0, 1.0, 0.0, 1.0, 1.0) for n in found]
-        outgoing = self.state.decide(self.alerting, alarms, [], in_backlog=False, behind=False)
+        outgoing = self.state.decide(alarms, [], in_backlog=False, behind=False)
         self._commits += 1
         closed = self.state.close(self._commits, outgoing)
         for commit, value in closed.values.items():
