@@ -48,10 +48,11 @@ from streamwatch.core.publishing.publications import (
 from streamwatch.core.records.events import Alarm
 from streamwatch.daemon.alerting import AlertDecisions, Alerting
 from streamwatch.daemon.membership import Conditions, Election, Membership
-from streamwatch.daemon.publisher import ClosedPublication, Transactions
-from streamwatch.daemon.waiting_publications import (
+from streamwatch.daemon.publisher import (
     MOST_BYTES,
     Attempts,
+    ClosedPublication,
+    Transactions,
     TransactionSize,
     WaitingPublications,
 )

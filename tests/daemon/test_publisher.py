@@ -11,7 +11,7 @@ import pytest
 
 from streamwatch.core.publishing.publications import Event, Ledger, encoded
 from streamwatch.daemon import publisher as module
-from streamwatch.daemon import waiting_publications
+from streamwatch.daemon import publisher as publishing
 from streamwatch.daemon.publisher import Publisher
 from streamwatch.edge.sources.kafka.transactions import PublishingFenced
 from streamwatch.telemetry import (
@@ -180,7 +180,7 @@ async def test_commits_wait_while_too_much_waits_for_brokers() -> None:
 
 
 async def test_what_waits_is_written_in_the_order_of_commits(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(waiting_publications, "TRANSACTION_BYTES", 4)
+    monkeypatch.setattr(publishing, "TRANSACTION_BYTES", 4)
     broker = Broker(fails=["", "answer", "", "send", "answer"])
     async with Process(broker).running() as publisher:
         publisher.begin(LIFE, 0, {})
