@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Final
 
 from streamwatch.assembly.state import HostClocks, state_opening
-from streamwatch.assembly.topics import build_topics, formats_by_topic, sides
+from streamwatch.assembly.topics import build_topics, sides, topics_by_name
 from streamwatch.assembly.warming import warm_up_run
 from streamwatch.core.pipeline.checkpoint import Checkpoint
 from streamwatch.core.ports import PartitionState, Poll
@@ -194,14 +194,14 @@ def _check(settings: Settings, files: Mapping[str, Sequence[Path]]) -> None:
         raise SettingsError("outcomes.topic: expected none in a backfill, which publishes no outcomes")
     if directory.exists() and any(directory.iterdir()):
         raise SettingsError(f"state.directory: expected no state in {directory} before a backfill, got one")
-    formats = formats_by_topic(settings.topics)
+    topics = topics_by_name(settings.topics)
     for name in files:
         if name not in known:
             raise SettingsError(f"expected files of topics {', '.join(known)}, got {name!r}")
-        if formats[name].type not in {"json", "text"}:
+        if topics[name].format.type not in {"json", "text"}:
             raise SettingsError(
                 f"topics: expected format json or text of {name}, whose rows are read as JSON, "
-                f"got {formats[name].type}"
+                f"got {topics[name].format.type}"
             )
 
 

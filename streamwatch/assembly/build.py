@@ -11,11 +11,10 @@ from streamwatch.assembly.alerts import build_deliveries
 from streamwatch.assembly.http import build_server
 from streamwatch.assembly.publishing import build_publisher
 from streamwatch.assembly.results import build_results_daemon
-from streamwatch.assembly.schemas import build_schema_cache, topic_schemas
 from streamwatch.assembly.sources import REFUSALS as SOURCE_REFUSALS
 from streamwatch.assembly.sources import build_source
 from streamwatch.assembly.state import consume_loop_spec
-from streamwatch.assembly.topics import build_topics
+from streamwatch.assembly.topics import build_schema_cache, build_topics, topic_schemas
 from streamwatch.assembly.warming import warm_up_run
 from streamwatch.core.ports import Sink
 from streamwatch.daemon import Attachments, ConsumeLoopSpec, Daemon, DaemonStatus, Topic

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 
 from streamwatch.admin.capacity import (
@@ -27,7 +27,7 @@ from streamwatch.assembly.publishing import election_spec, require_publishable
 from streamwatch.assembly.sources import REFUSALS as SOURCE_REFUSALS
 from streamwatch.assembly.sources import build_sampling_source, check_source
 from streamwatch.assembly.specs import segment_names
-from streamwatch.assembly.topics import build_topics, mappings_of
+from streamwatch.assembly.topics import build_schema_cache, build_topics, mappings_of, topic_schemas
 from streamwatch.core.estimators.registers.segments import SegmentsSpec
 from streamwatch.core.ports import Record
 from streamwatch.core.records.events import Event, EventGroup
@@ -46,7 +46,7 @@ async def check_all(settings: Settings) -> Sequence[CheckResult]:
         monitors = specs.monitors_spec(settings)
         _check_alerts(settings)
         events: list[InternalEvent] = []
-        cache = _schema_cache(settings, events.append)
+        cache = build_schema_cache(settings, events.append)
         topics = build_topics(settings, cache, ids_as_text=True)
     except SettingsError as error:
         return [CheckResult(str(error), good=False)]
@@ -86,15 +86,6 @@ def _check_alerts(settings: Settings) -> None:
     build_receivers(settings)
 
 
-def _schema_cache(settings: Settings, emit: Callable[[InternalEvent], None]) -> SchemaCache | None:
-    """Build the cache of the registry's schemas; None, without loading the HTTP client, if none is set."""
-    if settings.schema_registry.url is None:
-        return None
-    from streamwatch.assembly.schemas import build_schema_cache  # noqa: PLC0415
-
-    return build_schema_cache(settings, emit)
-
-
 async def _check_samples(
     settings: Settings, topics: Mapping[str, Topic], cache: SchemaCache | None
 ) -> Sequence[CheckResult]:
@@ -109,7 +100,7 @@ async def _check_samples(
         *_check_payloads(settings, {name: topics[name] for name in topics.keys() - formats.keys()}, samples),
         *(await _check_formats(settings, formats, topics, samples, cache) if formats else ()),
     ]
-    if len(set(topic_properties.namespaces_by_topic(settings.topics).values())) > 1:
+    if len(_namespaces(settings)) > 1:
         return found  # ids of different namespaces are not meant to meet
     ids = check_ids(_events(topics, samples))
     return found if ids is None else [*found, ids]
@@ -147,8 +138,6 @@ async def _check_formats(
     cache: SchemaCache | None,
 ) -> Sequence[CheckResult]:
     """Fetch the schemas of samples whose formats need them, decode the samples, and report."""
-    from streamwatch.assembly.schemas import topic_schemas  # noqa: PLC0415
-
     schemas = topic_schemas(cache, topics)
     try:
         decoders = {name: topics[name].decoder for name in formats}
@@ -159,9 +148,14 @@ async def _check_formats(
             await schemas.close()
 
 
+def _namespaces(settings: Settings) -> set[str]:
+    """Return the namespaces of ids."""
+    return {topic.namespace for topic in topic_properties.topics_by_name(settings.topics).values()}
+
+
 def _namespace_findings(settings: Settings) -> Sequence[CheckResult]:
     """List the namespaces of ids, and the models that occur in several of them; empty for one namespace."""
-    spaces = sorted(set(topic_properties.namespaces_by_topic(settings.topics).values()))
+    spaces = sorted(_namespaces(settings))
     if len(spaces) == 1:
         return []
     events = ["models are named across namespaces: records of one name are evaluated as one model"]

@@ -9,7 +9,7 @@ from typing import Any, Final
 from streamwatch.admin.doctor.facts import Configured, Facts, Finding, MetricSamples, SampledTopic, read
 from streamwatch.admin.doctor.rules import examine
 from streamwatch.assembly import specs
-from streamwatch.assembly.replay import recorded_topics
+from streamwatch.assembly.topics import recorded_topics
 from streamwatch.core.join.caveats import Repeats
 from streamwatch.core.ports import Record
 from streamwatch.core.records.events import Invalid, Label, NullRecord, Prediction, Skipped, WrongFold

@@ -13,8 +13,7 @@ from typing import Any, Final
 
 from pydantic import ValidationError
 
-from streamwatch.assembly.replay import recorded_topics
-from streamwatch.assembly.schemas import registry_client
+from streamwatch.assembly.topics import recorded_topics, registry_client
 from streamwatch.core.join.caveats import CAUSE
 from streamwatch.core.ports import Record
 from streamwatch.core.records.events import Partition

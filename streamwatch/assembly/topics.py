@@ -1,12 +1,15 @@
-"""Properties and decoders of topics, built from the `topics` section."""
+"""Decoders of topics and of recorded lines, by the `topics` section, and the schema registry that they ask."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
-from typing import Any, Final, Literal
+from typing import TYPE_CHECKING, Any, Final, Literal
+
+from yarl import URL
 
 from streamwatch.assembly import specs
+from streamwatch.assembly.authorities import checked_authorities
 from streamwatch.core.ports import Decoder
 from streamwatch.core.records.events import Side
 from streamwatch.core.records.vocabulary import Vocabulary
@@ -19,16 +22,25 @@ from streamwatch.edge.decoders.formats.schema_decoder import KeyDecoder, SchemaD
 from streamwatch.edge.decoders.mapping import (
     ClassOfLargest,
     ClassOfScore,
+    InValue,
     KeyOf,
     KindRule,
     Paths,
     ScoreArray,
     SidedMapping,
+    TimestampUnit,
     TopicMapping,
+    notation,
+    parse_paths,
+    parts_of,
+    paths_of,
 )
-from streamwatch.edge.decoders.schemas.schema import Readers, SchemaRef, Version
+from streamwatch.edge.decoders.schemas.cache import SchemaCache, TopicSchemas, WantsSchemas
+from streamwatch.edge.decoders.schemas.schema import Readers, RegistrySpec, SchemaRef, Version
 from streamwatch.edge.decoders.texts import TextRule
 from streamwatch.edge.keys import id_keys
+from streamwatch.edge.outgoing import refused
+from streamwatch.history.recordings.lines import CsvColumns, RecordedTopic
 from streamwatch.settings import Settings, SettingsError
 from streamwatch.settings.topics import (
     FormatSection,
@@ -42,6 +54,10 @@ from streamwatch.settings.topics import (
     WrittenPaths,
     paths_written,
 )
+from streamwatch.telemetry import InternalEvent
+
+if TYPE_CHECKING:
+    from streamwatch.edge.decoders.schemas.client import RegistryClient
 
 
 def sides(section: TopicsSection) -> dict[str, Side]:
@@ -55,9 +71,12 @@ def sides(section: TopicsSection) -> dict[str, Side]:
     return found
 
 
-def namespaces_by_topic(section: TopicsSection) -> dict[str, str]:
-    """Return the namespace of the ids of each topic by name."""
-    return {topic.name: topic.namespace for topic in (*section.predictions, *section.labels)}
+def topics_by_name(section: TopicsSection) -> dict[str, TopicSection]:
+    """Return the section of each topic by name; of a topic on both sides, that of labels.
+
+    Namespace, formats, envelope and `decode` are the same on both.
+    """
+    return {topic.name: topic for topic in (*section.predictions, *section.labels)}
 
 
 def shared_models(section: TopicsSection) -> dict[str, list[str]]:
@@ -70,24 +89,13 @@ def shared_models(section: TopicsSection) -> dict[str, list[str]]:
     return {model: sorted(spaces) for model, spaces in sorted(found.items()) if len(spaces) > 1}
 
 
-def formats_by_topic(section: TopicsSection) -> dict[str, FormatSection]:
-    """Return the format of the values of each topic by name."""
-    return {topic.name: topic.format for topic in (*section.predictions, *section.labels)}
-
-
-def key_formats_by_topic(section: TopicsSection) -> dict[str, FormatSection]:
-    """Return the format of the keys of each topic by name."""
-    return {topic.name: topic.key_format for topic in (*section.predictions, *section.labels)}
-
-
 def schema_formats(section: TopicsSection) -> dict[str, str]:
     """Describe the formats of topics whose values or keys need schemas, by name of the topic."""
-    keys = key_formats_by_topic(section)
     named = {
-        name: values.type
-        if keys[name].type in WITHOUT_SCHEMA
-        else f"{values.type} with keys of {keys[name].type}"
-        for name, values in formats_by_topic(section).items()
+        name: topic.format.type
+        if topic.key_format.type in WITHOUT_SCHEMA
+        else f"{topic.format.type} with keys of {topic.key_format.type}"
+        for name, topic in topics_by_name(section).items()
     }
     return {name: given for name, given in named.items() if given not in WITHOUT_SCHEMA}
 
@@ -113,34 +121,27 @@ def mappings_of(section: TopicsSection) -> dict[str, tuple[SidedMapping, ...]]:
     return found
 
 
-def envelopes_of(section: TopicsSection) -> dict[str, EnvelopeKind | None]:
-    """Return the envelope of each topic by name; None without one.
+def envelope_of(name: str | None) -> EnvelopeKind | None:
+    """Return an envelope by its name; None without one.
 
     Raises
     ------
     SettingsError
         If there is no such envelope.
     """
-    return {topic.name: _envelope(topic.envelope) for topic in (*section.predictions, *section.labels)}
-
-
-def _envelope(name: str | None) -> EnvelopeKind | None:
     if name is not None and name not in ENVELOPES:
         raise SettingsError(f"topics: envelope: expected one of {', '.join(ENVELOPES)}, got {name!r}")
     return None if name is None else ENVELOPES[name]
 
 
-def texts_of(section: TopicsSection) -> dict[str, tuple[TextRule, ...]]:
-    """Return the rules for texts to be decoded inside the values of each topic by name (`decode`)."""
-    return {
-        topic.name: tuple(TextRule(path, written) for path, written in topic.decode.items())
-        for topic in (*section.predictions, *section.labels)
-    }
+def texts_of(topic: TopicSection) -> tuple[TextRule, ...]:
+    """Return the rules for texts to be decoded inside the values of a topic (`decode`)."""
+    return tuple(TextRule(path, written) for path, written in topic.decode.items())
 
 
 def topic_mapping(section: MappingSection, envelope: str | None = None) -> TopicMapping:
     """Build a mapping of a topic; unset fields have the defaults of the envelope."""
-    kind, known = section.kind, _envelope(envelope)
+    kind, known = section.kind, envelope_of(envelope)
     defaults = {} if known is None else dict(known.defaults)
     mapping = TopicMapping(
         id=paths_written(section.id),
@@ -210,22 +211,19 @@ def build_topics(
     """
     if (dead := settings.kafka.dead_letter_topic) in sides(settings.topics):
         raise SettingsError(f"kafka.dead_letter_topic: expected a topic that is not read, got {dead!r}")
-    mappings, formats = mappings_of(settings.topics), formats_by_topic(settings.topics)
-    key_formats = key_formats_by_topic(settings.topics)
-    envelopes, texts = envelopes_of(settings.topics), texts_of(settings.topics)
-    namespaces = namespaces_by_topic(settings.topics)
+    mappings, sections = mappings_of(settings.topics), topics_by_name(settings.topics)
     folds = specs.folds_scheme(settings)
     topics: dict[str, Topic] = {}
     vocabulary = Vocabulary()
     for name, side in sides(settings.topics).items():
         try:
             digest = settings.outcomes.topic is None  # published outcomes contain ids
-            keys = None if ids_as_text else id_keys(namespaces[name], digest=digest)
-            spec = decoder_spec(
-                name, side, mappings[name], envelopes[name], keys, vocabulary, folds, texts[name]
-            )
-            decoder = build_decoder(spec, formats[name], readers)
-            topics[name] = Topic(side, with_keys(decoder, name, key_formats[name], readers))
+            section = sections[name]
+            keys = None if ids_as_text else id_keys(section.namespace, digest=digest)
+            envelope, texts = envelope_of(section.envelope), texts_of(section)
+            spec = decoder_spec(name, side, mappings[name], envelope, keys, vocabulary, folds, texts)
+            decoder = build_decoder(spec, section.format, readers)
+            topics[name] = Topic(side, with_keys(decoder, name, section.key_format, readers))
         except ValueError as error:
             raise SettingsError(f"topics: mapping of {name}: {error}") from None
     return topics
@@ -277,3 +275,142 @@ def _fixed(section: FormatSection) -> SchemaRef | None:
     if section.subject is not None:
         return Version(section.subject, section.version)
     return section.schema_id
+
+
+FIELDS = ("id", "model", "prediction", "label", "timestamp", "scores")
+"""Fields that `--columns` may name."""
+
+
+def recorded_topics(
+    settings: Settings,
+    *,
+    model: str | None = None,
+    columns: Mapping[str, str] | None = None,
+    unit: TimestampUnit | None = None,
+) -> dict[str, RecordedTopic]:
+    """Build side, mapping and decoder of each topic.
+
+    Parameters
+    ----------
+    settings
+        Settings with the mappings.
+    model
+        Name of the model of all predictions, instead of the mapped one; labels then apply to every model.
+    columns
+        Name of the column that has a field, by the field's name; instead of the mapped path.
+    unit
+        Unit of timestamps, instead of the mapped one.
+
+    Raises
+    ------
+    SettingsError
+        If `columns` has a field that is not in `FIELDS`, or no decoder can be built from a mapping.
+    """
+    paths: dict[str, Any] = {name: f"value.{column}" for name, column in (columns or {}).items()}
+    if unknown := paths.keys() - set(FIELDS):
+        raise SettingsError(f"--columns: expected fields of {', '.join(FIELDS)}, got {', '.join(unknown)}")
+    mappings, sections = mappings_of(settings.topics), topics_by_name(settings.topics)
+    folds = specs.folds_scheme(settings)
+    topics: dict[str, RecordedTopic] = {}
+    for name, side in sides(settings.topics).items():
+        changes: dict[str, Any] = dict(paths)
+        if model is not None:
+            changes["model"] = None if side == "label" else f"={model}"
+        if unit is not None:
+            changes["timestamp_unit"] = unit
+        if "*" in paths.get("prediction", "") and "model" not in changes:  # a column for each model
+            changes["model"] = KeyOf(paths["prediction"]) if side != "label" else None
+        own = [SidedMapping(each.side, replace(each.mapping, **changes)) for each in mappings[name]]
+        try:
+            section = sections[name]
+            keys = id_keys(section.namespace, digest=False)
+            envelope, texts = envelope_of(section.envelope), texts_of(section)
+            # Recorded lines are JSON, whatever the topic's format, except for text.
+            spec = decoder_spec(name, side, own, envelope, keys, folds=folds, texts=texts)
+            kind = "text" if section.format.type == "text" else "json"
+            decoder = KINDS[kind].build(spec, FormatOptions())
+        except ValueError as error:
+            raise SettingsError(f"topics: mapping of {name}: {error}") from None
+        topics[name] = RecordedTopic(spec, decoder)
+    return topics
+
+
+def csv_columns(topics: Mapping[str, RecordedTopic]) -> CsvColumns:
+    """Collect the names of the columns that the mappings read, by purpose."""
+    mappings = [each for topic in topics.values() for each in topic.mappings]
+    return CsvColumns(
+        ids=_names(*(each.mapping.id for each in mappings)),
+        classes=_names(*(paths_of(each.mapping, each.side) for each in mappings)),
+        others=_names(*(each.mapping.model for each in mappings)),
+        scores=_names(*(paths_of(each.mapping, "scores") for each in mappings)),
+        times=_names(*(each.mapping.timestamp for each in mappings)),
+    )
+
+
+def paths_text(topics: Mapping[str, RecordedTopic]) -> str:
+    """List the locations of each topic's fields, a topic per line, for an error."""
+    return "\n".join(
+        f"looked for in {name}: " + ", ".join(_looked_for(each))
+        for name, topic in topics.items()
+        for each in topic.mappings
+    )
+
+
+def _looked_for(sided: SidedMapping) -> list[str]:
+    slots = ("id", "model", sided.side) if sided.side == "prediction" else ("id", sided.side)
+    return [f"{slot} at {notation(paths_of(sided.mapping, slot))}" for slot in slots]
+
+
+def _names(*fields: Paths | None) -> tuple[str, ...]:
+    """Column names of paths in the value; none if one of the paths is elsewhere."""
+    singles = [part for paths in fields if paths is not None for part in parts_of(parse_paths(paths))]
+    return tuple(
+        dict.fromkeys(".".join(each.path) for each in singles if isinstance(each, InValue) and each.path)
+    )
+
+
+def build_schema_cache(settings: Settings, emit: Callable[[InternalEvent], None]) -> SchemaCache | None:
+    """Build the cache of the registry's schemas; None if no registry is set.
+
+    Raises
+    ------
+    SettingsError
+        If the URL or a file cannot be used.
+    """
+    client = registry_client(settings)
+    return None if client is None else SchemaCache(client, emit)
+
+
+def registry_client(settings: Settings) -> RegistryClient | None:
+    """Build the client of the registry, reading secrets from their files; None if no registry is set.
+
+    Raises
+    ------
+    SettingsError
+        If the URL or a file cannot be used.
+    """
+    section = settings.schema_registry
+    if section.url is None:
+        return None
+    host = URL(section.url).host
+    if host is None or refused(host):
+        raise SettingsError("schema_registry.url: expected a host that is no link-local address (not shown)")
+    from streamwatch.edge.decoders.schemas.client import RegistryClient  # noqa: PLC0415 - loads the HTTP client
+
+    spec = RegistrySpec(
+        url=section.url,
+        username=section.username,
+        password=section.read_password(),
+        token=section.read_token(),
+        ca_file=checked_authorities(section.ca_file, "schema_registry.ca_file"),
+        timeout_seconds=section.timeout / 1_000,
+    )
+    return RegistryClient(spec)
+
+
+def topic_schemas(cache: SchemaCache | None, topics: Mapping[str, Topic]) -> TopicSchemas | None:
+    """Connect the decoders whose formats need schemas to the cache; None if no registry is set."""
+    if cache is None:
+        return None
+    decoders = {name: topic.decoder for name, topic in topics.items()}
+    return TopicSchemas(cache, {n: each for n, each in decoders.items() if isinstance(each, WantsSchemas)})

@@ -25,7 +25,7 @@ from typing import IO, Final
 
 from streamwatch.assembly import specs
 from streamwatch.assembly.publishing import transactions_spec
-from streamwatch.assembly.topics import formats_by_topic
+from streamwatch.assembly.topics import topics_by_name
 from streamwatch.core.buckets.histories import warm_up_buckets
 from streamwatch.core.estimators.warming import WarmUpResult, warm_up, warm_up_cohorts
 from streamwatch.core.jit.observers import observers
@@ -90,7 +90,7 @@ def warm_up_run(settings: Settings, *, everything: bool = False) -> WarmUpResult
     with _second_process(waiting if fresh else deque()) as compiled_there:
         result = warm_up(specs.monitors_spec(settings))
         warm_up_predictions(specs.join_spec(settings).prediction_registers)
-        for name in {section.type for section in formats_by_topic(settings.topics).values()} & KINDS.keys():
+        for name in {topic.format.type for topic in topics_by_name(settings.topics).values()} & KINDS.keys():
             if (of_format := KINDS[name].warm_up) is not None:
                 of_format()
         _take(waiting)

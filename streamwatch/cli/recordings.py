@@ -115,7 +115,7 @@ def recorded_spec(
         If a field, constant or alias is not a valid name.
     """
     from streamwatch.assembly import specs
-    from streamwatch.assembly.replay import csv_columns, recorded_topics
+    from streamwatch.assembly.topics import csv_columns, recorded_topics
     from streamwatch.history.replay.replay import ReplaySpec
 
     topics = recorded_topics(settings, model=model, columns=_columns(columns), unit=unit)

@@ -104,7 +104,7 @@ def replay(  # noqa: PLR0913  # one parameter per option
 
     from rich.console import Console
 
-    from streamwatch.assembly.replay import paths_text
+    from streamwatch.assembly.topics import paths_text
     from streamwatch.history.recordings.file import RecordingError
     from streamwatch.history.replay.replay import replay as evaluate
     from streamwatch.history.replay.tables import print_result, to_json, unusable

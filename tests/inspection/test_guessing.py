@@ -14,7 +14,7 @@ from sklearn.metrics import roc_auc_score
 
 from streamwatch.assembly import specs
 from streamwatch.assembly.inspection import inspect
-from streamwatch.assembly.replay import recorded_topics
+from streamwatch.assembly.topics import recorded_topics
 from streamwatch.history.replay.replay import ReplaySpec, replay
 from streamwatch.inspection.classes import cramers_v
 from streamwatch.inspection.guessed import Choice, TopicGuess

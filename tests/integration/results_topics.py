@@ -12,7 +12,7 @@ import xxhash
 from confluent_kafka import OFFSET_BEGINNING, Consumer, TopicPartition
 
 from streamwatch.assembly import specs
-from streamwatch.assembly.replay import recorded_topics
+from streamwatch.assembly.topics import recorded_topics
 from streamwatch.core.publishing.outcome_lines import OutcomeLines, keys_of
 from streamwatch.core.records.events import Outcome
 from streamwatch.core.records.outcomes import OutcomeBatch

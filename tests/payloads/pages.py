@@ -12,7 +12,7 @@ from typing import Any
 import yaml
 
 from streamwatch.assembly import topics as topic_properties
-from streamwatch.assembly.topics import envelopes_of, mappings_of, texts_of
+from streamwatch.assembly.topics import envelope_of, mappings_of, texts_of
 from streamwatch.core.records.events import Decoded, Event, EventGroup, Invalid, Label, NullRecord, Prediction
 from streamwatch.edge.decoders.formats import KINDS, FormatOptions, decoder_spec
 from streamwatch.settings import Settings
@@ -76,10 +76,17 @@ def _record(shown: dict[str, Any], offset: int) -> FakeRecord:
 def decoded(example: Example) -> list[Decoded]:
     """What the decoders of the settings make of each record, with ids as they are."""
     topics = example.topics().topics
-    mappings, envelopes, texts = mappings_of(topics), envelopes_of(topics), texts_of(topics)
+    mappings, sections = mappings_of(topics), topic_properties.topics_by_name(topics)
     decoders = {
         name: KINDS["json"].build(
-            decoder_spec(name, side, mappings[name], envelopes[name], texts=texts[name]), FormatOptions()
+            decoder_spec(
+                name,
+                side,
+                mappings[name],
+                envelope_of(sections[name].envelope),
+                texts=texts_of(sections[name]),
+            ),
+            FormatOptions(),
         )
         for name, side in topic_properties.sides(topics).items()
     }
