@@ -11,7 +11,7 @@ from typing import Final
 import msgspec
 from yarl import URL
 
-from streamwatch.assembly.authorities import checked_authorities
+from streamwatch.assembly.specs import checked_authorities
 from streamwatch.core.alerting.book import AlarmBook
 from streamwatch.core.alerting.notification import (
     IncidentAlarm,

@@ -201,6 +201,21 @@ def require_no_state(settings: Settings) -> None:
         )
 
 
+def require_source(settings: Settings, sections: Mapping[str, bytes]) -> None:
+    """Raise StateRefused if the state with these sections was made with another `source`."""
+    from streamwatch.core.pipeline.checkpoint import PIPELINE  # noqa: PLC0415 - loads Numba
+    from streamwatch.daemon.results import RESULTS  # noqa: PLC0415 - loads the daemon
+
+    other = PIPELINE if settings.source == "results" else RESULTS
+    if other in sections:
+        (case,) = RULES["source"]
+        raise StateRefused(
+            f"source: expected the one with which the state in {settings.state.directory} was made, got "
+            f"{settings.source!r}: {case.change}, {case.what}: set it back, set another state.directory, or "
+            f"run `{case.command}`"
+        )
+
+
 def check_changes(settings: Settings) -> Sequence[CheckResult]:
     """Describe what `run` will do with the existing state; writes nothing."""
     directory = settings.state.directory
@@ -262,7 +277,6 @@ def read_plan(settings: Settings) -> StartPlan | None:
     SettingsError
         As from `specs.monitors_spec`.
     """
-    from streamwatch.assembly.results import require_source  # noqa: PLC0415 - loads the daemon
     from streamwatch.edge.stores.rocksdb.inspect import Inspection  # noqa: PLC0415 - loads RocksDB
 
     state = Inspection(settings.state.directory)

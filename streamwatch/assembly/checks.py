@@ -15,7 +15,9 @@ from streamwatch.admin.capacity import (
 )
 from streamwatch.admin.kafka_check import (
     CheckResult,
+    check_group,
     check_ids,
+    check_kafka,
     check_payload,
     check_schemas,
     first_records,
@@ -24,16 +26,15 @@ from streamwatch.assembly import specs
 from streamwatch.assembly import topics as topic_properties
 from streamwatch.assembly.changes import check_changes, read_mark
 from streamwatch.assembly.publishing import election_spec, require_publishable
-from streamwatch.assembly.sources import REFUSALS as SOURCE_REFUSALS
-from streamwatch.assembly.sources import build_sampling_source, check_source
 from streamwatch.assembly.specs import segment_names
 from streamwatch.assembly.topics import build_schema_cache, build_topics, mappings_of, topic_schemas
 from streamwatch.core.estimators.registers.segments import SegmentsSpec
-from streamwatch.core.ports import Record
+from streamwatch.core.ports import Record, Source
 from streamwatch.core.records.events import Event, EventGroup
 from streamwatch.daemon.merged_records import Topic
 from streamwatch.edge.decoders.mapping import notation, paths_of
 from streamwatch.edge.decoders.schemas.cache import SchemaCache
+from streamwatch.edge.sources import KINDS
 from streamwatch.settings import Settings, SettingsError
 from streamwatch.telemetry import InternalEvent, SchemaRejected
 
@@ -53,7 +54,7 @@ async def check_all(settings: Settings) -> Sequence[CheckResult]:
     limits = capacity_limits(settings)
     forgetting = ", ".join(spec.name for spec in monitors.forgetting)
     detectors = ", ".join(spec.name for spec in monitors.detectors) or "none"
-    of_source = await check_source(settings, lambda: read_mark(settings))
+    of_source = await _check_source(settings)
     return [
         CheckResult("settings", good=True, details=(f"forgetting: {forgetting}", f"detectors: {detectors}")),
         *_namespace_findings(settings),
@@ -86,14 +87,35 @@ def _check_alerts(settings: Settings) -> None:
     build_receivers(settings)
 
 
+def _sampling_source(settings: Settings, topics: Sequence[str]) -> Source:
+    """Build a source that reads the first records of topics and commits nothing."""
+    spec = replace(specs.kafka_spec(settings.kafka), group_id=None, start_from="earliest")
+    return KINDS["kafka"].build(spec, topics, lambda _: None, lambda: "")
+
+
+async def _check_source(settings: Settings) -> Sequence[CheckResult]:
+    """Check access to the topics to be read and written, their partitions, and use of the consumer group."""
+    spec, sides = specs.kafka_spec(settings.kafka), topic_properties.sides(settings.topics)
+    named = {
+        "kafka.dead_letter_topic": settings.kafka.dead_letter_topic,
+        "outcomes.topic": settings.outcomes.topic,
+        "events.topic": settings.events.topic,
+    }
+    written = {setting: topic for setting, topic in named.items() if topic is not None}
+    found = await check_kafka(spec, sides, written)
+    if not all(result.good for result in found):
+        return found
+    return [*found, *(await check_group(spec, list(sides), lambda: read_mark(settings)))]
+
+
 async def _check_samples(
     settings: Settings, topics: Mapping[str, Topic], cache: SchemaCache | None
 ) -> Sequence[CheckResult]:
     """Decode the first records of each topic."""
-    source = build_sampling_source(settings, list(topics))
+    source = _sampling_source(settings, list(topics))
     try:
         samples = await first_records(source, list(topics))
-    except SOURCE_REFUSALS as error:
+    except KINDS["kafka"].refusals as error:
         return [CheckResult(str(error), good=False)]
     formats = topic_properties.schema_formats(settings.topics)
     found = [

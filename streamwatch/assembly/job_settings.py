@@ -1,12 +1,14 @@
-"""Checks of the settings for the Spark job, which do not import Spark."""
+"""What the settings say of the Spark job, without Spark: what it refuses, and how it divides the stream."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
+from streamwatch.assembly import specs
 from streamwatch.assembly import topics as topic_properties
-from streamwatch.assembly.specs import labels_sampled
+from streamwatch.core.buckets.contract import BucketsSpec
+from streamwatch.daemon.status import host_ms
 from streamwatch.settings import Settings, SettingsError
 
 
@@ -64,7 +66,7 @@ REFUSALS: Sequence[Refusal] = (
     ),
     Refusal(
         "topics.predictions.mapping.label_probability",
-        labels_sampled,
+        specs.labels_sampled,
         "expected none with Spark: only the daemon gives predictions to estimates as they arrive",
     ),
 )
@@ -91,3 +93,24 @@ def checkpoint_of(settings: Settings) -> str:
             f"spark.results_topic: expected a topic that is not read, got {section.results_topic!r}"
         )
     return section.checkpoint
+
+
+def buckets_spec(settings: Settings) -> BucketsSpec:
+    """Build the spec by which the job divides the stream into buckets.
+
+    Raises
+    ------
+    SettingsError
+        If `join.conflicts` is `last`, which buckets do not support.
+    """
+    if settings.join.conflicts == "last":
+        raise SettingsError("join.conflicts: expected first or both where Spark evaluates, got last")
+    return BucketsSpec(
+        sides=topic_properties.sides(settings.topics),
+        join=specs.join_spec(settings),
+        monitors=specs.monitors_spec(settings),
+        id_buckets=settings.spark.id_buckets,
+        model_buckets=settings.spark.model_buckets,
+        max_future_ms=settings.time.max_future,
+        start_ms=specs.start_ms(settings.kafka, host_ms()),
+    )

@@ -17,8 +17,7 @@ from pyspark.errors import StreamingQueryException
 
 from streamwatch.assembly import specs
 from streamwatch.assembly import topics as topic_properties
-from streamwatch.assembly.job_settings import checkpoint_of
-from streamwatch.assembly.results import buckets_spec
+from streamwatch.assembly.job_settings import buckets_spec, checkpoint_of
 from streamwatch.assembly.topics import build_topics
 from streamwatch.core.buckets.contract import Bucket, BucketsSpec, Reader
 from streamwatch.core.buckets.id_bucket import ColumnIdBucket

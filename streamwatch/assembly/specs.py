@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 from streamwatch.admin.capacity import too_few_series
@@ -188,6 +189,52 @@ def outcome_registers(settings: Settings) -> tuple[RegisterSpec, ...]:
     return tuple(found)
 
 
+def checked_authorities(file: Path | None, key: str) -> str | None:
+    """Return the path of a file of certificates to trust; None where the setting `key` names none.
+
+    Raises
+    ------
+    SettingsError
+        If the file has no certificates in PEM format.
+    """
+    if file is None:
+        return None
+    import ssl  # noqa: PLC0415 - slow, and few settings need it
+
+    try:
+        ssl.create_default_context(cafile=file)
+    except ssl.SSLError:
+        raise SettingsError(f"{key}: expected PEM certificates in {file}") from None
+    return str(file)
+
+
+def require_certificates(section: SecuritySection) -> None:
+    """Check the files for TLS to the brokers, if the protocol uses it.
+
+    Raises
+    ------
+    SettingsError
+        If a file has no certificates in PEM format, or certificate, key and password do not fit each other.
+    """
+    if section.protocol not in ("SSL", "SASL_SSL"):
+        return
+    checked_authorities(section.ca_file, "kafka.security.ca_file")
+    if section.certificate_file is None:
+        return
+    import ssl  # noqa: PLC0415 - likewise
+
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+    try:
+        # Without a password, OpenSSL would ask a terminal for that of an encrypted key.
+        context.load_cert_chain(section.certificate_file, section.key_file, section.read_key_password() or "")
+    except (OSError, ValueError):  # SSLError is an OSError; ValueError: the password is too long
+        in_file = section.key_file or "the same file (kafka.security.key_file is not set)"
+        raise SettingsError(
+            f"kafka.security.certificate_file: expected a PEM certificate in {section.certificate_file}, its "
+            f"key in {in_file} and the key's password, if it has one, in kafka.security.key_password_file"
+        ) from None
+
+
 def kafka_spec(section: KafkaSection) -> KafkaSpec:
     """Build the spec of the connection to Kafka; reads secrets from their files.
 
@@ -196,8 +243,6 @@ def kafka_spec(section: KafkaSection) -> KafkaSpec:
     SettingsError
         If a file of certificates or of a key cannot be used.
     """
-    from streamwatch.assembly.authorities import require_certificates  # noqa: PLC0415 - loads ssl
-
     security = section.security
     require_certificates(security)
     return KafkaSpec(

@@ -16,14 +16,20 @@ from streamwatch.assembly.alerts import (
     restored_alerts,
     watched_fleet,
 )
-from streamwatch.assembly.changes import StartPlan, plan_of, require_no_refusal, require_no_state
+from streamwatch.assembly.changes import (
+    StartPlan,
+    plan_of,
+    require_no_refusal,
+    require_no_state,
+    require_source,
+)
 from streamwatch.assembly.publishing import (
     build_dead_letters,
     publication_log,
     publishing_of,
     shared_name,
 )
-from streamwatch.assembly.results import require_source
+from streamwatch.core.buckets.contract import BucketsSpec
 from streamwatch.core.estimators.set import EstimatorSet
 from streamwatch.core.join.caveats import models_without_verdicts
 from streamwatch.core.join.cold.overflow import Overflow
@@ -52,6 +58,14 @@ from streamwatch.daemon.batch_processor import StoreMaintenance
 from streamwatch.daemon.commits import OffsetMetadata
 from streamwatch.daemon.deliveries import Deliveries
 from streamwatch.daemon.publisher import Publisher
+from streamwatch.daemon.results import (
+    RESULTS,
+    NewestBatch,
+    ResultsCheckpoint,
+    ResultsProcessor,
+    last_reported_of,
+)
+from streamwatch.daemon.source_positions import DataLossTotals
 from streamwatch.daemon.standby import StandbyPublisher
 from streamwatch.daemon.status import SteadyClock, host_ms
 from streamwatch.edge.keys import bytes_of_keys, digest_bytes
@@ -98,15 +112,13 @@ def consume_loop_spec(  # noqa: PLR0913  # tests replace parts
     SettingsError
         If settings contradict each other.
     """
-    state = settings.state
-    commits = CommitSpec(state.commit_interval / 1_000, state.commit_events)
     dead_letters = None if settings.standby.enabled else build_dead_letters(settings, telemetry)
     opening = state_opening(
         settings, topics, telemetry, deliveries, clocks, dead_letters, publisher, discard=discard
     )
     loop = ConsumeLoopSpec(
         opening,
-        commits,
+        commit_spec(settings),
         offset_metadata=OffsetMetadata(is_shared=settings.standby.enabled),
         dead_letters=dead_letters,
         schemas=schemas,
@@ -115,10 +127,29 @@ def consume_loop_spec(  # noqa: PLR0913  # tests replace parts
     )
     if not specs.store_kind(settings).durable:
         return loop
-    space = FreeSpace(state.directory, state.min_free_megabytes * 1_000_000)
+    return replace(_on_disk(loop, settings), backups=Backups(backups_spec(settings), telemetry.emit))
+
+
+def results_loop_spec(
+    settings: Settings, spec: BucketsSpec, telemetry: Telemetry, outgoing: Deliveries, newest: NewestBatch
+) -> ConsumeLoopSpec:
+    """Build the parts of the loop that reads the results of a job; arguments as of `results_opening`."""
+    loop = ConsumeLoopSpec(
+        results_opening(settings, spec, telemetry, outgoing, newest), commit_spec(settings)
+    )
+    return _on_disk(loop, settings) if specs.store_kind(settings).durable else loop
+
+
+def commit_spec(settings: Settings) -> CommitSpec:
+    """Build the limits of what is not committed yet."""
+    return CommitSpec(settings.state.commit_interval / 1_000, settings.state.commit_events)
+
+
+def _on_disk(loop: ConsumeLoopSpec, settings: Settings) -> ConsumeLoopSpec:
+    """Return the spec of a loop whose state is on disk, which may be full or removed."""
+    space = FreeSpace(settings.state.directory, settings.state.min_free_megabytes * 1_000_000)
     fail = "kafka.on_data_loss" if settings.kafka.on_data_loss == "fail" else None
-    backups = Backups(backups_spec(settings), telemetry.emit)
-    return replace(loop, disk_is_low=space.is_low, fail_on_lost_state=fail, backups=backups)
+    return replace(loop, disk_is_low=space.is_low, fail_on_lost_state=fail)
 
 
 def backups_spec(settings: Settings) -> BackupsSpec | None:
@@ -274,6 +305,55 @@ def state_opening(  # noqa: PLR0913  # tests replace parts
             dict(checkpoint.beginnings.topics),
             publishing_of(publications, publisher, saved, alerting),
         )
+
+    return open_state
+
+
+def results_opening(
+    settings: Settings,
+    spec: BucketsSpec,
+    telemetry: Telemetry,
+    outgoing: Deliveries,
+    newest: NewestBatch | None = None,
+) -> Callable[[], State]:
+    """Return a function that opens the state, which contains notifications and the last reported batch.
+
+    It raises StateRefused for a state that is damaged or was made with another `source`. `newest` gets the
+    age of the results; None if nobody asks for it.
+    """
+
+    @damage_named(settings.state.directory)
+    def open_state() -> State:
+        store = open_store(settings)
+        try:
+            saved = store.load()
+            require_source(settings, saved.sections)
+            checkpoint = ResultsCheckpoint(last_reported_of(saved.sections.get(RESULTS)), saved.commits)
+            kept = saved.sections.get(POSITIONS)
+            counts = (
+                DataLossTotals()
+                if kept is None
+                else decode_positions(kept).counts.minus(checkpoint.reported.data_loss)
+            )
+            processor = ResultsProcessor(spec, checkpoint, telemetry, host_ms, newest)
+            book, pacing = restored_alerts(settings, store.identity, saved)
+        except BaseException:
+            store.close()
+            raise
+        alerting = Alerting(
+            book,
+            outgoing,
+            lambda: processor.view.monitors.facts,
+            host_ms,
+            saved.outbox,
+            list_worse=lambda share: processor.view.monitors.facts.worse(
+                share, models_without_verdicts(processor.view.mismatches())
+            ),
+            pacing=pacing,
+            fleet=watched_fleet(settings, lambda: joined_folds(processor.view.totals.models)),
+        )
+        # Without positions, as the topic is read from its beginning.
+        return State(store, checkpoint, processor, SourcePositions(counts=counts), RestoreReport(), alerting)
 
     return open_state
 

@@ -1,4 +1,4 @@
-"""Decoders of topics and of recorded lines, by the `topics` section, and the schema registry that they ask."""
+"""Decoders of topics and of recorded lines, by the `topics` section, and the schemas that they need."""
 
 from __future__ import annotations
 
@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any, Final, Literal
 from yarl import URL
 
 from streamwatch.assembly import specs
-from streamwatch.assembly.authorities import checked_authorities
 from streamwatch.core.ports import Decoder
 from streamwatch.core.records.events import Side
 from streamwatch.core.records.vocabulary import Vocabulary
@@ -39,7 +38,6 @@ from streamwatch.edge.decoders.schemas.cache import SchemaCache, TopicSchemas, W
 from streamwatch.edge.decoders.schemas.schema import Readers, RegistrySpec, SchemaRef, Version
 from streamwatch.edge.decoders.texts import TextRule
 from streamwatch.edge.keys import id_keys
-from streamwatch.edge.outgoing import refused
 from streamwatch.history.recordings.lines import CsvColumns, RecordedTopic
 from streamwatch.settings import Settings, SettingsError
 from streamwatch.settings.topics import (
@@ -392,17 +390,18 @@ def registry_client(settings: Settings) -> RegistryClient | None:
     section = settings.schema_registry
     if section.url is None:
         return None
+    from streamwatch.edge.decoders.schemas.client import RegistryClient  # noqa: PLC0415 - loads the HTTP client
+    from streamwatch.edge.outgoing import refused  # noqa: PLC0415 - likewise
+
     host = URL(section.url).host
     if host is None or refused(host):
         raise SettingsError("schema_registry.url: expected a host that is no link-local address (not shown)")
-    from streamwatch.edge.decoders.schemas.client import RegistryClient  # noqa: PLC0415 - loads the HTTP client
-
     spec = RegistrySpec(
         url=section.url,
         username=section.username,
         password=section.read_password(),
         token=section.read_token(),
-        ca_file=checked_authorities(section.ca_file, "schema_registry.ca_file"),
+        ca_file=specs.checked_authorities(section.ca_file, "schema_registry.ca_file"),
         timeout_seconds=section.timeout / 1_000,
     )
     return RegistryClient(spec)

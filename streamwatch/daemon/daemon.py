@@ -34,7 +34,7 @@ from streamwatch.telemetry import (
 )
 
 
-async def in_background(work: Callable[[], None]) -> None:
+async def in_background(work: Callable[[], object]) -> None:
     """Run `work` in a daemon thread and await it; if the caller is cancelled, the thread goes on.
 
     Threads of the event loop's pool would delay the end of the process until they have ended.
@@ -140,7 +140,7 @@ class Daemon:
         server: Server,
         status: DaemonStatus,
         telemetry: Telemetry,
-        warm_up: Callable[[], None],
+        warm_up: Callable[[], object],
         attachments: Attachments | None = None,
     ) -> None:
         self._source = source

@@ -11,7 +11,8 @@ import msgspec
 import pytest
 
 from streamwatch.assembly.alerts import build_deliveries
-from streamwatch.assembly.results import buckets_spec, results_opening
+from streamwatch.assembly.job_settings import buckets_spec
+from streamwatch.assembly.state import results_opening
 from streamwatch.core.buckets.contract import ALARM, MODEL, TOTALS, BucketsSpec
 from streamwatch.core.buckets.results import (
     LOSS,

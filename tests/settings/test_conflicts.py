@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from streamwatch.assembly import specs
-from streamwatch.assembly.results import buckets_spec
+from streamwatch.assembly.job_settings import buckets_spec
 from streamwatch.core.estimators.registers.revisions import RevisionsSpec
 from streamwatch.core.predictions.sampled_labels import SampledLabelsSpec
 from streamwatch.settings import Settings, SettingsError, load

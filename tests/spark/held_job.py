@@ -19,7 +19,7 @@ from pathlib import Path
 
 from aiokafka import AIOKafkaProducer
 
-from streamwatch.assembly.results import buckets_spec
+from streamwatch.assembly.job_settings import buckets_spec
 from streamwatch.assembly.spark import SettingsBuckets, job_spec
 from streamwatch.settings import load
 from streamwatch.spark import job, sink

@@ -57,7 +57,7 @@ def test_parent_has_loaded_all_that_buckets_and_reading_call_under_the_default_s
         from numba.core.dispatcher import Dispatcher
 
         from streamwatch.assembly import spark_workers
-        from streamwatch.assembly.results import buckets_spec
+        from streamwatch.assembly.job_settings import buckets_spec
         from streamwatch.edge.sources.kafka.batches.opened import compiled_plain_batches
         from streamwatch.edge.sources.kafka.batches.scan import compiled_scan
         from streamwatch.settings import load

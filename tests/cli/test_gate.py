@@ -9,8 +9,8 @@ from functools import cache
 import pytest
 from typer.testing import CliRunner
 
-from streamwatch.assembly.gate import Decision, NotCompared, decide
 from streamwatch.cli import app
+from streamwatch.cli.gate import Decision, NotCompared, decide
 from streamwatch.core.estimators.comparisons.set import ComparisonSet
 from streamwatch.core.metrics.series import Report
 from streamwatch.core.records.events import Outcome, PairedAnswer

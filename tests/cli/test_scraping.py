@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 import yaml
 
-from streamwatch.assembly.scraping import rounded, scrape_job
+from streamwatch.cli.config import rounded, scrape_job
 from streamwatch.settings import Settings
 from tests.assembly.lives import DOCUMENT
 from tests.deploy.repository import DEPLOY
