@@ -38,8 +38,7 @@ from streamwatch.core.metrics.series import PREFIX
 from streamwatch.core.publishing.documents import EventDocument, OutcomeDocument, json_schema
 from streamwatch.edge.web.openapi import document as api_document
 from streamwatch.settings import example
-from streamwatch.settings.keys_of_settings import keys
-from streamwatch.settings.table_of_changes import RULES, Case
+from streamwatch.settings.table_of_changes import RULES, Case, keys
 
 FOLDER = Path(__file__).parent
 HEAD = "<!-- Made from the code by `make generated`. -->\n"

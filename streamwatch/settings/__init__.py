@@ -6,9 +6,8 @@
 
 from __future__ import annotations
 
-from streamwatch.settings.example import example
 from streamwatch.settings.faults import SettingsError
 from streamwatch.settings.loading import load, load_used
-from streamwatch.settings.settings import Settings, json_schema
+from streamwatch.settings.settings import Settings, example, json_schema
 
 __all__ = ["Settings", "SettingsError", "example", "json_schema", "load", "load_used"]

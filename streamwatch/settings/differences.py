@@ -11,16 +11,19 @@ import msgspec
 from pydantic import ValidationError
 
 from streamwatch.edge.decoders.field_locations import fixed_text
-from streamwatch.settings.keys_of_settings import SIDES, Values, rule_key, values_of
 from streamwatch.settings.settings import Settings
 from streamwatch.settings.table_of_changes import (
     FORGOTTEN,
     RESET_ALL,
     RULES,
+    SIDES,
     Case,
     Change,
     Scope,
+    Values,
     is_remembered,
+    rule_key,
+    values_of,
 )
 from streamwatch.settings.topics import TopicSection, paths_written
 

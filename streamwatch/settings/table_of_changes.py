@@ -3,19 +3,116 @@
 As past records are not kept, there are five kinds of consequences (`Change`). For each key, the first case
 that applies to the old and the new value counts. A contract test compares `RULES` with the keys of the
 settings.
+
+Keys are dotted paths from the root. Topics are distinguished by name, not by position, and a topic's only
+mapping is called `mapping`: `topics.labels[outcomes].mapping.classes`. The key of a rule omits names and
+numbers: `topics.labels.mapping.classes`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+import re
+import typing
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 from types import MappingProxyType
 from typing import Any, Final, Literal, TypeAlias
 
+from pydantic import BaseModel
+
 from streamwatch.core.predictions.early_hints.spec import EarlyHintsSpec
 from streamwatch.edge.sources.kafka.spec import At, parse_start
-from streamwatch.settings.keys_of_settings import SIDES
+from streamwatch.settings.sections import Section
+from streamwatch.settings.settings import Settings
+from streamwatch.settings.topics import MappingSection, TopicSection
+
+Values: TypeAlias = Mapping[str, Any]
+"""Values by key, in the notation of the file: durations as text, estimators as lists."""
+
+SIDES: Final = ("topics.predictions", "topics.labels")
+_WHOLE: Final = frozenset(
+    f"{side}.{part}" for side in SIDES for part in ("format", "key_format", "mapping.kind")
+)
+"""Sections that count as one setting each."""
+_INSTANCE: Final = re.compile(r"\[[^\]]*\]")
+
+
+def keys() -> list[str]:
+    """Return every key that a rule may be about, in the order of the settings."""
+    return [*_keys(Settings, "")]
+
+
+def _keys(model: type[BaseModel], before: str) -> Iterator[str]:
+    for name, field in model.model_fields.items():
+        key = f"{before}{name}"
+        if key in SIDES:
+            yield key
+            yield from _keys(TopicSection, f"{key}.")
+            continue
+        if key.endswith(".name") and key.removesuffix(".name") in SIDES:
+            continue  # part of the key, not a setting
+        inner = None if key in _WHOLE else _section(field.annotation)
+        if inner is None or _may_be_none(field.annotation):
+            yield key
+        if inner is not None:
+            yield from _keys(inner, f"{key}.")
+
+
+def _section(annotation: Any) -> type[BaseModel] | None:
+    """Return the section that is the value of a key; None for other values and for lists of sections."""
+    if isinstance(annotation, type):
+        return annotation if issubclass(annotation, BaseModel) else None
+    if not _may_be_none(annotation):
+        return None
+    return next(filter(None, map(_section, typing.get_args(annotation))), None)
+
+
+def _annotation(section: BaseModel, name: str) -> Any:
+    return type(section).model_fields[name].annotation
+
+
+def _may_be_none(annotation: Any) -> bool:
+    return type(None) in typing.get_args(annotation)
+
+
+def rule_key(key: str) -> str:
+    """Return the key of the rule about a key: without names of topics and numbers of mappings."""
+    return _INSTANCE.sub("", key).replace(".mappings.", ".mapping.")
+
+
+def values_of(settings: Settings) -> dict[str, Any]:
+    """Return the values of all keys by key; for a section that may be null, `on` or None."""
+    found: dict[str, Any] = {}
+    _collect(settings, "", settings.model_dump(mode="json"), found)
+    return found
+
+
+def _collect(section: BaseModel, before: str, dumped: Mapping[str, Any], found: dict[str, Any]) -> None:
+    for name in type(section).model_fields:
+        key, value = f"{before}{name}", getattr(section, name)
+        if key in SIDES:
+            found[key] = [topic.name for topic in value]
+            for topic in value:
+                _collect_topic(topic, f"{key}[{topic.name}].", found)
+        elif isinstance(value, Section) and _section(annotation := _annotation(section, name)) is not None:
+            if _may_be_none(annotation):
+                found[key] = "on"
+            _collect(value, f"{key}.", dumped[name], found)
+        else:
+            found[key] = dumped[name]
+
+
+def _collect_topic(topic: TopicSection, before: str, found: dict[str, Any]) -> None:
+    dumped = topic.model_dump(mode="json")
+    for name in ("namespace", "format", "key_format", "envelope", "decode"):
+        found[f"{before}{name}"] = dumped[name]
+    found[f"{before}mappings"] = len(topic.all_mappings)
+    for number, mapping in enumerate(topic.all_mappings):
+        own = f"{before}mapping." if len(topic.all_mappings) == 1 else f"{before}mappings[{number}]."
+        written = mapping.model_dump(mode="json")
+        for name in MappingSection.model_fields:
+            found[f"{own}{name}"] = written[name]
 
 
 class Change(StrEnum):
@@ -201,8 +298,31 @@ def _assigned_by(what: str) -> tuple[Case, ...]:
     )
 
 
+FORGOTTEN: Final = (
+    "schema_registry",
+    "models",
+    "alerts",
+    "outcomes",
+    "events",
+    "ledger",
+    "standby",
+    "http",
+    "state",
+    "spark",
+    "log",
+)
+"""Sections that a state does not remember, nor `kafka.security`: it depends on none, and some are secret."""
+_PREFIXES: Final = ("kafka.security.", *(f"{section}." for section in FORGOTTEN))
+
+
+def is_remembered(key: str) -> bool:
+    """Return whether a state stores the value of a key, to compare it at the next start."""
+    return not key.startswith(_PREFIXES)
+
+
 RULES: Final[Mapping[str, tuple[Case, ...]]] = MappingProxyType(
     {
+        **{key: (_PASSING,) for key in keys() if not is_remembered(key)},  # where nothing else stands below
         "source": (
             Case(Change.REFUSED, "topics and results of Spark have states of their own", command=RESET_ALL),
         ),
@@ -230,37 +350,9 @@ RULES: Final[Mapping[str, tuple[Case, ...]]] = MappingProxyType(
             "group_id",
             "dead_letter_topic",
             "client_id",
-            "security.protocol",
-            "security.mechanism",
-            "security.username",
-            "security.password_file",
-            "security.password",
-            "security.oauth.token_url",
-            "security.oauth.client_id",
-            "security.oauth.client_secret_file",
-            "security.oauth.client_secret",
-            "security.oauth.scope",
-            "security.oauth.extensions",
-            "security.oauth.ca_file",
-            "security.aws_region",
-            "security.ca_file",
-            "security.certificate_file",
-            "security.key_file",
-            "security.key_password_file",
-            "security.check_hostname",
         ),
         **_topics(SIDES[0]),
         **_topics(SIDES[1]),
-        **_going_on(
-            "schema_registry",
-            "url",
-            "username",
-            "password_file",
-            "password",
-            "token_file",
-            "ca_file",
-            "timeout",
-        ),
         "join.horizon": (
             Case(
                 Change.FROM_NOW,
@@ -389,46 +481,6 @@ RULES: Final[Mapping[str, tuple[Case, ...]]] = MappingProxyType(
         "folds.scheme": _assigned_by("scheme"),
         "folds.k": _assigned_by("number"),
         "folds.prequential": _assigned_by("scheme"),
-        **_going_on("models", "rules"),
-        **_going_on(
-            "alerts",
-            "receivers",
-            "rules",
-            "severity",
-            "cooldown",
-            "min_outcomes",
-            "incident_outcomes",
-            "resolve_timeout",
-            "stale_after",
-            "digest_interval",
-            "digest_size",
-            "digest.every",
-            "digest.send_empty",
-            "group_wait",
-            "max_per_minute",
-            "retraining_after",
-            "give_up_after",
-            "max_pending",
-            "external_url",
-        ),
-        **_going_on(
-            "http",
-            "listen",
-            "token_file",
-            "token",
-            "tls",
-            "tls.certificate_file",
-            "tls.key_file",
-            "allowed_hosts",
-            "max_connections",
-            "header_timeout",
-            "send_timeout",
-            "max_buffered_bytes",
-        ),
-        **_going_on("outcomes", "topic"),
-        **_going_on("events", "topic"),
-        **_going_on("ledger", "topic", "transactional_id"),
-        **_going_on("standby", "enabled", "session_timeout"),
         "state.kind": (
             Case(
                 Change.REFUSED,
@@ -440,50 +492,8 @@ RULES: Final[Mapping[str, tuple[Case, ...]]] = MappingProxyType(
             Case(Change.GOES_ON, "a state on disk is begun, as memory keeps none", "memory → rocksdb"),
         ),
         "state.directory": (Case(Change.GOES_ON, "with the state that is there, if there is one"),),
-        **_going_on(
-            "state",
-            "commit_interval",
-            "commit_events",
-            "journal_outcomes",
-            "min_free_megabytes",
-            "join_memory_megabytes",
-            "backups.directory",
-            "backups.interval",
-            "backups.keep",
-            "backups.command",
-        ),
-        **_going_on(
-            "spark",
-            "checkpoint",
-            "results_topic",
-            "interval",
-            "batch_records",
-            "configuration",
-        ),
         "spark.id_buckets": (_FIXED,),
         "spark.model_buckets": (_FIXED,),
-        **_going_on("log", "level", "format"),
     }
 )
 """Cases by key of a rule (`rule_key`); the first that applies counts."""
-
-FORGOTTEN: Final = (
-    "schema_registry",
-    "models",
-    "alerts",
-    "outcomes",
-    "events",
-    "ledger",
-    "standby",
-    "http",
-    "state",
-    "spark",
-    "log",
-)
-"""Sections that a state does not remember, nor `kafka.security`: it depends on none, and some are secret."""
-_PREFIXES: Final = ("kafka.security.", *(f"{section}." for section in FORGOTTEN))
-
-
-def is_remembered(key: str) -> bool:
-    """Return whether a state stores the value of a key, to compare it at the next start."""
-    return not key.startswith(_PREFIXES)

@@ -23,9 +23,16 @@ from streamwatch.assembly.reset import Reset, lost, perform
 from streamwatch.edge.stores.kind import StateRefused
 from streamwatch.settings import Settings, SettingsError
 from streamwatch.settings.differences import Held, Unreadable, changes, document_of, settings_of
-from streamwatch.settings.keys_of_settings import SIDES, keys, rule_key, values_of
 from streamwatch.settings.settings import Settings as Model
-from streamwatch.settings.table_of_changes import RULES, Change, is_remembered
+from streamwatch.settings.table_of_changes import (
+    RULES,
+    SIDES,
+    Change,
+    is_remembered,
+    keys,
+    rule_key,
+    values_of,
+)
 from streamwatch.settings.topics import TopicSection
 from streamwatch.settings.values import PATTERN
 from tests.assembly.lives import DOCUMENT, Life, stream, with_value

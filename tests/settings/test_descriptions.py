@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pydantic import Field
 
-from streamwatch.settings.descriptions import Described, descriptions
+from streamwatch.settings.sections import Described, descriptions
 
 
 class Base(Described):
