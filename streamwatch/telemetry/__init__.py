@@ -1,6 +1,6 @@
 """The daemon's own internal events: one named event = one log line + one counter.
 
-An internal event is a frozen dataclass named NounVerbed. `Telemetry.emit` writes it to stderr (JSON when
+An internal event is a frozen struct named NounVerbed. `Telemetry.emit` writes it to stderr (JSON when
 stderr is not a terminal) and counts it. Fields are positions, names and numbers, never contents of records.
 """
 
