@@ -51,86 +51,6 @@ _SILENT_SECONDS: Final = 0.1
 """Seconds between two checks of whether this process may notify."""
 
 
-class DeliveryAccounts:
-    """Removes notifications that were sent or dropped from the outbox, and counts them.
-
-    Parameters
-    ----------
-    outbox
-        Notifications to be delivered, by receiver.
-    receivers
-        Names of the receivers.
-    emit
-        Receives internal events.
-    """
-
-    def __init__(
-        self, outbox: Outbox, receivers: Sequence[str], emit: Callable[[InternalEvent], None]
-    ) -> None:
-        self._outbox = outbox
-        self._receivers = receivers
-        self._emit = emit
-        self._sent: Counter[str] = Counter(dict.fromkeys(receivers, 0))
-        self._failed: Counter[tuple[str, str]] = Counter()
-        self._dropped: Counter[tuple[str, str]] = Counter()
-
-    def sent(self, name: str, notification: Notification, attempts: int) -> None:
-        """Remove a notification that a receiver accepted, and count it if it was still in the outbox."""
-        if self._outbox.settle(name, notification):
-            self._sent[name] += 1
-            self._emit(NotificationSent(name, notification.id, notification.kind, attempts))
-
-    def failed(self, name: str, reason: str) -> None:
-        """Count an attempt that failed."""
-        self._failed[name, reason] += 1
-
-    def drop(self, name: str, notification: Notification, reason: str, attempts: int) -> None:
-        """Drop a notification for one receiver, count it and emit `NotificationDropped`."""
-        self._outbox.settle(name, notification)
-        self._dropped[name, reason] += 1
-        self._emit(
-            NotificationDropped(
-                name,
-                notification.id,
-                notification.kind,
-                notification.incident,
-                notification.model,
-                ", ".join(notification.detectors),
-                reason,
-                attempts,
-            )
-        )
-
-    def drop_counted(self, name: str, count: int, reason: str) -> None:
-        """Count notifications of which only their number was kept as dropped, and say so."""
-        self._dropped[name, reason] += count
-        self._emit(NotificationsDropped(name, count, reason))
-
-    def drop_beyond(self, name: str, most: int, reason: str) -> None:
-        """Drop the oldest notifications of a receiver until at most `most` wait."""
-        if (beyond := self._outbox.size(name) - most) > 0:
-            for notification in self._outbox.waiting(name)[:beyond]:
-                self.drop(name, notification, reason, self._outbox.attempts(name, notification))
-
-    def drop_issued_by(self, name: str, due_ms: int, reason: str) -> None:
-        """Drop the notifications of a receiver that were issued at or before `due_ms` (host time)."""
-        for notification in [each for each in self._outbox.waiting(name) if each.issued_ms <= due_ms]:
-            self.drop(name, notification, reason, self._outbox.attempts(name, notification))
-
-    def families(self) -> list[Family]:
-        """Notifications sent, failed, pending and dropped, by receiver, since the start."""
-        pending = [((name,), float(self._outbox.size(name))) for name in self._receivers]
-        return [
-            family(
-                "notifications_sent_total",
-                [((name,), float(n)) for name, n in sorted(self._sent.items())],
-            ),
-            family("notifications_failed_total", _by_reason(self._failed)),
-            family("notifications_pending", pending),
-            family("notifications_dropped_total", _by_reason(self._dropped)),
-        ]
-
-
 def _by_reason(counts: Mapping[tuple[str, str], int]) -> list[tuple[tuple[str, str], float]]:
     """Return samples with labels (reason, receiver) of counts by (receiver, reason)."""
     return sorted(((reason, name), float(n)) for (name, reason), n in counts.items())
@@ -236,7 +156,11 @@ class Deliveries:
         self._open_incidents: Sequence[Notification] = ()
         self._tasks: list[asyncio.Task[None]] = []
         self._stopping = False
-        self._accounts = DeliveryAccounts(self.outbox, list(self._queues), emit)
+        self._sent: Counter[str] = Counter(dict.fromkeys(self._queues, 0))
+        self._failed: Counter[tuple[str, str]] = Counter()
+        """Failed attempts by receiver and reason."""
+        self._dropped: Counter[tuple[str, str]] = Counter()
+        """Dropped notifications by receiver and reason."""
 
     @property
     def receivers(self) -> Sequence[str]:
@@ -301,11 +225,12 @@ class Deliveries:
         self._open_incidents = open_incidents
         for each in orphans:
             for notification in each.waiting:
-                self._accounts.drop(each.receiver, notification, "receiver_removed", 0)
-            if each.more:
-                self._accounts.drop_counted(each.receiver, each.more, "receiver_removed")
+                self._drop(each.receiver, notification, "receiver_removed", 0)
+            if each.more:  # of which only their number was kept
+                self._dropped[each.receiver, "receiver_removed"] += each.more
+                self._emit(NotificationsDropped(each.receiver, each.more, "receiver_removed"))
         for name, notification in self.outbox.restore(outbox):
-            self._accounts.drop(name, notification, "receiver_removed", 0)
+            self._drop(name, notification, "receiver_removed", 0)
         for queue in self._queues.values():
             self._bound(queue)
             queue.woken.set()
@@ -328,8 +253,16 @@ class Deliveries:
 
     def families(self) -> list[Family]:
         """Notifications sent, failed, pending and dropped, and durations, by receiver, since the start."""
+        sent = [((name,), float(n)) for name, n in sorted(self._sent.items())]
+        pending = [((name,), float(self.outbox.size(name))) for name in self._queues]
         durations = [((name,), queue.durations.histogram()) for name, queue in self._queues.items()]
-        return [*self._accounts.families(), family("notification_duration_seconds", durations)]
+        return [
+            family("notifications_sent_total", sent),
+            family("notifications_failed_total", _by_reason(self._failed)),
+            family("notifications_pending", pending),
+            family("notifications_dropped_total", _by_reason(self._dropped)),
+            family("notification_duration_seconds", durations),
+        ]
 
     async def _serve(self, queue: ReceiverQueue) -> None:
         await queue.receiver.open()
@@ -403,7 +336,7 @@ class Deliveries:
             if isinstance(answer, Delivered):
                 queue.failures = 0
                 continue
-            self._accounts.failed(name, answer.reason)
+            self._failed[name, answer.reason] += 1
             if isinstance(answer, Gone):
                 self._close(queue, answer)
                 return
@@ -421,16 +354,18 @@ class Deliveries:
         attempts = self.outbox.attempts(name, notification) + 1
         if isinstance(answer, Delivered):
             queue.failures = 0
-            self._accounts.sent(name, notification, attempts)
+            if self.outbox.settle(name, notification):
+                self._sent[name] += 1
+                self._emit(NotificationSent(name, notification.id, notification.kind, attempts))
             return
-        self._accounts.failed(name, answer.reason)
+        self._failed[name, answer.reason] += 1
         match answer:
             case Gone():
                 self._close(queue, answer)
             case Refused():
                 queue.failures = 0
                 if self.outbox.is_pending(name, notification):  # or it was given up meanwhile, and counted
-                    self._accounts.drop(name, notification, answer.reason, attempts)
+                    self._drop(name, notification, answer.reason, attempts)
             case Failed():
                 self.outbox.fail(name, notification)
                 queue.pause(answer, self._spec, self._draw())
@@ -452,11 +387,27 @@ class Deliveries:
     def _bound(self, queue: ReceiverQueue) -> None:
         """Drop the oldest notifications beyond the limit; all of them if the receiver is gone."""
         most, reason = (0, "receiver_gone") if queue.gone else (self._spec.max_pending, "too_many_pending")
-        self._accounts.drop_beyond(queue.receiver.name, most, reason)
+        name = queue.receiver.name
+        if (beyond := self.outbox.size(name) - most) > 0:
+            self._drop_all(name, self.outbox.waiting(name)[:beyond], reason)
 
     def _give_up(self, name: str, reason: str) -> None:
         """Drop all notifications that are too old, not only the one tried: attempts are a minute apart."""
-        self._accounts.drop_issued_by(name, self._clock_ms() - self._spec.give_up_after_ms, reason)
+        due_ms = self._clock_ms() - self._spec.give_up_after_ms
+        old = [each for each in self.outbox.waiting(name) if each.issued_ms <= due_ms]
+        self._drop_all(name, old, reason)
+
+    def _drop_all(self, name: str, notifications: Sequence[Notification], reason: str) -> None:
+        for notification in notifications:
+            self._drop(name, notification, reason, self.outbox.attempts(name, notification))
+
+    def _drop(self, name: str, notification: Notification, reason: str, attempts: int) -> None:
+        """Drop a notification for one receiver, count it and emit `NotificationDropped`."""
+        self.outbox.settle(name, notification)
+        self._dropped[name, reason] += 1
+        detectors = ", ".join(notification.detectors)
+        marks = (name, notification.id, notification.kind, notification.incident, notification.model)
+        self._emit(NotificationDropped(*marks, detectors, reason, attempts))
 
     def wanted(self, notification: Notification) -> list[str]:
         """Return the names of the receivers that want a notification, or were sent one of its incident."""

@@ -11,7 +11,7 @@ from streamwatch.core.alerting import outbox
 from streamwatch.core.alerting.incidents import Incidents
 from streamwatch.core.alerting.outbox import Entry, Outbox
 from streamwatch.daemon.alerting import Alerting
-from streamwatch.daemon.deliveries import Deliveries, DeliveryAccounts
+from streamwatch.daemon.deliveries import Deliveries
 
 _next, _decide, _restore, _settle = Deliveries._next, Alerting.decide, Outbox.restore, Outbox.settle
 _enter, _resume = Outbox._enter, Incidents.restore
@@ -20,7 +20,7 @@ _enter, _resume = Outbox._enter, Incidents.restore
 def removed_before_it_is_told(self, queue):
     notification, seconds = _next(self, queue)
     if notification is not None and seconds <= 0:
-        self._outbox.settle(queue.receiver.name, notification)
+        self.outbox.settle(queue.receiver.name, notification)
     return notification, seconds
 
 
@@ -78,7 +78,7 @@ def reminded_of_what_is_not_told(self, receiver, series):
 
 def given_up_without_a_count(self, name, notification, reason, attempts):
     del reason, attempts
-    self._outbox.settle(name, notification)
+    self.outbox.settle(name, notification)
 
 
 Break = Callable[[pytest.MonkeyPatch], None]
@@ -100,6 +100,6 @@ BROKEN: dict[str, Break] = dict(
         _instead(Outbox, "_enter", newest_of_a_series_first),
         _instead(Incidents, "restore", incidents_that_do_not_know_what_was_told),
         _instead(Outbox, "has_pending", reminded_of_what_is_not_told),
-        _instead(DeliveryAccounts, "drop", given_up_without_a_count),
+        _instead(Deliveries, "_drop", given_up_without_a_count),
     ]
 )
