@@ -149,7 +149,7 @@ def _unread_topics(settings: Settings, sections: Mapping[str, bytes]) -> frozens
     """Return the topics that a state has not read: what was added, where its settings cannot tell."""
     from streamwatch.daemon.source_positions import POSITIONS, decode_positions  # noqa: PLC0415 - the daemon
 
-    read = decode_positions(sections[POSITIONS]).positions if POSITIONS in sections else {}
+    read = decode_positions(sections.get(POSITIONS)).positions
     return frozenset(topic_properties.sides(settings.topics)) - {partition.topic for partition in read}
 
 

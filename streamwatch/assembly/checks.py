@@ -35,6 +35,7 @@ from streamwatch.daemon.merged_records import Topic
 from streamwatch.edge.decoders.mapping import notation, paths_of
 from streamwatch.edge.decoders.schemas.cache import SchemaCache
 from streamwatch.edge.sources import KINDS
+from streamwatch.edge.stores.rocksdb.spec import RocksSpec
 from streamwatch.settings import Settings, SettingsError
 from streamwatch.telemetry import InternalEvent, SchemaRejected
 
@@ -244,7 +245,7 @@ def disk_spec(settings: Settings) -> DiskSpec | None:
     if not specs.store_kind(settings).durable:
         return None
     return DiskSpec(
-        specs.rocks_spec(settings),
+        RocksSpec(state.directory),
         state.journal_outcomes,
         specs.overflow_spec(settings).entries,
     )

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Final
 
 from streamwatch.assembly import specs
-from streamwatch.assembly.state import build_overflow, restored
+from streamwatch.assembly.state import build_overflow
 from streamwatch.core.estimators.set import EstimatorSet
 from streamwatch.core.join.cold.store import ColdChanges
 from streamwatch.core.pipeline.checkpoint import MADE_UNDER, PIPELINE, SETTINGS, Checkpoint
@@ -157,13 +157,14 @@ def perform(directory: Path, reset: Reset) -> None:
 
 
 def _commit(settings: Settings, reset: Reset, contents: _Contents) -> None:
-    store = RocksStore.open(specs.rocks_spec(settings))
+    store = RocksStore.open(RocksSpec(settings.state.directory))
     try:
         saved = store.load()
         estimators = specs.monitors_spec(settings)
         monitors = EstimatorSet(estimators)
         begins = reset.section == JOIN
-        overflow = None if begins else build_overflow(settings, saved)
+        with damage_named(settings.state.directory):
+            overflow = None if begins else build_overflow(settings, saved)
         pipeline = Pipeline(specs.join_spec(settings), monitors, bytes_of_keys, overflow)
         checkpoint = Checkpoint(
             pipeline, monitors, estimators, settings.state.journal_outcomes, document_of(settings)
@@ -171,7 +172,8 @@ def _commit(settings: Settings, reset: Reset, contents: _Contents) -> None:
         keys = [key for key, _ in saved.columns] if begins else []
         if begins:
             saved = replace(saved, columns=())
-        restored(checkpoint, saved, settings, _over(reset, contents))
+        with damage_named(settings.state.directory):
+            checkpoint.restore(saved, over=_over(reset, contents))
         batch = checkpoint.changes({})
         if begins:
             removed: dict[bytes, bytes | None] = dict.fromkeys(keys)

@@ -32,7 +32,6 @@ from streamwatch.core.specs import (
 from streamwatch.edge.sources.kafka.spec import Ago, At, KafkaSpec, OAuthSpec, parse_start
 from streamwatch.edge.stores import KINDS as STORES
 from streamwatch.edge.stores import StoreKind
-from streamwatch.edge.stores.rocksdb.opening import RocksSpec
 from streamwatch.folds import Scheme
 from streamwatch.settings import Settings, SettingsError
 from streamwatch.settings.monitors import (
@@ -379,11 +378,6 @@ def store_kind(settings: Settings) -> StoreKind[Any]:
     if kind is None:
         raise SettingsError(f"state.kind: expected one of {', '.join(STORES)}, got {settings.state.kind!r}")
     return kind
-
-
-def rocks_spec(settings: Settings) -> RocksSpec:
-    """Build the spec of the RocksDB store."""
-    return RocksSpec(settings.state.directory)
 
 
 def utilities(monitors: MonitorsSection) -> tuple[UtilitySpec, ...]:

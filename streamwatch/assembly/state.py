@@ -36,7 +36,6 @@ from streamwatch.core.join.cold.overflow import Overflow
 from streamwatch.core.join.models import joined_folds
 from streamwatch.core.pipeline.checkpoint import Checkpoint, RestoreReport
 from streamwatch.core.pipeline.pipeline import Pipeline
-from streamwatch.core.pipeline.sections import StartOver
 from streamwatch.core.ports import DeadLetters, RecoveredState, Schemas, Store
 from streamwatch.daemon import (
     MERGE,
@@ -65,13 +64,12 @@ from streamwatch.daemon.results import (
     ResultsProcessor,
     last_reported_of,
 )
-from streamwatch.daemon.source_positions import DataLossTotals
 from streamwatch.daemon.standby import StandbyPublisher
 from streamwatch.daemon.status import SteadyClock, host_ms
 from streamwatch.edge.keys import bytes_of_keys, digest_bytes
 from streamwatch.edge.process import return_freed_memory
 from streamwatch.edge.stores.kind import damage_named
-from streamwatch.edge.stores.rocksdb.opening import FreeSpace
+from streamwatch.edge.stores.rocksdb.opening import FreeSpace, RocksSpec
 from streamwatch.settings import Settings, SettingsError
 from streamwatch.settings.differences import document_of
 from streamwatch.telemetry import Telemetry
@@ -216,7 +214,9 @@ def state_opening(  # noqa: PLR0913  # tests replace parts
     host = clocks or HostClocks()
     clock = SteadyClock(host.wall_ms, host.monotonic)
 
-    @damage_named(settings.state.directory)
+    directory = settings.state.directory
+
+    @damage_named(directory)
     def open_state() -> State:
         if not discard:
             require_no_state(settings)
@@ -234,14 +234,9 @@ def state_opening(  # noqa: PLR0913  # tests replace parts
             checkpoint = Checkpoint(
                 pipeline, monitors, estimators, settings.state.journal_outcomes, made_under
             )
-            resumed = restored(checkpoint, saved, settings, plan.over) if store.durable else RestoreReport()
+            resumed = checkpoint.restore(saved, over=plan.over) if store.durable else RestoreReport()
             checkpoint.beginnings.add_topics(plan.added_topics, pipeline.clock_ms)
-            stands = (
-                decode_positions(saved.sections[POSITIONS])
-                if POSITIONS in saved.sections
-                else SourcePositions()
-            )
-            stands = stands.only(topics)
+            stands = decode_positions(saved.sections.get(POSITIONS)).only(topics)
             progress = restored_progress(saved.sections.get(MERGE), topics)
             clock.not_before(max(progress.running_ms.values(), default=0) - merge.max_future_ms)
             merge_clocks = Clocks(clock, lambda: int(host.monotonic() * 1_000))
@@ -265,7 +260,7 @@ def state_opening(  # noqa: PLR0913  # tests replace parts
                 merge,
                 progress,
                 rejected=rejected,
-                maintenance=build_maintenance(settings, pipeline, saved),
+                maintenance=None if saved.runs is None else StoreMaintenance(pipeline, saved.runs, directory),
                 publications=publications,
             )
             name = shared_name(settings) or store.identity
@@ -329,12 +324,8 @@ def results_opening(
             saved = store.load()
             require_source(settings, saved.sections)
             checkpoint = ResultsCheckpoint(last_reported_of(saved.sections.get(RESULTS)), saved.commits)
-            kept = saved.sections.get(POSITIONS)
-            counts = (
-                DataLossTotals()
-                if kept is None
-                else decode_positions(kept).counts.minus(checkpoint.reported.data_loss)
-            )
+            committed = decode_positions(saved.sections.get(POSITIONS)).counts
+            counts = committed.minus(checkpoint.reported.data_loss)
             processor = ResultsProcessor(spec, checkpoint, telemetry, host_ms, newest)
             book, pacing = restored_alerts(settings, store.identity, saved)
         except BaseException:
@@ -359,42 +350,10 @@ def results_opening(
 
 
 def build_overflow(settings: Settings, saved: RecoveredState) -> Overflow | None:
-    """Restore the join's entries outside its table; None if the store keeps none.
-
-    Raises
-    ------
-    StateDamaged
-        If the stored entries cannot be read.
-    """
-    if saved.runs is None:
-        return None
-    with damage_named(settings.state.directory):
-        return Overflow(saved.runs, specs.overflow_spec(settings))
-
-
-def restored(
-    checkpoint: Checkpoint, saved: RecoveredState, settings: Settings, over: StartOver | None = None
-) -> RestoreReport:
-    """Restore a checkpoint from the last commit, except for the parts that begin anew (`over`).
-
-    Raises
-    ------
-    StateDamaged
-        If the commit cannot be read.
-    """
-    with damage_named(settings.state.directory):
-        return checkpoint.restore(saved, over=over)
-
-
-def build_maintenance(
-    settings: Settings, pipeline: Pipeline, saved: RecoveredState
-) -> StoreMaintenance | None:
-    """Build the merges of the join's entries outside its table; None if the store keeps none."""
-    if saved.runs is None:
-        return None
-    return StoreMaintenance(pipeline, saved.runs, settings.state.directory)
+    """Restore the join's entries outside its table; None if the store keeps none."""
+    return None if saved.runs is None else Overflow(saved.runs, specs.overflow_spec(settings))
 
 
 def open_store(settings: Settings) -> Store:
     """Open the store of the settings; raises as `specs.store_kind` and `StoreKind.open`."""
-    return specs.store_kind(settings).open(specs.rocks_spec(settings))
+    return specs.store_kind(settings).open(RocksSpec(settings.state.directory))

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from streamwatch.cli.options import EXIT_CONFIG, ConfigFile, Overrides, read_settings, refuse
+from streamwatch.cli.options import EXIT_CONFIG, NO_KAFKA, ConfigFile, Overrides, read_settings, refuse, tick
 
 if TYPE_CHECKING:
     from streamwatch.assembly.alerts import Trial
@@ -67,11 +67,7 @@ def send_test(
     Exit codes: 0 if every receiver accepted it, 2 if one did not, none is
     configured or there is none of that name.
     """
-    nowhere = {
-        "kafka": {"bootstrap_servers": "unused:9092"},
-        "topics": {"predictions": "unused-predictions", "labels": "unused-labels"},
-    }
-    settings = read_settings(config, overrides, nowhere)
+    settings = read_settings(config, overrides, NO_KAFKA)
     if not settings.alerts.receivers:
         refuse("no receiver is configured: alerts.receivers is empty")
 
@@ -98,7 +94,6 @@ async def _try_all(settings: Settings, receiver: str | None, *, hint: bool) -> b
 def show(trial: Trial) -> Trial:
     """Print the result of a receiver with a tick or a cross, and return it."""
     good = trial.problem is None
-    sign, color = ("✓", typer.colors.GREEN) if good else ("✗", typer.colors.RED)
     result = f"delivered in {trial.milliseconds} ms" if good else f"not delivered: {trial.problem}"
-    typer.echo(f"{typer.style(sign, fg=color)} {trial.receiver} at {trial.host}: {result}")
+    typer.echo(f"{tick(good=good)} {trial.receiver} at {trial.host}: {result}")
     return trial

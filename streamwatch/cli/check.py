@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from streamwatch.cli.options import EXIT_CONFIG, ConfigFile, Overrides, read_settings
+from streamwatch.cli.options import EXIT_CONFIG, ConfigFile, Overrides, read_settings, tick
 
 if TYPE_CHECKING:
     from streamwatch.admin.kafka_check import CheckResult
@@ -54,8 +54,7 @@ def check(
 
 def show(result: CheckResult, *, verbose: bool = True) -> None:
     """Print a result with a tick or a cross, and its details below unless they are folded."""
-    sign, color = ("✓", typer.colors.GREEN) if result.good else ("✗", typer.colors.RED)
     folded = result.folded and not verbose and result.details
-    typer.echo(f"{typer.style(sign, fg=color)} {result.what}{' (--verbose says of what)' if folded else ''}")
+    typer.echo(f"{tick(good=result.good)} {result.what}{' (--verbose says of what)' if folded else ''}")
     for line in () if folded else result.details:
         typer.echo(f"  {line}")

@@ -13,8 +13,7 @@ from typing import TYPE_CHECKING
 
 import typer
 
-from streamwatch.cli.options import ConfigFile, Overrides, read_settings, refuse
-from streamwatch.cli.recordings import NO_KAFKA
+from streamwatch.cli.options import NO_KAFKA, ConfigFile, Overrides, read_settings, refuse
 from streamwatch.core.jit.shipped import SHIPPED
 
 if TYPE_CHECKING:

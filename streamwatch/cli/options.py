@@ -16,6 +16,11 @@ if TYPE_CHECKING:
     from streamwatch.settings import Settings
 
 DEFAULT_FILE = Path("streamwatch.yaml")
+NO_KAFKA = {
+    "kafka": {"bootstrap_servers": ["none:0"]},
+    "topics": {"predictions": ["predictions"], "labels": ["labels"]},
+}
+"""Values of settings that are required for Kafka alone, for commands that do not connect to it."""
 EXIT_CONFIG = 2
 """Exit code if the settings, or the systems that they describe, must be changed first."""
 
@@ -125,3 +130,8 @@ def refuse(message: str, code: int = EXIT_CONFIG) -> NoReturn:
     for line in message.splitlines():
         typer.secho(line, err=True, fg=typer.colors.RED)
     raise typer.Exit(code)
+
+
+def tick(*, good: bool) -> str:
+    """Return a green tick, or a red cross, before the line of a result."""
+    return typer.style("✓", fg=typer.colors.GREEN) if good else typer.style("✗", fg=typer.colors.RED)

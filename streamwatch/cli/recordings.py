@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
-from streamwatch.cli.options import DEFAULT_FILE, refuse
+from streamwatch.cli.options import DEFAULT_FILE, NO_KAFKA, refuse
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -17,11 +17,6 @@ if TYPE_CHECKING:
     from streamwatch.history.replay.replay import ReplaySpec
     from streamwatch.settings import Settings
 
-NO_KAFKA = {
-    "kafka": {"bootstrap_servers": ["none:0"]},
-    "topics": {"predictions": ["predictions"], "labels": ["labels"]},
-}
-"""Values of settings that are required for Kafka alone, for commands that do not connect to it."""
 _USED = ("topics", "join", "time", "monitors", "folds")
 """Sections of the settings that are used with recordings; others may be faulty."""
 OF_FILES = ("--topic", "--model", "--columns", "--timestamp-unit", "--format")

@@ -7,12 +7,12 @@ from __future__ import annotations
 from collections.abc import Callable, Generator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Final, TypeAlias
+from typing import TYPE_CHECKING, Annotated, TypeAlias
 
 import typer
 
 from streamwatch.cli.compile import reporting_compilation
-from streamwatch.cli.options import ConfigFile, Overrides, finite, read_settings, refuse
+from streamwatch.cli.options import NO_KAFKA, ConfigFile, Overrides, finite, read_settings, refuse, tick
 from streamwatch.cli.recordings import LayoutName
 
 if TYPE_CHECKING:
@@ -176,7 +176,7 @@ def backup(
     """
     from streamwatch.admin.state_transfer import back_up
 
-    settings = read_settings(config, overrides, _NOWHERE)
+    settings = read_settings(config, overrides, NO_KAFKA)
     directory = settings.state.backups.directory
     if directory is None:
         refuse("state.backups.directory is not set: name a directory for backups in the daemon's settings")
@@ -315,7 +315,7 @@ def backfill(
     Exit codes: 0 on success, 2 if a file cannot be read or settings must be
     changed.
     """
-    settings = read_settings(config, overrides, _NO_BROKER)
+    settings = read_settings(config, overrides, {"kafka": NO_KAFKA["kafka"]})
 
     from streamwatch.assembly.backfill import backfill as fill
     from streamwatch.edge.receivers.texts import iso
@@ -380,20 +380,11 @@ def _files_by_topic(arguments: list[str]) -> dict[str, list[Path]]:
     return found
 
 
-_NO_BROKER: Final = {"kafka": {"bootstrap_servers": "unused:9092"}}
-"""Values of required settings that a backfill does not use."""
-_NOWHERE: Final = {
-    "kafka": {"bootstrap_servers": "unused:9092"},
-    "topics": {"predictions": "unused-predictions", "labels": "unused-labels"},
-}
-"""Values of required settings that commands on a state directory do not use."""
-
-
 def _directory(directory: Path | None, config: Path | None, overrides: list[str] | None) -> Path:
     """Return the given directory, else that of the settings, in which Kafka and topics may be missing."""
     if directory is not None:
         return directory
-    settings = read_settings(config, overrides, _NOWHERE)
+    settings = read_settings(config, overrides, NO_KAFKA)
     if settings.state.kind == "memory":
         refuse("state.kind is memory, so there is no state on disk: name a directory with --directory")
     return settings.state.directory
@@ -430,8 +421,7 @@ def _progress(what: str) -> Generator[Report]:
 
 def _print_check(check: Check) -> None:
     """Print a check with a tick or a cross, and its faults below."""
-    sign, color = ("✓", typer.colors.GREEN) if check.good else ("✗", typer.colors.RED)
-    typer.echo(f"{typer.style(sign, fg=color)} {check.what}: {check.found}")
+    typer.echo(f"{tick(good=check.good)} {check.what}: {check.found}")
     for fault in check.faults:
         typer.echo(f"  {fault}")
     if check.count > len(check.faults):

@@ -90,8 +90,10 @@ class SourcePositions:
         return _ENCODER.encode(PositionsSection(partitions, self.counts))
 
 
-def decode_positions(written: bytes) -> SourcePositions:
-    """Decode the positions of a commit; raises PackedError for other bytes."""
+def decode_positions(written: bytes | None) -> SourcePositions:
+    """Decode the positions of a commit (None: no positions); raises PackedError for other bytes."""
+    if written is None:
+        return SourcePositions()
     with reading(f"the section {POSITIONS!r}"):
         section = _DECODER.decode(written)
     by_partition = {Partition(each.topic, each.partition): each for each in section.partitions}
