@@ -18,7 +18,7 @@ from pydantic import (
 
 from streamwatch.core.alerting.notification import SEVERITIES, Severity
 from streamwatch.edge.receivers import KINDS, OwnKey, ReceiverKind
-from streamwatch.settings.sections import Count, ReadableFile, Section, TextFile, split
+from streamwatch.settings.sections import Count, ReadableFile, Section, TextFile, require_one_form, split
 from streamwatch.settings.values import Bounded, Duration, Lasting, link, one_of
 
 TYPES = tuple(KINDS)
@@ -116,8 +116,7 @@ class ReceiverSection(_OWN):
                 f"type {self.type} is sent alarms only, retraining goes to a webhook or a person"
             )
         for key in ("url", *(own.name for own in kind.keys if own.holds == "secret")):
-            if getattr(self, key) is not None and getattr(self, f"{key}_file") is not None:
-                raise ValueError(f"give {key} or {key}_file, not both")
+            require_one_form(self, key)
         if not kind.default_url and self.url is None and self.url_file is None:
             raise ValueError(f"type {self.type} needs url or url_file")
         for key in kind.keys:

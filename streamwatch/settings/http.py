@@ -7,7 +7,7 @@ from typing import Annotated
 
 from pydantic import BeforeValidator, SecretStr, field_validator, model_validator
 
-from streamwatch.settings.sections import ReadableFile, Section, TextFile, encrypted, split
+from streamwatch.settings.sections import ReadableFile, Section, TextFile, encrypted, require_one_form, split
 from streamwatch.settings.values import Bounded, Duration, Lasting
 
 LEAST_TOKEN = 16
@@ -71,8 +71,7 @@ class HttpSection(Section):
 
     @model_validator(mode="after")
     def _token(self) -> HttpSection:
-        if self.token is not None and self.token_file is not None:
-            raise ValueError("give token or token_file, not both")
+        require_one_form(self, "token")
         token = self.read_token()
         if token is not None and (len(token) < LEAST_TOKEN or not set(token) <= _TOKEN_CHARACTERS):
             raise ValueError(

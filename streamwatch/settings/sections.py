@@ -125,6 +125,19 @@ TextFile = Annotated[Path, AfterValidator(text_in)]
 """File with a secret or a schema, which is read as UTF-8."""
 
 
+def secret(given: SecretStr | None, file: Path | None) -> str | None:
+    """Return a secret: what was given, else the text of its file without line ends around it; else None."""
+    if given:
+        return given.get_secret_value()
+    return file.read_text(encoding="utf-8").strip("\r\n") if file else None
+
+
+def require_one_form(section: Section, key: str) -> None:
+    """Raise ValueError if a secret is given both as `<key>` and in the file `<key>_file`."""
+    if getattr(section, key) is not None and getattr(section, f"{key}_file") is not None:
+        raise ValueError(f"give {key} or {key}_file, not both")
+
+
 def split(value: object) -> object:
     """Split a text at commas; return other values unchanged."""
     return [part.strip() for part in value.split(",")] if isinstance(value, str) else value
@@ -177,8 +190,7 @@ class OAuthSection(Section):
 
     @model_validator(mode="after")
     def _one_secret(self) -> OAuthSection:
-        if self.client_secret is not None and self.client_secret_file is not None:
-            raise ValueError("give client_secret or client_secret_file, not both")
+        require_one_form(self, "client_secret")
         return self
 
     @property
@@ -189,9 +201,7 @@ class OAuthSection(Section):
 
     def read_secret(self) -> str | None:
         """Return the client's secret, from its file if it is in one; None without a secret."""
-        if self.client_secret is not None:
-            return self.client_secret.get_secret_value()
-        return _content(self.client_secret_file)
+        return secret(self.client_secret, self.client_secret_file)
 
 
 class SecuritySection(Section):
@@ -227,8 +237,7 @@ class SecuritySection(Section):
 
     @model_validator(mode="after")
     def _complete(self) -> SecuritySection:
-        if self.password is not None and self.password_file is not None:
-            raise ValueError("give password or password_file, not both")
+        require_one_form(self, "password")
         if self.protocol.startswith("SASL"):
             self._require_credentials()
         elif self.mechanism in ("OAUTHBEARER", "AWS_MSK_IAM"):
@@ -259,15 +268,11 @@ class SecuritySection(Section):
 
     def read_password(self) -> str | None:
         """Return the SASL password, from its file if it is in one; None without a password."""
-        return self.password.get_secret_value() if self.password else _content(self.password_file)
+        return secret(self.password, self.password_file)
 
     def read_key_password(self) -> str | None:
         """Return the password of the private key; None without one."""
-        return _content(self.key_password_file)
-
-
-def _content(file: Path | None) -> str | None:
-    return file.read_text(encoding="utf-8").rstrip("\r\n") if file else None
+        return secret(None, self.key_password_file)
 
 
 def started(text: object) -> object:

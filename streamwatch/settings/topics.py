@@ -6,7 +6,6 @@ import re
 import sys
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from pathlib import Path
 from types import MappingProxyType
 from typing import Annotated, Any, Final, Literal, TypeAlias, cast, overload
 
@@ -34,7 +33,7 @@ from streamwatch.edge.decoders.mapping import (
     parse_paths,
 )
 from streamwatch.edge.decoders.texts import Encoding, steps_to
-from streamwatch.settings.sections import ReadableFile, Section, TextFile
+from streamwatch.settings.sections import ReadableFile, Section, TextFile, require_one_form, secret
 from streamwatch.settings.values import Bounded, Duration, Lasting, one_of
 
 _FIELD: Final = re.compile(r"(?!key$|topic$)[A-Za-z_]\w*")
@@ -448,10 +447,9 @@ class SchemaRegistrySection(Section):
 
     @model_validator(mode="after")
     def _complete(self) -> SchemaRegistrySection:
-        if self.password is not None and self.password_file is not None:
-            raise ValueError("give password or password_file, not both")
-        secret = self.password is not None or self.password_file is not None
-        if secret != (self.username is not None):
+        require_one_form(self, "password")
+        given = self.password is not None or self.password_file is not None
+        if given != (self.username is not None):
             raise ValueError("give username and password_file together")
         if self.token_file is not None and self.username is not None:
             raise ValueError("give token_file or username, not both")
@@ -459,15 +457,11 @@ class SchemaRegistrySection(Section):
 
     def read_password(self) -> str | None:
         """Return the password, from its file if it is in one; None without a password."""
-        return self.password.get_secret_value() if self.password else _line(self.password_file)
+        return secret(self.password, self.password_file)
 
     def read_token(self) -> str | None:
         """Return the bearer token; None without one."""
-        return _line(self.token_file)
-
-
-def _line(file: Path | None) -> str | None:
-    return file.read_text(encoding="utf-8").strip("\r\n") if file else None
+        return secret(None, self.token_file)
 
 
 ENVELOPES = ("cloudevents", "debezium", "kserve_v1", "kserve_v2", "seldon")
