@@ -95,15 +95,15 @@ def audited(
 
         pipeline.advance = advance_audited
         if isinstance(pipeline, Pipeline):
-            take = state.processor._evaluating.take
+            evaluate = state.processor._step
 
-            def take_audited(records, start, end_of_record):
+            def evaluate_audited(ready):
                 marker.phase = READING
-                done = take(records, start, end_of_record)
-                audit.batch(checkpoint.commits + 1, records.part(start, start + done.taken).events())
-                return done
+                records, step = evaluate(ready)
+                audit.batch(checkpoint.commits + 1, records.events())
+                return records, step
 
-            state.processor._evaluating.take = take_audited
+            state.processor._step = evaluate_audited
         marker.phase = CONNECTING
         return replace(state, store=MarkingStore(state.store, marker))
 
