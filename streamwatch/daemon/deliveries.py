@@ -162,11 +162,6 @@ class Deliveries:
         self._dropped: Counter[tuple[str, str]] = Counter()
         """Dropped notifications by receiver and reason."""
 
-    @property
-    def receivers(self) -> Sequence[str]:
-        """Names of the receivers, in the order of the settings."""
-        return list(self._queues)
-
     def record(self, notification: Notification, receivers: Sequence[str] | None = None) -> bytes | None:
         """Encode a notification for the outbox; None if no receiver is to get it.
 

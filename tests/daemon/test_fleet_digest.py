@@ -26,8 +26,8 @@ class Replica:
     worse_now: WorseList = field(default_factory=lambda: worse("a"))
 
     def __post_init__(self) -> None:
-        deliveries = FakeDaemon().deliveries
-        self.receiver = deliveries.receivers[0]
+        fake_daemon = FakeDaemon()
+        deliveries, self.receiver = fake_daemon.deliveries, fake_daemon.receiver.name
         models: Any = FakeModels()
         self.alerting = Alerting(
             *self._anew()[:1],
