@@ -35,7 +35,7 @@ from streamwatch.daemon.merged_records import Topic
 from streamwatch.edge.decoders.mapping import notation, paths_of
 from streamwatch.edge.decoders.schemas.cache import SchemaCache
 from streamwatch.edge.sources import KINDS
-from streamwatch.edge.stores.rocksdb.spec import RocksSpec
+from streamwatch.edge.stores.rocksdb.opening import RocksSpec
 from streamwatch.settings import Settings, SettingsError
 from streamwatch.telemetry import InternalEvent, SchemaRejected
 
