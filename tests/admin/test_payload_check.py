@@ -8,13 +8,14 @@ import pytest
 
 from streamwatch.admin.kafka_check import SAMPLE_RECORDS, CheckResult, check_ids, check_payload, first_records
 from streamwatch.core.records.events import Label, Prediction
+from streamwatch.edge.decoders.formats import DecoderSpec
 from streamwatch.edge.decoders.formats.json import JsonDecoder, read_json
 from streamwatch.edge.decoders.mapping import TopicMapping
 from streamwatch.edge.decoders.trees import TreeDecoder, sided
 from tests.daemon.fake_daemon import FakeSource, label, poll, prediction
 from tests.edge.decoders.records import FakeRecord, of
 
-DECODER = JsonDecoder("p", "prediction", TopicMapping())
+DECODER = JsonDecoder(DecoderSpec("p", "prediction", TopicMapping()))
 
 
 def records(classes: list[object]) -> list[FakeRecord]:

@@ -15,6 +15,7 @@ from itertools import starmap
 from aiokafka.record.util import calc_crc32c
 
 from streamwatch.core.records.events import Partition
+from streamwatch.edge.decoders.formats import DecoderSpec
 from streamwatch.edge.decoders.formats.json import JsonDecoder
 from streamwatch.edge.decoders.mapping import TopicMapping
 from streamwatch.edge.sources.kafka.batches.opened import Scanner
@@ -52,7 +53,7 @@ def fuzz(records: int, seed: int) -> Tally:
     """Read batches until so many mutated records were read; stops at ten differences."""
     chance, tally = random.Random(seed), Tally()
     scanner = Scanner(compiled_scan(), 16)
-    fast, slow = (JsonDecoder(HERE.topic, "prediction", TopicMapping()) for _ in range(2))
+    fast, slow = (JsonDecoder(DecoderSpec(HERE.topic, "prediction", TopicMapping())) for _ in range(2))
     while tally.mutated < records and len(tally.differences) < 10:
         batch, body, touched = mutated_batch(chance)
         expected = slow_batch(

@@ -21,12 +21,11 @@ from typing import Any, NamedTuple
 import msgspec
 
 from streamwatch.core.records.events import Partition
-from streamwatch.edge.decoders.formats.json import build
+from streamwatch.edge.decoders.formats.json import build, decoded_of
 from streamwatch.edge.decoders.formats.kind import DecoderSpec, FormatOptions
 from streamwatch.edge.decoders.mapping import ClassOfLargest, TopicMapping
 from streamwatch.edge.keys import id_keys
 from streamwatch.edge.sources.kafka.batches.record import KafkaRecord, gathered
-from tests.edge.decoders.fetched import decoded_of
 from tests.edge.sources.kafka.batches.pieces import piece_of
 
 RECORDS, CALLS, ROUNDS = 500, 20, 15

@@ -38,7 +38,7 @@ from streamwatch.core.pipeline.journal import Journal
 from streamwatch.daemon.batch_processor import BatchProcessor
 from streamwatch.daemon.merged_records import MergedRecords
 from streamwatch.demo.simulate import create_topics
-from streamwatch.edge.decoders.batches import Batches
+from streamwatch.edge.decoders.formats.json import JsonDecoder
 from streamwatch.edge.stores.rocksdb.store import RocksStore
 from streamwatch.edge.web.routes.history import HistoryExporter
 from tests.bench.end_to_end import daemon as running
@@ -48,7 +48,7 @@ from tests.bench.peers.payloads import PAYLOAD
 from tests.bench.peers.scenarios import SCENARIOS
 
 OWNERS: tuple[tuple[type, str], ...] = (
-    (Batches, "decode"),
+    (JsonDecoder, "decode_batch"),
     (Merge, "add"),
     (MergedRecords, "next_turn"),
     (BatchProcessor, "evaluate"),

@@ -33,6 +33,7 @@ from streamwatch.daemon import (
 )
 from streamwatch.daemon.alerting import Alerting
 from streamwatch.daemon.deliveries import Deliveries, DeliverySpec
+from streamwatch.edge.decoders.formats import DecoderSpec
 from streamwatch.edge.decoders.formats.json import JsonDecoder
 from streamwatch.edge.decoders.mapping import TopicMapping
 from streamwatch.edge.keys import digest_bytes
@@ -244,8 +245,10 @@ def fake_daemon(
     monitors = EstimatorSet(SPEC)
     pipeline = Pipeline(join or JoinSpec(), monitors, digest_bytes)
     topics = {
-        "predictions": Topic("prediction", JsonDecoder("predictions", "prediction", TopicMapping())),
-        "labels": Topic("label", JsonDecoder("labels", "label", TopicMapping())),
+        "predictions": Topic(
+            "prediction", JsonDecoder(DecoderSpec("predictions", "prediction", TopicMapping()))
+        ),
+        "labels": Topic("label", JsonDecoder(DecoderSpec("labels", "label", TopicMapping()))),
     }
     store = MemoryStore()
     checkpoint = Checkpoint(pipeline, monitors, SPEC, 1_000)

@@ -31,6 +31,7 @@ from streamwatch.daemon import (
     restored_progress,
 )
 from streamwatch.daemon.source_positions import SourcePositions
+from streamwatch.edge.decoders.formats import DecoderSpec
 from streamwatch.edge.decoders.formats.json import JsonDecoder
 from streamwatch.edge.decoders.mapping import TopicMapping
 from streamwatch.edge.keys import digest_bytes
@@ -105,8 +106,10 @@ def durable_fake_daemon(disk: Disk, *polls, commits=OFTEN, source: FakeSource | 
     log = io.StringIO()
     telemetry = Telemetry(stream=log)
     topics = {
-        "predictions": Topic("prediction", JsonDecoder("predictions", "prediction", TopicMapping())),
-        "labels": Topic("label", JsonDecoder("labels", "label", TopicMapping())),
+        "predictions": Topic(
+            "prediction", JsonDecoder(DecoderSpec("predictions", "prediction", TopicMapping()))
+        ),
+        "labels": Topic("label", JsonDecoder(DecoderSpec("labels", "label", TopicMapping()))),
     }
 
     def open_state() -> State:

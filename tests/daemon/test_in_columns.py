@@ -29,6 +29,7 @@ from streamwatch.core.specs import JoinSpec
 from streamwatch.daemon.batch_processor import BatchProcessor, StoreMaintenance
 from streamwatch.daemon.merged_records import Topic
 from streamwatch.daemon.status import Clocks
+from streamwatch.edge.decoders.formats import DecoderSpec
 from streamwatch.edge.decoders.formats.json import JsonDecoder
 from streamwatch.edge.decoders.mapping import TopicMapping
 from streamwatch.edge.keys import bytes_of_keys, id_keys
@@ -59,9 +60,12 @@ class Daemon:
         vocabulary, keys = Vocabulary(names), id_keys("", digest=True)
         topics = {
             "predictions": Topic(
-                "prediction", JsonDecoder("predictions", "prediction", TopicMapping(), keys, vocabulary)
+                "prediction",
+                JsonDecoder(DecoderSpec("predictions", "prediction", TopicMapping(), keys, vocabulary)),
             ),
-            "labels": Topic("label", JsonDecoder("labels", "label", TopicMapping(), keys, vocabulary)),
+            "labels": Topic(
+                "label", JsonDecoder(DecoderSpec("labels", "label", TopicMapping(), keys, vocabulary))
+            ),
         }
         self.processor = BatchProcessor(
             Checkpoint(pipeline, self.monitors, TINY, 1_000),

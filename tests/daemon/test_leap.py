@@ -28,6 +28,7 @@ from streamwatch.daemon import (
     restored_progress,
 )
 from streamwatch.daemon.source_positions import SourcePositions
+from streamwatch.edge.decoders.formats import DecoderSpec
 from streamwatch.edge.decoders.formats.json import JsonDecoder
 from streamwatch.edge.decoders.mapping import TopicMapping
 from streamwatch.edge.keys import bytes_of_keys, id_keys
@@ -65,7 +66,7 @@ class LeapingFakeDaemon:
     def life(self, *polls) -> FakeDaemon:
         telemetry = Telemetry(stream=io.StringIO())
         topics = {
-            name: Topic(side, JsonDecoder(name, side, TopicMapping(), id_keys("", digest=True)))
+            name: Topic(side, JsonDecoder(DecoderSpec(name, side, TopicMapping(), id_keys("", digest=True))))
             for name, side in (("predictions", "prediction"), ("labels", "label"))
         }
 

@@ -15,6 +15,7 @@ from streamwatch.core.records.fetched import OFFSET
 from streamwatch.core.specs import JoinSpec
 from streamwatch.daemon import BatchProcessor, Topic
 from streamwatch.daemon.merged_records import RecentRecords
+from streamwatch.edge.decoders.formats import DecoderSpec
 from streamwatch.edge.decoders.formats.json import JsonDecoder
 from streamwatch.edge.decoders.mapping import TopicMapping
 from streamwatch.edge.keys import digest_bytes, id_keys
@@ -87,7 +88,7 @@ def test_of_what_was_evaluated_only_the_last_record_is_kept(records):
 async def test_a_log_made_anew_is_known_by_its_own_records_though_no_commit_came_between() -> None:
     monitors = EstimatorSet(SPEC)
     topics = {
-        name: Topic(side, JsonDecoder(name, side, TopicMapping(), id_keys("", digest=True)))
+        name: Topic(side, JsonDecoder(DecoderSpec(name, side, TopicMapping(), id_keys("", digest=True))))
         for name, side in (("predictions", "prediction"), ("labels", "label"))
     }
     checkpoint = Checkpoint(Pipeline(JoinSpec(), monitors, digest_bytes), monitors, SPEC, 1_000)

@@ -11,6 +11,7 @@ import pytest
 from streamwatch.core.records.events import Label, Prediction
 from streamwatch.demo.simulate import ScheduleSpec, schedule
 from streamwatch.demo.simulated import DelaySpec, StreamSpec
+from streamwatch.edge.decoders.formats import DecoderSpec
 from streamwatch.edge.decoders.formats.json import JsonDecoder
 from streamwatch.edge.decoders.mapping import TopicMapping
 
@@ -69,7 +70,9 @@ def test_equal_specs_give_equal_bytes():
 
 
 def test_records_decode_with_the_default_mapping():
-    decoders = {side: JsonDecoder(side, side, TopicMapping()) for side in ("prediction", "label")}
+    decoders = {
+        side: JsonDecoder(DecoderSpec(side, side, TopicMapping())) for side in ("prediction", "label")
+    }
     for record in laid_out(scores=True)[:300]:
         carrier = SimpleNamespace(
             topic=record.side,

@@ -6,6 +6,7 @@ import pytest
 import xxhash
 
 from streamwatch.core.records.events import Label, NullRecord, Prediction
+from streamwatch.edge.decoders.formats import DecoderSpec
 from streamwatch.edge.decoders.formats.json import JsonDecoder
 from streamwatch.edge.decoders.mapping import TopicMapping
 from streamwatch.edge.keys import id_keys
@@ -16,7 +17,9 @@ LABEL = {"id": 1, "label": "a"}
 
 
 def key(side, record, namespace, *, digest, mapping=None):
-    decoder = JsonDecoder("t", side, mapping or TopicMapping(), id_keys(namespace, digest=digest))
+    decoder = JsonDecoder(
+        DecoderSpec("t", side, mapping or TopicMapping(), id_keys(namespace, digest=digest))
+    )
     (event,) = decoder.decode_all([record], [0])
     assert isinstance(event, Prediction | Label | NullRecord)
     return event.id

@@ -16,6 +16,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from streamwatch.core.records.events import Invalid, Label, Outcome, Prediction
+from streamwatch.edge.decoders.formats import DecoderSpec
 from streamwatch.edge.decoders.formats.json import JsonDecoder
 from streamwatch.edge.decoders.mapping import TopicMapping
 from streamwatch.history.recordings.file import RecordingError
@@ -298,7 +299,7 @@ ANYTHING = (
 def test_a_line_means_what_the_same_record_means_on_a_topic(side, fields, target):
     value = json.dumps({**fields, side: target}).replace("NaN", "1e999").replace("Infinity", "1e999").encode()
     record = LineRecord(1, value)
-    theirs = JsonDecoder("t", side, TopicMapping()).decode(record, 0)
+    theirs = JsonDecoder(DecoderSpec("t", side, TopicMapping())).decode(record, 0)
     (ours,) = Fitting(default_topics()).decode([record], None)
     if isinstance(theirs, Invalid):
         assert isinstance(ours, Invalid)

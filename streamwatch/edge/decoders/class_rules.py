@@ -43,21 +43,8 @@ class Names:
     def __init__(self, aliases: Mapping[str, str], invalid: str) -> None:
         self._aliases = dict(aliases)
         self._invalid = invalid
-        self._texts: dict[Any, str] = {}
         # 1, 1.0 and True are equal as keys: each type has its own table.
-        self._tables: dict[type, dict[Any, str]] = {str: self._texts, int: {}, float: {}, bool: {}}
-
-    def cached(self, column: Sequence[Any]) -> Sequence[str] | None:
-        """Return the names meant by contents of one type; None if any of them was not met before."""
-        try:
-            return list(map(self._texts.__getitem__, column))
-        except KeyError:
-            kinds = set(map(type, column))
-        table = self._tables.get(kinds.pop(), {}) if len(kinds) == 1 else {}
-        try:
-            return list(map(table.__getitem__, column))
-        except KeyError:
-            return None
+        self._tables: dict[type, dict[Any, str]] = {str: {}, int: {}, float: {}, bool: {}}
 
     def judged(self, raw: Any, missing: str) -> tuple[str, str]:
         """Return (the name meant, "") or ("", reason), which is `missing` where there is no content."""

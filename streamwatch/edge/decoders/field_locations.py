@@ -2,30 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from types import MappingProxyType
 from typing import Any, Final
 
 from streamwatch.core.ports import Record
+from streamwatch.core.records.events import Side
 from streamwatch.edge.decoders.fields import NAME, canonical_text, is_name
 from streamwatch.edge.decoders.mapping import (
     Affixes,
     AnyLocation,
     Constant,
     FieldLocation,
-    InArray,
-    InFields,
     InHeader,
     InKey,
-    InTopic,
-    InValue,
     Joined,
     Paths,
     TopicMapping,
+    carried_slots,
     parse_paths,
     parts_of,
     paths_of,
 )
-from streamwatch.edge.decoders.paths import SCALAR, SCORES, Path, Row, ValuePaths
 
 _FRAME_BYTES = 5
 
@@ -42,61 +40,22 @@ INCOMPLETE = Unusable()
 """One of several paths that must have a content has none."""
 
 
-class FieldLocations:
-    """Locations of the slots of one topic's records.
-
-    Parameters
-    ----------
-    topic
-        The topic's name.
-    mapping
-        Its mapping, with one path for each field.
-    slots
-        Names of the mapping's fields that a row consists of, in its order.
-
-    Raises
-    ------
-    ValueError
-        A path is not in the notation, or leads through an array or `*`; a field has several paths; or a
-        constant is not a valid name.
-    """
-
-    def __init__(self, topic: str, mapping: TopicMapping, slots: Sequence[str]) -> None:
-        paths: dict[str, tuple[Path, Any]] = {}
-        fixed: dict[str, str | None] = {}
-        self.outside: dict[int, InKey | InHeader] = {}
-        """Positions in a row whose contents are in the key or a header, and their locations."""
-        self.by_slot = slot_locations(mapping, slots)
-        for i, (slot, location) in enumerate(self.by_slot.items()):
-            fixed[slot] = None
-            match location:
-                case InValue(path):
-                    paths[slot] = (path, SCORES if slot == "scores" else SCALAR)
-                    del fixed[slot]
-                case InTopic():
-                    fixed[slot] = topic
-                case Constant(text):
-                    fixed[slot] = text
-                case InKey() | InHeader():
-                    self.outside[i] = location
-                case InArray() | InFields() | Joined():
-                    raise ValueError(f"{slot}: expected one path without arrays, got {location}")
-                case None:
-                    pass
-        self.paths = ValuePaths(paths, fixed)
-
-    def completed(self, row: Row, record: Record) -> Row:
-        """Fill in the contents of a row that are in the record's key and headers."""
-        if not self.outside:
-            return row
-        contents = list(row)
-        for i, location in self.outside.items():
-            contents[i] = text_outside(record, location)
-        return tuple(contents)
+SLOTS: Final[Mapping[Side, Sequence[str]]] = MappingProxyType(
+    {
+        "prediction": ("id", "model", "prediction", "timestamp", "scores", "fold"),
+        "label": ("id", "model", "label", "timestamp"),
+        "both": ("id", "model", "prediction", "timestamp", "scores", "fold", "label", "kind"),
+    }
+)
+"""Fields of a mapping that are read, by what the topic carries."""
+SEGMENT_SLOT: Final = "segments."
+"""Prefix of a segment's slot, before the segment's name."""
 
 
-def slot_locations(mapping: TopicMapping, slots: Sequence[str]) -> dict[str, AnyLocation | None]:
-    """Parse the paths of slots, and that of the `kind` rule; None where a slot has none.
+def slot_locations(mapping: TopicMapping, side: Side) -> dict[str, AnyLocation | None]:
+    """Parse the paths of `SLOTS`, then, of predictions, those of carried numbers and segments, in order.
+
+    None where a slot has no path.
 
     Raises
     ------
@@ -104,7 +63,16 @@ def slot_locations(mapping: TopicMapping, slots: Sequence[str]) -> dict[str, Any
         As `located_joined` does.
     """
     kind = None if mapping.kind is None else mapping.kind.field
-    return {slot: located_joined(slot, kind if slot == "kind" else paths_of(mapping, slot)) for slot in slots}
+    found: dict[str, AnyLocation | None] = {}
+    for slot in SLOTS[side]:
+        paths = kind if slot == "kind" else paths_of(mapping, slot)
+        found[slot] = located_joined(slot, paths)
+    if side != "label":
+        for slot in carried_slots(mapping):
+            found[slot] = located_joined(slot, paths_of(mapping, slot))
+        for name, path in mapping.segments.items():
+            found[SEGMENT_SLOT + name] = located("segments", path)
+    return found
 
 
 def located(slot: str, text: str | None) -> FieldLocation | None:

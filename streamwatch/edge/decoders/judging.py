@@ -6,8 +6,6 @@ from collections.abc import Callable, Mapping, Sequence
 from types import MappingProxyType
 from typing import Any, Final, NamedTuple, TypeAlias
 
-import msgspec
-
 from streamwatch.core.ports import Record
 from streamwatch.core.records.events import (
     CARRIED_FIELDS,
@@ -16,7 +14,6 @@ from streamwatch.core.records.events import (
     Label,
     NullRecord,
     Prediction,
-    Side,
     WrongFold,
     as_float32,
     fold_name,
@@ -31,7 +28,6 @@ from streamwatch.edge.decoders.class_rules import (
     judged,
 )
 from streamwatch.edge.decoders.fields import (
-    MAX_TIMESTAMP_MS,
     NAME,
     canonical_text,
     fold_tests,
@@ -42,21 +38,11 @@ from streamwatch.edge.decoders.fields import (
     timestamp_ms,
 )
 from streamwatch.edge.decoders.mapping import ScoreArray, TimestampUnit, TopicMapping, carried_numbers
-from streamwatch.edge.decoders.paths import Row
 from streamwatch.edge.keys import IdKeys
 from streamwatch.folds import Scheme
 
-PREDICTION_SLOTS: Final = ("id", "model", "prediction", "timestamp", "scores", "fold")
-LABEL_SLOTS: Final = ("id", "model", "label", "timestamp")
-"""Fields of a label's row, in order; `PREDICTION_SLOTS` are those of a prediction."""
-SLOTS: Final[Mapping[Side, Sequence[str]]] = MappingProxyType(
-    {
-        "prediction": PREDICTION_SLOTS,
-        "label": LABEL_SLOTS,
-        "both": (*PREDICTION_SLOTS, "label", "kind"),
-    }
-)
-"""Fields of a row, by what the topic carries."""
+Row: TypeAlias = tuple[Any, ...]
+"""Contents of the fields of one side, in the order of `field_locations.slot_locations`."""
 
 _TRUTH: Final[Mapping[str, bool]] = MappingProxyType({"true": True, "1": True, "false": False, "0": False})
 """Texts that say whether a label was requested."""
@@ -116,7 +102,7 @@ class Judge:
         return tied
 
     def prediction(self, row: Row, record: Record, record_ms: int) -> Event:
-        """Judge a row of `PREDICTION_SLOTS`, then the mapping's `carried_slots`, then its segments."""
+        """Judge the row of a prediction."""
         id_, model, shown, stamp, scores, fold, *parts = row
         name = predicted_class = ""
         id_, reason = judged(id_, "missing_id", "invalid_id")
@@ -151,7 +137,7 @@ class Judge:
         return Prediction(key, name, predicted_class, record_ms, stamp, scores, segments, "", *carried)
 
     def label(self, row: Row, record: Record, record_ms: int) -> Event:
-        """Judge a row of `LABEL_SLOTS`."""
+        """Judge the row of a label."""
         id_, model, shown, stamp = row
         name: str | None = None
         true_class = ""
@@ -261,107 +247,3 @@ _CARRIED: Final[Mapping[str, Callable[[Sequence[Any], TopicMapping], tuple[Seque
     MappingProxyType({"sampling": _sampling_of})
 )
 """Name in `CARRIED` of `core.records.events` → function from its fields to (values, "" or the reason)."""
-
-
-# Judges many records at once, field by field, as long as all of them are ordinary.
-#
-# Checking record by record costs bytecode for each check and record; checking a column costs one call. If any
-# record is not ordinary (a new name, an id that is no plain text, a fold), the result is None, and the caller
-# judges the records one by one. Columns never decide otherwise than the rules for one record.
-
-
-UNDECODED = (msgspec.DecodeError, UnicodeDecodeError, RecursionError, AttributeError)
-"""Exceptions that a strict reader raises on a value that it refuses."""
-PIECE = 96
-"""Records judged together; if one of them is not ordinary, all are judged one by one."""
-
-
-class Columns:
-    """Judges many records whose fields are all in the value, or are constant.
-
-    Parameters
-    ----------
-    strict
-        Function from a value to an object with the content of each slot as an attribute.
-    models, classes
-        The valid names met so far.
-    scores
-        Function from the scores of one record to probabilities by class; None if they are invalid.
-    milliseconds
-        Whether timestamps are in milliseconds; if not, records that carry one are not ordinary.
-    keys
-        Function from ids to the keys that events carry; None: ids are kept.
-    """
-
-    def __init__(
-        self,
-        strict: Callable[[bytes], Any],
-        models: Names,
-        classes: Names,
-        scores: Callable[[Any], dict[str, float] | None],
-        *,
-        milliseconds: bool,
-        keys: Callable[[Sequence[str]], Sequence[str]] | None = None,
-    ) -> None:
-        self._strict = strict
-        self._models = models
-        self._classes = classes
-        self._scores = scores
-        self._milliseconds = milliseconds
-        self._keys = keys
-
-    def predictions(self, records: Sequence[Record], stamps: Sequence[int]) -> Sequence[Event] | None:
-        """Return the predictions of records with their record times; None if any is not ordinary."""
-        found = self._found(records)
-        if found is None or [each.fold for each in found].count(None) < len(found):
-            return None
-        names = self._models.cached([each.model for each in found])
-        classes = self._classes.cached([each.prediction for each in found])
-        times = [each.timestamp for each in found]
-        scores = [each.scores for each in found]
-        if names is None or classes is None or not self._are_times(times):
-            return None
-        absent = scores.count(None)
-        if absent < len(scores):
-            scores = [None if raw is None else self._scores(raw) for raw in scores]
-            if scores.count(None) > absent:
-                return None
-        return list(map(Prediction, self._ids(found), names, classes, stamps, times, scores))
-
-    def labels(self, records: Sequence[Record], stamps: Sequence[int]) -> Sequence[Event] | None:
-        """Return the labels of records with their record times; None if any is not ordinary."""
-        found = self._found(records)
-        if found is None:
-            return None
-        names = models = [each.model for each in found]
-        if models.count(None) < len(models):
-            names = self._models.cached(models)
-        classes = self._classes.cached([each.label for each in found])
-        times = [each.timestamp for each in found]
-        if names is None or classes is None or not self._are_times(times):
-            return None
-        return list(map(Label, self._ids(found), classes, stamps, names, times))
-
-    def _ids(self, found: Sequence[Any]) -> Sequence[str]:
-        ids = [each.id for each in found]
-        return ids if self._keys is None else self._keys(ids)
-
-    def _found(self, records: Sequence[Record]) -> list[Any] | None:
-        """Return the contents of the values; None if one was refused, or an id is not plain ASCII."""
-        values: list[Any] = [record.value for record in records]
-        try:
-            found = list(map(self._strict, values))
-            ids = "".join([each.id for each in found])
-            written = b"".join(values)
-        except (*UNDECODED, TypeError):  # a null value, an id that is no text
-            return None
-        # JSON text has no control characters but DEL and escaped ones: without a backslash, none to look for.
-        if not ids.isascii() or ((b"\\" in written or "\x7f" in ids) and not ids.isprintable()):
-            return None
-        return found
-
-    def _are_times(self, column: Sequence[Any]) -> bool:
-        kinds = set(map(type, column))
-        if kinds == {int}:
-            return self._milliseconds and min(column) >= 0 and max(column) <= MAX_TIMESTAMP_MS
-        return kinds == {type(None)}

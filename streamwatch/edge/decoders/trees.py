@@ -7,8 +7,8 @@ mapping is read by the decoder of its format, several times as fast, with the sa
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
-from typing import Any, Final, Literal, TypeAlias, cast
+from dataclasses import dataclass
+from typing import Any, Final, Literal, NamedTuple, TypeAlias, cast
 
 import msgspec
 import numpy as np
@@ -24,11 +24,11 @@ from streamwatch.edge.decoders.field_locations import (
     is_framed,
     joined_text,
     located,
-    located_joined,
+    slot_locations,
     text_outside,
 )
 from streamwatch.edge.decoders.fields import canonical_text
-from streamwatch.edge.decoders.judging import LABEL_SLOTS, PREDICTION_SLOTS, Judge
+from streamwatch.edge.decoders.judging import Judge, Row
 from streamwatch.edge.decoders.mapping import (
     AnyLocation,
     Constant,
@@ -47,7 +47,6 @@ from streamwatch.edge.decoders.mapping import (
     TopicMapping,
     all_paths,
     carried_numbers,
-    carried_slots,
     is_each,
     notation,
     parse_paths,
@@ -55,7 +54,6 @@ from streamwatch.edge.decoders.mapping import (
     paths_of,
     threshold_of,
 )
-from streamwatch.edge.decoders.paths import Row
 from streamwatch.edge.decoders.texts import TextRule, Texts, index_named
 from streamwatch.edge.keys import IdKeys
 from streamwatch.folds import Scheme
@@ -63,8 +61,7 @@ from streamwatch.folds import Scheme
 # Look-up of contents in records whose values were parsed to trees of objects and arrays.
 
 
-@dataclass(frozen=True, slots=True)
-class Content:
+class Content(NamedTuple):
     """A record and its parsed value; the tree is None where the value is absent or cannot be read."""
 
     record: Record
@@ -201,17 +198,9 @@ class MappedPart:
         self._mapping = mapping
         self._side: Literal["prediction", "label"] = side
         self._is_prediction = side == "prediction"
-        self._slots = PREDICTION_SLOTS if self._is_prediction else LABEL_SLOTS
         self.judge = Judge(mapping, keys, folds)
         self._judged = self.judge.prediction if self._is_prediction else self.judge.label
-        locations: dict[str, AnyLocation | None] = {
-            slot: located_joined(slot, paths_of(mapping, slot)) for slot in self._slots
-        }
-        if self._is_prediction:
-            slots = carried_slots(mapping)
-            locations |= {slot: located_joined(slot, paths_of(mapping, slot)) for slot in slots}
-            paths = mapping.segments.items()
-            locations |= {f"segments.{name}": located("segments", path) for name, path in paths}
+        locations = slot_locations(mapping, side)
         # A part is one path of a slot: the only one, or one of several that are joined.
         self._parts = {slot: _named_parts(slot, location) for slot, location in locations.items()}
         self._made: dict[str, Make] = {
@@ -284,7 +273,7 @@ class MappedPart:
             self._row(self._element(contents, i), None if id_ is None else f"{id_}#{i}") for i in range(count)
         ]
         if self._optional is not None:
-            at = self._slots.index(self._optional)
+            at = list(self._parts).index(self._optional)
             rows = [row for row in rows if row[at] is not None]
         return [self._judged(row, content.record, record_ms) for row in rows]
 
@@ -525,7 +514,7 @@ class TreeDecoder:
         if self._texts is None or not isinstance(opened, UnwrappedRecord):
             return opened
         try:
-            return replace(opened, tree=self._texts.read(opened.tree))
+            return opened._replace(tree=self._texts.read(opened.tree))
         except ValueError:
             return "invalid_text"
 

@@ -20,6 +20,7 @@ from streamwatch.core.records.vocabulary import Vocabulary
 from streamwatch.core.specs import JoinSpec, MonitorsSpec
 from streamwatch.demo.simulate import ScheduleSpec, schedule
 from streamwatch.demo.simulated import DelaySpec, StreamSpec
+from streamwatch.edge.decoders.formats import DecoderSpec
 from streamwatch.edge.decoders.formats.json import JsonDecoder
 from streamwatch.edge.decoders.mapping import TopicMapping
 from streamwatch.edge.decoders.scanner.reader import compile_reader
@@ -100,7 +101,9 @@ async def stages(_: str, __: list[str], instances: int) -> dict[str, float]:
         for n, due in enumerate(schedule(layout))
     ]
     vocabulary = Vocabulary()
-    decoders = {side: JsonDecoder(side, side, TopicMapping(), None, vocabulary) for side in places}
+    decoders = {
+        side: JsonDecoder(DecoderSpec(side, side, TopicMapping(), None, vocabulary)) for side in places
+    }
     compile_reader()
     monitors = Timed(MonitorsSpec())
     pipeline, progress = Pipeline(JoinSpec(), monitors, digest_bytes), MergeProgress()

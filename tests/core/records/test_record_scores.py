@@ -18,6 +18,7 @@ from streamwatch.daemon.turns import (
     rows_up_to_objects,
     scores_in_columns,
 )
+from streamwatch.edge.decoders.formats import DecoderSpec
 from streamwatch.edge.decoders.formats.json import JsonDecoder
 from streamwatch.edge.decoders.mapping import TopicMapping
 from tests.edge.decoders.fetched import fetched
@@ -25,7 +26,7 @@ from tests.edge.decoders.records import of
 
 VOCABULARY = Vocabulary()
 DECODER = JsonDecoder(
-    "predictions", "prediction", TopicMapping(segments={}, fold=None), vocabulary=VOCABULARY
+    DecoderSpec("predictions", "prediction", TopicMapping(segments={}, fold=None), vocabulary=VOCABULARY)
 )
 
 

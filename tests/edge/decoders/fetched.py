@@ -6,8 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from streamwatch.core.records.batch import RecordBatch
-from streamwatch.core.records.events import Decoded, EventGroup, Invalid, Partition
+from streamwatch.core.records.events import Partition
 from streamwatch.core.records.fetched import APPENDED, FAULT
 from streamwatch.edge.sources.kafka.batches.record import KafkaRecords, gathered
 from streamwatch.edge.sources.kafka.batches.scan import (
@@ -43,20 +42,3 @@ def _headers(record: FakeRecord) -> list[tuple[bytes, bytes | None]]:
     if record.fault == "header_encoding":
         return [(b"\xff", b"")]
     return [(name.encode(), content) for name, content in record.headers]
-
-
-def decoded_of(batch: RecordBatch) -> list[Decoded]:
-    """What the rows of a batch say of each record, in the form that a decoder gives a record alone."""
-    spread = batch.spread()
-    given = spread.batch.events()
-    for event in given:
-        if isinstance(event, Invalid):
-            event.record_ms = -1  # as long as nobody has set it
-    events = iter(given)
-    times = batch.rows["record_ms"].tolist()
-    found: list[Decoded] = []
-    for record_ms, count, tied in zip(times, spread.events.tolist(), spread.tied.tolist(), strict=True):
-        own = [next(events) for _ in range(max(count, 1))]
-        is_one = count == 1 and not tied
-        found.append(own[0] if is_one else EventGroup(tuple(own[:count]), record_ms, tied))
-    return found

@@ -10,6 +10,7 @@ import pytest
 
 from streamwatch.core.merge import Arrivals, Merge, MergeProgress, MergeSpec, Released
 from streamwatch.core.records.events import Partition
+from streamwatch.edge.decoders.formats import DecoderSpec
 from streamwatch.edge.decoders.formats.json import JsonDecoder
 from streamwatch.edge.decoders.mapping import TopicMapping
 from streamwatch.edge.keys import id_keys
@@ -53,7 +54,9 @@ def passed(data: bytes, decoder: JsonDecoder, room: int = 512) -> list[Released]
 def test_ten_times_the_records_in_as_many_turns_take_no_more_objects(
     *, digest: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    decoder = JsonDecoder("predictions", "prediction", TopicMapping(), id_keys("", digest=digest))
+    decoder = JsonDecoder(
+        DecoderSpec("predictions", "prediction", TopicMapping(), id_keys("", digest=digest))
+    )
     decoder.decode_batch(PartitionReader(HERE, answer(50), 0, -1, (), SCANNER, 1 << 26).take(512))
 
     def refuse(_records: KafkaRecords, row: int) -> KafkaRecord:

@@ -12,11 +12,11 @@ from hypothesis import strategies as st
 from streamwatch.core.ports import Decoder
 from streamwatch.core.records.events import Decoded, Event, EventGroup, Invalid, Label, Prediction, Side
 from streamwatch.core.records.vocabulary import Vocabulary
-from streamwatch.edge.decoders.formats.json import build
+from streamwatch.edge.decoders.formats.json import build, decoded_of
 from streamwatch.edge.decoders.formats.kind import DecoderSpec, FormatOptions
 from streamwatch.edge.decoders.mapping import ClassOfScore, KeyOf, TopicMapping, parse_paths
 from streamwatch.edge.keys import id_keys
-from tests.edge.decoders.fetched import decoded_of, fetched
+from tests.edge.decoders.fetched import fetched
 from tests.edge.decoders.mutations import SCALARS
 from tests.edge.decoders.records import AT_MS, FakeRecord, of
 from tests.tiers import by_tier

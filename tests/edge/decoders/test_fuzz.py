@@ -6,10 +6,13 @@ import json
 import unicodedata
 from typing import Any
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from streamwatch.core.records.events import Event, Invalid, Label, NullRecord, Prediction, Side
+from streamwatch.edge.decoders.formats import DecoderSpec
+from streamwatch.edge.decoders.formats import json as json_values
 from streamwatch.edge.decoders.formats.json import JsonDecoder
 from streamwatch.edge.decoders.mapping import REASONS, KindRule, TopicMapping
 from tests.edge.decoders.records import AT_MS, FakeRecord
@@ -75,7 +78,7 @@ def test_no_bytes_raise(
     mapping: tuple[Side, TopicMapping], value: bytes, key: bytes | None, header: bytes | None
 ):
     headers = () if header is None else (("m", header), ("kind", header))
-    decoder = JsonDecoder("predictions", *mapping)
+    decoder = JsonDecoder(DecoderSpec("predictions", *mapping))
     first = decoder.decode(FakeRecord(value, key, headers), AT_MS)
     check(first)
     check(decoder.decode(FakeRecord(None, key, headers), AT_MS))
@@ -86,12 +89,12 @@ def test_no_bytes_raise(
 @given(st.lists(OBJECTS, min_size=1, max_size=4))
 def test_a_decoder_that_has_seen_much_decides_as_a_fresh_one(contents: list[dict[str, Any]]):
     for side, mapping in MAPPINGS:
-        seasoned = JsonDecoder("predictions", side, mapping)
+        seasoned = JsonDecoder(DecoderSpec("predictions", side, mapping))
         for content in contents:
             record = FakeRecord(json.dumps(content).encode(), b"a", (("kind", b"label"),))
             event = seasoned.decode(record, AT_MS)
             check(event)
-            assert event == JsonDecoder("predictions", side, mapping).decode(record, AT_MS)
+            assert event == JsonDecoder(DecoderSpec("predictions", side, mapping)).decode(record, AT_MS)
 
 
 ORDINARY = st.fixed_dictionaries(
@@ -121,10 +124,14 @@ def test_records_decoded_together_are_as_decoded_alone(
 ):
     records = [FakeRecord(value, offset=n) for n, value in enumerate(values * repetitions)]
     stamps = [AT_MS + n for n in range(len(records))]
-    together = JsonDecoder("predictions", *mapping)
+    together = JsonDecoder(DecoderSpec("predictions", *mapping))
     for _ in range(2):  # then with every name met before
-        events = together.decode_all(records, stamps)
-        assert list(events) == list(map(JsonDecoder("predictions", *mapping).decode, records, stamps))
+        with pytest.MonkeyPatch.context() as changed:
+            changed.setattr(json_values, "FEWEST_AT_ONCE", 1)
+            events = together.decode_all(records, stamps)
+        assert list(events) == list(
+            map(JsonDecoder(DecoderSpec("predictions", *mapping)).decode, records, stamps)
+        )
 
 
 def plain_text(raw: Any) -> str | None:
@@ -151,12 +158,12 @@ def test_names_are_judged_as_by_a_slow_reader(content: dict[str, Any]):
     value = json.dumps(content).encode()
     if b"\\ud" in value and not _pairs_up(value):
         return
-    prediction = JsonDecoder("t", "prediction", TopicMapping()).decode(FakeRecord(value), AT_MS)
+    prediction = JsonDecoder(DecoderSpec("t", "prediction", TopicMapping())).decode(FakeRecord(value), AT_MS)
     if id_ is not None and model is not None and shown is not None:
         assert prediction == Prediction(id_, model, shown, AT_MS)
     else:
         assert isinstance(prediction, Invalid)
-    true_class = JsonDecoder("t", "label", TopicMapping()).decode(FakeRecord(value), AT_MS)
+    true_class = JsonDecoder(DecoderSpec("t", "label", TopicMapping())).decode(FakeRecord(value), AT_MS)
     if id_ is not None and label is not None and (model is not None or content.get("model") is None):
         assert true_class == Label(id_, label, AT_MS, model)
     else:

@@ -6,6 +6,7 @@ import random
 
 import pytest
 
+from streamwatch.edge.decoders.formats import DecoderSpec
 from streamwatch.edge.decoders.formats.json import JsonDecoder
 from tests.edge.decoders.records import AT_MS, FakeRecord
 from tests.edge.decoders.test_fuzz import MAPPINGS, check
@@ -56,7 +57,7 @@ def mutated(chance: random.Random) -> bytes:
 @pytest.mark.parametrize("first", range(8))
 def test_no_mutation_of_an_ordinary_record_raises(first: int) -> None:
     chance = random.Random(first)
-    decoders = [JsonDecoder("predictions", *mapping) for mapping in MAPPINGS]
+    decoders = [JsonDecoder(DecoderSpec("predictions", *mapping)) for mapping in MAPPINGS]
     for _ in range(RECORDS // 8):
         value = mutated(chance)
         event = chance.choice(decoders).decode(FakeRecord(value, b"k"), AT_MS)

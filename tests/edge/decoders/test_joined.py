@@ -15,12 +15,12 @@ from streamwatch.core.records.events import EventGroup, Invalid, Label, NullReco
 from streamwatch.core.records.vocabulary import Vocabulary
 from streamwatch.edge.decoders.envelopes import KINDS
 from streamwatch.edge.decoders.field_locations import fixed_text, joined_text
-from streamwatch.edge.decoders.formats.json import ScannedTrees, build, read_json
+from streamwatch.edge.decoders.formats.json import JsonDecoder, build, decoded_of, read_json
 from streamwatch.edge.decoders.formats.kind import DecoderSpec, FormatOptions
 from streamwatch.edge.decoders.mapping import REASONS, KindRule, TopicMapping
 from streamwatch.edge.decoders.trees import TreeDecoder, sided
 from streamwatch.edge.keys import id_keys
-from tests.edge.decoders.fetched import decoded_of, fetched
+from tests.edge.decoders.fetched import fetched
 from tests.edge.decoders.mutations import mutated
 from tests.edge.decoders.records import AT_MS, FakeRecord, of
 from tests.tiers import by_tier
@@ -30,9 +30,9 @@ OPTIONAL = TopicMapping(model=("value.model.name", "value.model.version?"))
 RECORDS = by_tier(fast=3_000, rotating=7_500, default=30_000, everything=300_000)
 
 
-def scanned(mapping: TopicMapping, side: Side = "prediction", **options: Any) -> ScannedTrees:
+def scanned(mapping: TopicMapping, side: Side = "prediction", **options: Any) -> JsonDecoder:
     built = build(DecoderSpec("predictions", side, mapping, **options), FormatOptions())
-    assert isinstance(built, ScannedTrees)
+    assert isinstance(built, JsonDecoder)
     return built
 
 

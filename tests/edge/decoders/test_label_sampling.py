@@ -14,7 +14,7 @@ from pydantic import ValidationError
 from streamwatch.core.records.batch import OBJECT
 from streamwatch.core.records.events import Event, Invalid, Prediction
 from streamwatch.edge.decoders.formats import KINDS
-from streamwatch.edge.decoders.formats.json import ScannedTrees, build
+from streamwatch.edge.decoders.formats.json import JsonDecoder, build
 from streamwatch.edge.decoders.formats.kind import DecoderSpec, FormatOptions
 from streamwatch.edge.decoders.mapping import TopicMapping
 from streamwatch.edge.decoders.schemas.schema import Schema, SchemaRequest, ValueReader
@@ -51,7 +51,7 @@ def decoded(content: dict[str, Any], mapping: TopicMapping = MAPPING, **fields: 
     """The event of a record read alone, which must be that of the same record in columns."""
     assert needs_trees(mapping)
     decoder = build(DecoderSpec("predictions", "prediction", mapping), FormatOptions())
-    assert isinstance(decoder, ScannedTrees)
+    assert isinstance(decoder, JsonDecoder)
     record = of({**PREDICTED, **content}, **fields)
     alone = decoder.decode(record, AT_MS)
     for _ in range(2):  # the first time names are learnt
@@ -113,7 +113,7 @@ def test_the_paths_may_be_a_header_and_a_field_within_others() -> None:
 
 def test_records_are_columns_with_a_probability_and_without() -> None:
     decoder = build(DecoderSpec("predictions", "prediction", MAPPING), FormatOptions())
-    assert isinstance(decoder, ScannedTrees)
+    assert isinstance(decoder, JsonDecoder)
     records = fetched([of(PREDICTED), of({**PREDICTED, "pi": 0.5}), of({**PREDICTED, "pi": 2})])
     decoder.decode_batch(records)
     batch = decoder.decode_batch(records)

@@ -14,8 +14,8 @@ import pytest
 from streamwatch.core.records.batch import LABEL, PREDICTION, SEVERAL
 from streamwatch.core.records.events import EventGroup, Prediction, Side
 from streamwatch.core.records.vocabulary import Vocabulary
-from streamwatch.edge.decoders import batches
-from streamwatch.edge.decoders.formats.json import build
+from streamwatch.edge.decoders.formats import json as json_values
+from streamwatch.edge.decoders.formats.json import build, decoded_of
 from streamwatch.edge.decoders.formats.kind import DecoderSpec, FormatOptions
 from streamwatch.edge.decoders.mapping import (
     ClassOfLargest,
@@ -26,7 +26,7 @@ from streamwatch.edge.decoders.mapping import (
 )
 from streamwatch.edge.decoders.scanner.shape import MAX_ELEMENTS
 from streamwatch.edge.keys import id_keys
-from tests.edge.decoders.fetched import decoded_of, fetched
+from tests.edge.decoders.fetched import fetched
 from tests.edge.decoders.nested import nested
 from tests.edge.decoders.records import of
 from tests.tiers import by_tier, few
@@ -139,13 +139,14 @@ def test_mutated_records_mean_the_same_as_columns_and_read_alone(
     total = in_columns = several = 0
     while total < RECORDS // len(MAPPINGS) // 2:
         oddity = chance.choice((0.0, 0.15, 0.5))
-        monkeypatch.setattr(batches, "FEWEST_AT_ONCE", chance.choice((3, 512)))
+        monkeypatch.setattr(json_values, "FEWEST_AT_ONCE", chance.choice((3, 512)))
         bare = 0.9 if name == "bare array" else 0.05
         records = fetched([nested(chance, total + i, oddity, bare=bare) for i in range(PER_BATCH)])
         batch = decoder.decode_batch(records)
-        for record, found in zip(records, decoded_of(batch), strict=True):
+        together = decoder.decode_all(list(records), [record.timestamp for record in records])
+        for record, found, other in zip(records, decoded_of(batch), together, strict=True):
             expected = decoder.decode(record, record.timestamp)
-            assert found == expected, (record.value, found, expected)
+            assert found == other == expected, (record.value, found, other, expected)
             several += isinstance(expected, EventGroup)
         total += len(records)
         in_columns += len(records) - len(set(batch.records_of_objects().tolist()))
@@ -162,12 +163,12 @@ def test_a_record_with_several_events_is_one_row_and_its_events_are_in_columns_o
     decoder = build(DecoderSpec("p", "prediction", EACH), FormatOptions())
     records = fetched([of(three(n)) for n in range(4_000)])
     batch = decoder.decode_batch(records)
-    assert len(batch.objects) == 3 * batches.FEWEST_AT_ONCE  # one look suffices for the names of all elements
+    assert len(batch.objects) == 3 * json_values.FEWEST_AT_ONCE  # one look names all elements
     batch = decoder.decode_batch(records)
     assert not batch.objects
     assert set(batch.rows["side"].tolist()) == {SEVERAL}
     assert len(batch.elements.rows) == 12_000
-    assert decoded_of(batch) == decoder.decode_all(records, [record.timestamp for record in records])
+    assert decoded_of(batch) == [decoder.decode(record, record.timestamp) for record in records]
 
 
 def test_the_only_element_of_an_array_is_a_row_like_any_other() -> None:
@@ -187,7 +188,7 @@ def test_a_record_with_an_invalid_element_is_read_alone_and_the_others_are_not()
     decoder.decode_batch(records)
     batch = decoder.decode_batch(records)
     assert len(batch.objects) == 3
-    assert decoded_of(batch) == decoder.decode_all(records, [record.timestamp for record in records])
+    assert decoded_of(batch) == [decoder.decode(record, record.timestamp) for record in records]
 
 
 @pytest.mark.parametrize("count", [MAX_ELEMENTS - 1, MAX_ELEMENTS, MAX_ELEMENTS + 1])
@@ -201,7 +202,7 @@ def test_as_many_elements_as_are_read_are_columns_and_more_are_invalid(count: in
     batch = decoder.decode_batch(records)
     assert (batch.rows["side"][1] == SEVERAL) == (count <= MAX_ELEMENTS)
     assert not batch.objects or count > MAX_ELEMENTS
-    assert decoded_of(batch) == decoder.decode_all(records, [record.timestamp for record in records])
+    assert decoded_of(batch) == [decoder.decode(record, record.timestamp) for record in records]
 
 
 @pytest.mark.slow
@@ -214,7 +215,7 @@ def test_room_for_elements_grows_while_records_are_read_and_nothing_is_lost() ->
     for _ in range(2):
         batch = decoder.decode_batch(records)
         assert not batch.objects
-        assert decoded_of(batch) == decoder.decode_all(records, [record.timestamp for record in records])
+        assert decoded_of(batch) == [decoder.decode(record, record.timestamp) for record in records]
 
 
 def test_names_beyond_the_vocabulary_make_all_events_of_their_record_objects() -> None:
@@ -224,7 +225,7 @@ def test_names_beyond_the_vocabulary_make_all_events_of_their_record_objects() -
     decoder.decode_batch(records)
     batch = decoder.decode_batch(records)
     assert len(batch.objects) == 3
-    assert decoded_of(batch) == decoder.decode_all(records, [record.timestamp for record in records])
+    assert decoded_of(batch) == [decoder.decode(record, record.timestamp) for record in records]
 
 
 def test_labels_of_elements_are_columns() -> None:

@@ -9,11 +9,11 @@ import pytest
 
 from streamwatch.core.records.batch import OBJECT
 from streamwatch.core.records.events import Invalid, Prediction, Side, fold_of
-from streamwatch.edge.decoders.formats.json import JsonDecoder, ScannedTrees, build
+from streamwatch.edge.decoders.formats.json import JsonDecoder, build, decoded_of
 from streamwatch.edge.decoders.formats.kind import DecoderSpec, FormatOptions
 from streamwatch.edge.decoders.mapping import KindRule, ScoreArray, TopicMapping
 from streamwatch.folds import Scheme
-from tests.edge.decoders.fetched import decoded_of, fetched
+from tests.edge.decoders.fetched import fetched
 from tests.edge.decoders.records import FakeRecord, of
 from tests.edge.decoders.scored import NUMBERS, scores
 from tests.tiers import by_tier
@@ -82,7 +82,7 @@ def record(chance: random.Random, number: int, oddity: float) -> FakeRecord:
 def test_records_with_folds_and_sampled_labels_are_what_each_is_read_alone(name: str) -> None:
     side, mapping, folds = MAPPINGS[name]
     decoder = build(DecoderSpec("predictions", side, mapping, folds=folds), FormatOptions())
-    assert isinstance(decoder, JsonDecoder | ScannedTrees)
+    assert isinstance(decoder, JsonDecoder)
     chance = random.Random(name)
     total = folded = sampled = 0
     while total < RECORDS // len(MAPPINGS):
@@ -100,7 +100,7 @@ def test_records_with_folds_and_sampled_labels_are_what_each_is_read_alone(name:
 
 
 def test_a_record_of_every_fold_is_columns_once_names_are_known() -> None:
-    decoder = JsonDecoder("predictions", "prediction", TopicMapping(), folds=PREQUENTIAL)
+    decoder = JsonDecoder(DecoderSpec("predictions", "prediction", TopicMapping(), folds=PREQUENTIAL))
     plain = {"id": "1", "model": "m", "prediction": "x"}
     records = fetched([of(plain), *(of(plain | {"fold": fold}) for fold in (0, 4, "4", 9))])
     decoder.decode_batch(records)

@@ -19,8 +19,9 @@ from streamwatch.core.jit import entry
 from streamwatch.core.records.batch import OBJECT, PREDICTION, SEVERAL
 from streamwatch.core.records.events import EventGroup, Invalid, Prediction, Side
 from streamwatch.core.records.vocabulary import Vocabulary
-from streamwatch.edge.decoders import batches, class_rules, fields, trees
-from streamwatch.edge.decoders.formats.json import JsonDecoder, build
+from streamwatch.edge.decoders import class_rules, fields, trees
+from streamwatch.edge.decoders.formats import json as json_values
+from streamwatch.edge.decoders.formats.json import JsonDecoder, build, decoded_of
 from streamwatch.edge.decoders.formats.kind import DecoderSpec, FormatOptions
 from streamwatch.edge.decoders.mapping import (
     ClassOfLargest,
@@ -33,7 +34,7 @@ from streamwatch.edge.decoders.scanner import contents, shape, tokens
 from streamwatch.edge.decoders.scanner.contents import MAX_SCORES
 from streamwatch.edge.decoders.scanner.text import number_at
 from streamwatch.edge.keys import id_keys
-from tests.edge.decoders.fetched import decoded_of, fetched
+from tests.edge.decoders.fetched import fetched
 from tests.edge.decoders.records import FakeRecord, of
 from tests.edge.decoders.scored import scored
 from tests.tiers import by_tier
@@ -103,7 +104,7 @@ def test_mutated_records_mean_the_same_as_columns_and_read_alone(
     total = rows = with_scores = valid = 0
     while total < RECORDS // len(MAPPINGS):
         oddity = chance.choice((0.0, 0.15, 0.5))
-        monkeypatch.setattr(batches, "FEWEST_AT_ONCE", chance.choice((3, 512)))
+        monkeypatch.setattr(json_values, "FEWEST_AT_ONCE", chance.choice((3, 512)))
         records = fetched([scored(chance, total + i, oddity) for i in range(PER_BATCH)])
         batch = decoder.decode_batch(records)
         plain = np.flatnonzero(batch.rows["side"] != OBJECT)
@@ -179,7 +180,7 @@ def _number_at(data: Any, at: int) -> tuple[int, float]:
 
 
 def test_scores_of_rows_have_numbers_of_their_own_in_every_reading() -> None:
-    decoder = JsonDecoder("predictions", "prediction", TopicMapping())
+    decoder = JsonDecoder(DecoderSpec("predictions", "prediction", TopicMapping()))
     records = [
         of(
             {"id": f"{n}", "model": f"m{n % 900}", "prediction": "a"}
@@ -196,7 +197,7 @@ def test_scores_of_rows_have_numbers_of_their_own_in_every_reading() -> None:
 
 
 def test_more_scores_than_are_read_of_a_record_are_invalid_and_as_many_are_columns() -> None:
-    decoder = JsonDecoder("predictions", "prediction", TopicMapping())
+    decoder = JsonDecoder(DecoderSpec("predictions", "prediction", TopicMapping()))
     for count in (MAX_SCORES, MAX_SCORES + 1):
         scores = {f"c{k}": 0.0 for k in range(count)}
         record = of({"id": "1", "model": "m", "prediction": "c1", "scores": scores})
@@ -225,7 +226,7 @@ def test_the_largest_of_equal_scores_is_chosen_and_counted_by_the_reader_of_tree
 
 
 def test_classes_beyond_the_vocabulary_make_objects() -> None:
-    decoder = JsonDecoder("predictions", "prediction", TopicMapping(), None, Vocabulary(most=2))
+    decoder = JsonDecoder(DecoderSpec("predictions", "prediction", TopicMapping(), None, Vocabulary(most=2)))
     records = [
         of({"id": "1", "model": "m", "prediction": "a", "scores": {"a": 0.5, name: 0.5}}) for name in "bc"
     ]
@@ -237,7 +238,9 @@ def test_classes_beyond_the_vocabulary_make_objects() -> None:
 
 @pytest.mark.parametrize("digest", [False, True])
 def test_records_in_any_batch_sizes_have_the_same_scores(digest: bool) -> None:  # noqa: FBT001
-    decoder = JsonDecoder("predictions", "prediction", TopicMapping(), id_keys("", digest=digest))
+    decoder = JsonDecoder(
+        DecoderSpec("predictions", "prediction", TopicMapping(), id_keys("", digest=digest))
+    )
     records = [
         FakeRecord(b'{"id":"%d","model":"m","prediction":"a","scores":{"a":0.%d,"b":0.25}}' % (n, n))
         for n in range(1, 200)
@@ -252,7 +255,7 @@ def test_records_in_any_batch_sizes_have_the_same_scores(digest: bool) -> None: 
 
 
 def test_a_class_that_is_no_plain_text_is_not_taken_for_the_one_before() -> None:
-    decoder = JsonDecoder("predictions", "prediction", TopicMapping())
+    decoder = JsonDecoder(DecoderSpec("predictions", "prediction", TopicMapping()))
     values = [
         b'{"id":"1","model":"m","prediction":"a","scores":{"a":0.5,"%s":0.5}}' % name
         for name in (b"bb", b"\xa9b", b"\\b", b"bb", b"cc")

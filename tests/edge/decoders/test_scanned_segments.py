@@ -9,11 +9,12 @@ import pytest
 from streamwatch.core.records.batch import OBJECT
 from streamwatch.core.records.events import Invalid, Prediction, Side
 from streamwatch.core.records.vocabulary import Vocabulary
-from streamwatch.edge.decoders.formats.json import ScannedTrees, build
+from streamwatch.edge.decoders.field_locations import slot_locations
+from streamwatch.edge.decoders.formats.json import JsonDecoder, build, decoded_of
 from streamwatch.edge.decoders.formats.kind import DecoderSpec, FormatOptions
-from streamwatch.edge.decoders.mapping import KindRule, TopicMapping, parse_field_location
-from streamwatch.edge.decoders.scanner.plan import plan_of
-from tests.edge.decoders.fetched import decoded_of, fetched
+from streamwatch.edge.decoders.mapping import KindRule, TopicMapping
+from streamwatch.edge.decoders.scanner.plan import plan_of, score_rules
+from tests.edge.decoders.fetched import fetched
 from tests.edge.decoders.mutations import mutated
 from tests.edge.decoders.records import of
 from tests.tiers import by_tier
@@ -27,9 +28,9 @@ MAPPINGS: dict[str, tuple[Side, TopicMapping]] = {
 }
 
 
-def decoder_of(side: Side, mapping: TopicMapping, vocabulary: Vocabulary | None = None) -> ScannedTrees:
+def decoder_of(side: Side, mapping: TopicMapping, vocabulary: Vocabulary | None = None) -> JsonDecoder:
     built = build(DecoderSpec("predictions", side, mapping, vocabulary=vocabulary), FormatOptions())
-    assert isinstance(built, ScannedTrees)
+    assert isinstance(built, JsonDecoder)
     return built
 
 
@@ -92,10 +93,9 @@ def test_an_empty_header_is_no_segment_that_is_absent() -> None:
 
 
 def test_fields_of_the_key_are_no_content_that_the_compiled_loop_finds() -> None:
-    paths = {"id": "value.id", "model": "=m", "prediction": "value.p", "segments.country": "key.country"}
-    locations = {slot: parse_field_location(path) for slot, path in paths.items()}
-    assert plan_of("prediction", locations, {"model": 0}, "ms", None, b"") is None
     mapping = TopicMapping(segments={"country": "key.country"})
+    locations, rules = slot_locations(mapping, "prediction"), score_rules(mapping, lambda _: 0)
+    assert plan_of("prediction", mapping, locations, {}, b"", rules=rules, reads_folds=False) is None
     decoder = build(DecoderSpec("predictions", "prediction", mapping), FormatOptions())
     for country in ("DE", "FR", "DE", "IT"):
         record = of({"id": "1", "model": "m", "prediction": "x"}, key=f'{{"country": "{country}"}}'.encode())

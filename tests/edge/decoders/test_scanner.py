@@ -16,10 +16,10 @@ from streamwatch.core.jit import entry
 from streamwatch.core.records.batch import LABEL, OBJECT, PREDICTION, RecordBatch
 from streamwatch.core.records.events import Event, Invalid, Label, Prediction, Side, WrongFold
 from streamwatch.core.records.vocabulary import Vocabulary
-from streamwatch.edge.decoders import batches
-from streamwatch.edge.decoders.batches import FEWEST_AT_ONCE
 from streamwatch.edge.decoders.fields import timestamp_ms
-from streamwatch.edge.decoders.formats.json import JsonDecoder
+from streamwatch.edge.decoders.formats import DecoderSpec
+from streamwatch.edge.decoders.formats import json as json_values
+from streamwatch.edge.decoders.formats.json import FEWEST_AT_ONCE, JsonDecoder
 from streamwatch.edge.decoders.mapping import KindRule, TopicMapping
 from streamwatch.edge.decoders.scanner.contents import iso_8601_ms
 from streamwatch.edge.keys import IdKeys, id_keys
@@ -133,7 +133,7 @@ def _iso_8601_ms(data: Any, start: int, stop: int) -> int:
 
 
 def test_of_many_records_with_new_names_a_few_become_objects_and_the_rest_columns() -> None:
-    decoder = JsonDecoder("predictions", "prediction", TopicMapping(), None)
+    decoder = JsonDecoder(DecoderSpec("predictions", "prediction", TopicMapping(), None))
     records = [
         of({"id": str(i), "model": f"m{i % 3}", "prediction": "ab"[i % 2], "timestamp": i})
         for i in range(3_000)
@@ -152,12 +152,12 @@ def test_mutated_records_mean_the_same_read_together_and_read_alone(
     name: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     side, mapping, keys = MAPPINGS[name]
-    decoder = JsonDecoder("predictions", side, mapping, keys)
+    decoder = JsonDecoder(DecoderSpec("predictions", side, mapping, keys))
     chance = random.Random(name)
     ordinary = total = valid = 0
     while total < RECORDS // len(MAPPINGS):
         oddity = chance.choice((0.0, 0.15, 0.5, 0.7))
-        monkeypatch.setattr(batches, "FEWEST_AT_ONCE", chance.choice((3, 512)))
+        monkeypatch.setattr(json_values, "FEWEST_AT_ONCE", chance.choice((3, 512)))
         records = [mutated(chance, total + i, oddity, mapping.timestamp_unit) for i in range(PER_BATCH)]
         batch, alone = together(decoder, records)
         events = batch.events()
@@ -178,7 +178,7 @@ def test_mutated_records_mean_the_same_read_together_and_read_alone(
     "keys", [None, id_keys("", digest=True), id_keys("fraud", digest=False), id_keys("fraud", digest=True)]
 )
 def test_rows_carry_the_digest_of_the_key_whether_or_not_its_text_is_kept(keys: IdKeys | None) -> None:
-    decoder = JsonDecoder("t", "label", TopicMapping(), keys)
+    decoder = JsonDecoder(DecoderSpec("t", "label", TopicMapping(), keys))
     ids = [
         "".join(chr(33 + (7 * i + j) % 90) for j in range(i)).replace('"', "-").replace("\\", "-")
         for i in range(1, 123)
@@ -197,7 +197,7 @@ def test_rows_carry_the_digest_of_the_key_whether_or_not_its_text_is_kept(keys: 
 
 @pytest.mark.parametrize(("side", "mapping"), UNREAD)
 def test_mappings_that_the_scanner_cannot_read_are_read_one_by_one(side: Side, mapping: TopicMapping) -> None:
-    decoder = JsonDecoder("predictions", side, mapping)
+    decoder = JsonDecoder(DecoderSpec("predictions", side, mapping))
     records = [mutated(random.Random(n), n, 0.2) for n in range(200)]
     batch, alone = together(decoder, records)
     assert batch.rows["side"].tolist() == [OBJECT] * 200
@@ -213,7 +213,7 @@ def test_mappings_that_the_scanner_cannot_read_are_read_one_by_one(side: Side, m
 def test_a_record_with_a_fold_is_a_row_where_each_fold_predicts_every_id_and_others_go_to_the_trees(
     path: str, scheme: Scheme | None
 ) -> None:
-    decoder = JsonDecoder("predictions", "prediction", TopicMapping(fold=path), folds=scheme)
+    decoder = JsonDecoder(DecoderSpec("predictions", "prediction", TopicMapping(fold=path), folds=scheme))
 
     def record(n: int, fold: object) -> FakeRecord:
         content: dict[str, object] = {"id": f"{n}", "model": "m", "prediction": "x"}
@@ -264,7 +264,7 @@ def test_text_in_any_language_is_read_compiled_and_with_escapes_where_it_is_no_i
 ) -> None:
     content = {"id": "a", "model": "m", "prediction": "yes"} | fields
     value = json.dumps(content, ensure_ascii=ascii).replace("\\ud83d\\ude00", "").encode()
-    decoder = JsonDecoder("predictions", "prediction", TopicMapping())
+    decoder = JsonDecoder(DecoderSpec("predictions", "prediction", TopicMapping()))
     records = [FakeRecord(value)] * 3
     for _ in range(2):
         batch, alone = together(decoder, records)
@@ -277,7 +277,7 @@ def test_text_in_any_language_is_read_compiled_and_with_escapes_where_it_is_no_i
 
 @pytest.mark.parametrize("written", ["x\x85", "x\x7f", "\\u0061", "\\ud83d\\ude00"])
 def test_ids_with_controls_or_escapes_are_left_to_others(written: str) -> None:
-    decoder = JsonDecoder("predictions", "prediction", TopicMapping())
+    decoder = JsonDecoder(DecoderSpec("predictions", "prediction", TopicMapping()))
     value = f'{{"id": "{written}", "model": "m", "prediction": "yes"}}'.encode()
     for _ in range(2):
         batch, _ = together(decoder, [FakeRecord(value)])
@@ -286,7 +286,7 @@ def test_ids_with_controls_or_escapes_are_left_to_others(written: str) -> None:
 
 def test_names_beyond_the_vocabulary_are_objects_and_those_within_stay_numbers() -> None:
     vocabulary = Vocabulary(most=3)
-    decoder = JsonDecoder("t", "prediction", TopicMapping(), None, vocabulary)
+    decoder = JsonDecoder(DecoderSpec("t", "prediction", TopicMapping(), None, vocabulary))
     records = [of({"id": "a", "model": f"m{n}", "prediction": "x"}) for n in range(6)]
     decoder.decode_batch(fetched(records))
     batch = decoder.decode_batch(fetched(records))
@@ -297,7 +297,7 @@ def test_names_beyond_the_vocabulary_are_objects_and_those_within_stay_numbers()
 
 def test_released_numbers_go_to_later_names_and_constants_keep_theirs() -> None:
     vocabulary = Vocabulary(most=3)
-    decoder = JsonDecoder("t", "prediction", TopicMapping(prediction="=x"), None, vocabulary)
+    decoder = JsonDecoder(DecoderSpec("t", "prediction", TopicMapping(prediction="=x"), None, vocabulary))
     for start in range(0, 9, 3):
         records = [of({"id": "a", "model": f"m{n}"}) for n in range(start, start + 3)]
         for _ in range(2):
@@ -311,8 +311,8 @@ def test_released_numbers_go_to_later_names_and_constants_keep_theirs() -> None:
 
 def test_decoders_of_one_vocabulary_number_a_name_alike() -> None:
     vocabulary = Vocabulary()
-    predictions = JsonDecoder("p", "prediction", TopicMapping(), None, vocabulary)
-    labels = JsonDecoder("l", "label", TopicMapping(classes={"1": "fraud"}), None, vocabulary)
+    predictions = JsonDecoder(DecoderSpec("p", "prediction", TopicMapping(), None, vocabulary))
+    labels = JsonDecoder(DecoderSpec("l", "label", TopicMapping(classes={"1": "fraud"}), None, vocabulary))
     prediction = [of({"id": "a", "model": "m", "prediction": "fraud"})]
     label = [of({"id": "a", "model": "m", "label": 1}), of({"id": "b", "label": 1})]
     for _ in range(2):
@@ -324,7 +324,7 @@ def test_decoders_of_one_vocabulary_number_a_name_alike() -> None:
 
 
 def test_ten_thousand_models_are_all_known_by_number() -> None:
-    decoder = JsonDecoder("t", "prediction", TopicMapping())
+    decoder = JsonDecoder(DecoderSpec("t", "prediction", TopicMapping()))
     records = [of({"id": f"{n}", "model": f"model-{n}", "prediction": n % 7}) for n in range(10_000)]
     found = fetched(records)
     decoder.decode_batch(found)
@@ -334,7 +334,7 @@ def test_ten_thousand_models_are_all_known_by_number() -> None:
 
 
 def test_ordinary_records_of_alternating_shapes_and_lengths_are_all_rows() -> None:
-    decoder = JsonDecoder("t", "prediction", TopicMapping())
+    decoder = JsonDecoder(DecoderSpec("t", "prediction", TopicMapping()))
     contents = [
         {"id": "x" * (1 + n % 128), "model": "m", "prediction": n % 5}
         | ({"timestamp": 5 * n} if n % 3 else {})
@@ -352,7 +352,7 @@ def test_ordinary_records_of_alternating_shapes_and_lengths_are_all_rows() -> No
 
 
 def test_a_label_names_no_model_or_one_and_null_counts_as_absent() -> None:
-    decoder = JsonDecoder("t", "label", TopicMapping())
+    decoder = JsonDecoder(DecoderSpec("t", "label", TopicMapping()))
     values = [
         b'{"id":"a","label":"x"}',
         b'{"id":"a","label":"x","model":null,"timestamp":null}',

@@ -15,6 +15,7 @@ import pytest
 from streamwatch.core.records.events import EventGroup, Invalid, Label, NullRecord, Prediction, Side
 from streamwatch.edge.decoders.envelopes import KINDS
 from streamwatch.edge.decoders.envelopes.kserve_v2 import elements
+from streamwatch.edge.decoders.formats import DecoderSpec
 from streamwatch.edge.decoders.formats.json import JsonDecoder, read_json
 from streamwatch.edge.decoders.mapping import (
     REASONS,
@@ -59,7 +60,7 @@ def test_trees_and_the_plain_decoder_make_the_same_of_every_record(name: str) ->
     assert not needs_trees(mapping)
     chance = random.Random(name)
     keys = id_keys("space", digest=True)
-    plain = JsonDecoder("predictions", side, mapping, keys)
+    plain = JsonDecoder(DecoderSpec("predictions", side, mapping, keys))
     whole = TreeDecoder("predictions", sided(side, mapping), read_json, keys=keys)
     for n in range(1_500):
         record = mutated(chance, n, chance.choice((0.0, 0.2, 0.6)), mapping.timestamp_unit)

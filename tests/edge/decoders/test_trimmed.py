@@ -10,11 +10,11 @@ import pytest
 from streamwatch.core.records.batch import OBJECT
 from streamwatch.core.records.events import Invalid, Prediction
 from streamwatch.core.records.vocabulary import Vocabulary
-from streamwatch.edge.decoders.formats.json import ScannedTrees, build
+from streamwatch.edge.decoders.formats.json import JsonDecoder, build, decoded_of
 from streamwatch.edge.decoders.formats.kind import DecoderSpec, FormatOptions
 from streamwatch.edge.decoders.mapping import ClassOfScore, TopicMapping, Trimmed
 from streamwatch.edge.keys import id_keys
-from tests.edge.decoders.fetched import decoded_of, fetched
+from tests.edge.decoders.fetched import fetched
 from tests.edge.decoders.mutations import SCALARS
 from tests.edge.decoders.records import AT_MS, FakeRecord, of
 from tests.tiers import by_tier
@@ -27,9 +27,9 @@ CUT = TopicMapping(
 RECORDS = by_tier(fast=2_000, rotating=5_000, default=20_000, everything=200_000)
 
 
-def decoder(mapping: TopicMapping) -> ScannedTrees:
+def decoder(mapping: TopicMapping) -> JsonDecoder:
     built = build(DecoderSpec("predictions", "prediction", mapping, vocabulary=Vocabulary()), FormatOptions())
-    assert isinstance(built, ScannedTrees)
+    assert isinstance(built, JsonDecoder)
     return built
 
 

@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from streamwatch.core.ports import Record
 from streamwatch.edge.decoders.mapping import ClassOfLargest, Paths
 
 
-@dataclass(frozen=True, slots=True)
-class UnwrappedRecord:
+class UnwrappedRecord(NamedTuple):
     """Contents of a record's envelope."""
 
     tree: Any

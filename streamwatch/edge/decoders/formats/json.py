@@ -1,225 +1,272 @@
-"""Decoders of JSON records, by the topic's mapping; invalid records become `Invalid` with a reason."""
+"""JSON: ordinary records are read as columns by the scanner, all others as trees.
+
+Both find the same in a record. Invalid records become `Invalid` with a reason.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from typing import Any, NoReturn
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any, Final
 
 import msgspec
+import numpy as np
+from numpy.typing import NDArray
 
 from streamwatch.core.ports import Record
-from streamwatch.core.records.batch import RecordBatch
-from streamwatch.core.records.events import Decoded, Event, Side
-from streamwatch.core.records.vocabulary import Vocabulary
-from streamwatch.edge.decoders.batches import Batches
-from streamwatch.edge.decoders.field_locations import (
-    FieldLocations,
-    is_framed,
-    located,
-    slot_locations,
+from streamwatch.core.records.batch import RecordBatch, batch_of
+from streamwatch.core.records.events import Decoded, EventGroup, Invalid
+from streamwatch.core.records.fetched import (
+    COLUMNS,
+    FAULT,
+    KEY,
+    KEY_BYTES,
+    OFFSET,
+    PADDING,
+    TIMESTAMP,
+    VALUE,
+    VALUE_BYTES,
+    FetchedRecords,
 )
+from streamwatch.core.records.vocabulary import Vocabulary
+from streamwatch.edge.decoders.field_locations import is_framed, located, slot_locations
 from streamwatch.edge.decoders.fields import canonical_text
 from streamwatch.edge.decoders.formats.kind import DecoderSpec, FormatKind, FormatOptions, tree_decoder
-from streamwatch.edge.decoders.judging import PIECE, SLOTS, UNDECODED, Columns, Judge
-from streamwatch.edge.decoders.mapping import TopicMapping, carried_slots, threshold_of
-from streamwatch.edge.decoders.paths import Row
-from streamwatch.edge.decoders.scanner.plan import SEGMENT_SLOT, THRESHOLDS
-from streamwatch.edge.decoders.trees import TreeDecoder, UnreadableValue, sided
+from streamwatch.edge.decoders.mapping import AnyLocation, Constant, InTopic, InValue, threshold_of
+from streamwatch.edge.decoders.scanner.plan import THRESHOLDS, plan_of, score_rules
+from streamwatch.edge.decoders.scanner.reader import ColumnReader
+from streamwatch.edge.decoders.trees import ReadValue, UnreadableValue
 from streamwatch.edge.keys import IdKeys
-from streamwatch.folds import Scheme
 
-# JSON records whose mapping needs whole values (arrays, segments, joined names, class rules). Most are read
-# by the scanner as columns; the others are read as trees.
-
-
-def can_be_scanned(spec: DecoderSpec) -> bool:
-    """Tell whether the scanner may read a topic: one mapping without conditions, envelope or texts."""
-    conditional = spec.mapping.when or spec.mapping.optional
-    return not (spec.mappings or spec.envelope or spec.texts or conditional)
+FEWEST_AT_ONCE: Final = 512
+"""Records from which on `decode_all` scans; fewer are read as trees, which needs no compiled code. Also the
+number of the records left by the scanner that are decoded, to teach it names, before it reads the others
+again; that number is doubled each time."""
+MOST_AT_ONCE: Final = 8_192
+"""Records of which `decode_all` makes one copy for the scanner, at most."""
 
 
-class ScannedTrees:
-    """Decodes the records of one topic by the scanner; those that it cannot read, by `trees`.
+class JsonDecoder:
+    """Decodes the records of one topic; implements `core.ports.Decoder`. Never raises on bad input.
 
     Parameters
     ----------
     spec
-        A topic that `can_be_scanned`.
-    trees
-        Decoder of the records that the scanner leaves.
+        The topic.
 
     Raises
     ------
     ValueError
-        A path is not in the notation.
+        A path is not in the notation, a constant or alias is no valid name, or one mapping of a topic with
+        both sides has no `kind` rule.
     """
 
-    def __init__(self, spec: DecoderSpec, trees: TreeDecoder) -> None:
-        mapping = spec.mapping
-        locations = slot_locations(mapping, SLOTS[spec.side])
-        for slot, own in THRESHOLDS.items():
-            if slot in locations and (path := threshold_of(mapping, slot)) is not None:
-                locations[own] = located("threshold", path)
-        if spec.side != "label":
-            locations |= slot_locations(mapping, carried_slots(mapping))
-            for name, path in mapping.segments.items():
-                locations[SEGMENT_SLOT + name] = located("segments", path)
-        self._trees = trees
-        self._batches = Batches(
-            spec.topic, spec.side, mapping, locations, spec.keys, spec.vocabulary, spec.folds
-        )
+    def __init__(self, spec: DecoderSpec) -> None:
+        if spec.side == "both" and not spec.mappings and spec.mapping.kind is None:
+            raise ValueError(f"topic {spec.topic!r} carries predictions and labels: expected a kind rule")
+        self._trees = tree_decoder(spec, _reader_of(spec))
+        self._explained_by = None if spec.as_trees else read_json
+        self._vocabulary = spec.vocabulary or Vocabulary()
+        self._columns = _column_reader(spec, self._vocabulary)
 
     def decode(self, record: Record, record_ms: int) -> Decoded:
-        """Decode one record by `TreeDecoder.decode`."""
+        """Decode one record; invalid ones become `Invalid` with a key of `mapping.REASONS`."""
         return self._trees.decode(record, record_ms)
 
     def decode_all(self, records: Sequence[Record], stamps: Sequence[int]) -> Sequence[Decoded]:
         """Decode each record with its record time (`stamps`, in ms), as `decode` does."""
-        return self._trees.decode_all(records, stamps)
-
-    def explain(self, record: Record, reason: str) -> str:
-        """Say at which path the invalid content was expected, and which fields the record has."""
-        return self._trees.explain(record, reason)
+        reader = self._columns
+        if reader is None or len(records) < FEWEST_AT_ONCE:
+            return self._trees.decode_all(records, stamps)
+        found: list[Decoded] = []
+        for start in range(0, len(records), MOST_AT_ONCE):
+            some, times = records[start : start + MOST_AT_ONCE], stamps[start : start + MOST_AT_ONCE]
+            found += decoded_of(self._scanned(reader, some, *_written(some, times, reader)))
+        return found
 
     def decode_batch(self, records: Sequence[Record]) -> RecordBatch:
         """Decode records to a batch: columns, and event objects for records that the scanner left."""
-        return self._batches.decode(records, self._trees.decode_all)
+        reader = self._columns
+        if reader is not None and isinstance(records, FetchedRecords):
+            return self._scanned(reader, records, records.data, records.rows)
+        stamps = [record.timestamp for record in records]
+        if reader is not None:
+            return self._scanned(reader, records, *_written(records, stamps, reader))
+        offsets = np.array([record.offset for record in records], np.int64)
+        found = self._trees.decode_all(records, stamps)
+        return batch_of(found, offsets, np.array(stamps, np.int64), self._vocabulary)
+
+    def explain(self, record: Record, reason: str) -> str:
+        """Say at which path the invalid content was expected, and which fields the record has."""
+        return self._trees.explain(record, reason, self._explained_by)
+
+    def _scanned(
+        self,
+        reader: ColumnReader,
+        records: Sequence[Record],
+        data: NDArray[np.uint8],
+        rows: NDArray[np.int64],
+    ) -> RecordBatch:
+        """Scan records; if many are left, decode some of them, learn their names and scan the rest again.
+
+        Parameters
+        ----------
+        reader
+            The topic's reader.
+        records
+            The records.
+        data, rows
+            The same records as in `FetchedRecords`.
+        """
+        batch, left = reader.read(data, rows)
+        first = np.arange(len(batch))  # position in `records` of each record of the last scan
+        part = FEWEST_AT_ONCE
+        given: list[tuple[NDArray[np.int64], Sequence[Decoded]]] = []
+        while len(left):
+            now, later = left[:part], left[part:]
+            positions = first[now]
+            unusual = [records[position] for position in positions.tolist()]
+            decoded = self._trees.decode_all(unusual, rows[positions, TIMESTAMP].tolist())
+            given.append((positions, decoded))
+            learnt = [
+                reader.learn(data, rows[first[index], None], index, found)
+                for index, found in zip(now.tolist(), decoded, strict=True)
+            ]
+            if not any(learnt):
+                part, left = len(left), later
+                continue
+            part *= 2
+            first = first[later]
+            again, left = reader.read(data, rows[first])
+            batch = batch.with_rows(first, again)
+        if not given:
+            return batch
+        positions = np.concatenate([positions for positions, _ in given])
+        times = batch.rows[positions]
+        others = [each for _, decoded in given for each in decoded]
+        return batch.with_rows(positions, batch_of(others, times["offset"], times["record_ms"]))
 
 
-_SYNTAX = msgspec.json.Decoder(msgspec.Raw)
+def _written(
+    records: Sequence[Record], stamps: Sequence[int], reader: ColumnReader
+) -> tuple[NDArray[np.uint8], NDArray[np.int64]]:
+    """Copy records to `data` and `rows` as in `FetchedRecords`; one that headers matter to has a fault."""
+    rows = np.zeros((len(records), COLUMNS), np.int64)
+    contents = [content for record in records for content in (record.key, record.value)]
+    sizes = np.array([-1 if content is None else len(content) for content in contents], np.int64)
+    lengths = np.maximum(sizes, 0)
+    starts = np.cumsum(lengths) - lengths
+    rows[:, KEY], rows[:, KEY_BYTES] = starts[::2], sizes[::2]
+    rows[:, VALUE], rows[:, VALUE_BYTES] = starts[1::2], sizes[1::2]
+    rows[:, OFFSET], rows[:, TIMESTAMP] = [record.offset for record in records], stamps
+    rows[:, FAULT] = [
+        record.fault is not None or (reader.reads_headers and bool(record.headers)) for record in records
+    ]
+    data = np.frombuffer(bytearray().join((*filter(None, contents), bytes(PADDING))), np.uint8)
+    return data, rows
+
+
+def decoded_of(batch: RecordBatch) -> list[Decoded]:
+    """Return what a batch says of each record, in the form that a decoder gives a record alone."""
+    spread = batch.spread()
+    events = spread.batch.events()
+    for event in events:
+        if isinstance(event, Invalid):
+            event.record_ms = -1  # as long as nobody has set it
+    if not len(batch.elements):
+        return list[Decoded](events)
+    times, found, at = batch.rows["record_ms"].tolist(), list[Decoded](), 0
+    for record_ms, count, tied in zip(times, spread.events.tolist(), spread.tied.tolist(), strict=True):
+        is_one = count == 1 and not tied
+        own = events[at : at + count]
+        found.append(own[0] if is_one else EventGroup(tuple(own), record_ms, tied))
+        at += max(count, 1)
+    return found
+
+
+def _column_reader(spec: DecoderSpec, vocabulary: Vocabulary) -> ColumnReader | None:
+    """Make the scanner's reader of a topic; None where it cannot read the mapping.
+
+    It reads one mapping without conditions, envelope or texts.
+    """
+    mapping = spec.mapping
+    if spec.mappings or spec.envelope or spec.texts or mapping.when or mapping.optional:
+        return None
+    locations = slot_locations(mapping, spec.side)
+    for slot, own in THRESHOLDS.items():
+        if slot in locations and (path := threshold_of(mapping, slot)) is not None:
+            locations[own] = located("threshold", path)
+    keys = spec.keys or IdKeys()
+    plan = plan_of(
+        spec.side,
+        mapping,
+        locations,
+        _fixed_numbers(spec, locations, vocabulary),
+        keys.prefix.encode(),
+        rules=score_rules(mapping, vocabulary.classes.fixed_number),
+        reads_folds=spec.folds is not None and spec.folds.prequential,
+    )
+    if plan is None:
+        return None
+    return ColumnReader(plan, vocabulary, mapping.classes, keep_texts=not keys.digest)
+
+
+def _fixed_numbers(
+    spec: DecoderSpec, locations: Mapping[str, AnyLocation | None], vocabulary: Vocabulary
+) -> dict[str, int]:
+    """Numbers of the names that are the same for every record, by slot; invalid names are left out."""
+    numbers: dict[str, int] = {}
+    for slot, location in locations.items():
+        if not isinstance(location, Constant | InTopic):
+            continue
+        text = canonical_text(location.text if isinstance(location, Constant) else spec.topic)
+        if text is not None and slot == "model":
+            numbers[slot] = vocabulary.models.fixed_number(text)
+        elif text is not None and slot in ("prediction", "label"):
+            numbers[slot] = vocabulary.classes.fixed_number(spec.mapping.classes.get(text, text))
+    return numbers
+
+
 _TREE = msgspec.json.Decoder()
+_SYNTAX = msgspec.json.Decoder(msgspec.Raw)
 UNREADABLE_JSON = (msgspec.DecodeError, UnicodeDecodeError, RecursionError)
 """Exceptions that a reader raises on a value that is no JSON."""
 
 
-class JsonDecoder:
-    """Decodes the records of one topic. Never raises on bad input.
+def _reader_of(spec: DecoderSpec) -> ReadValue:
+    """Choose what of a value is parsed: the fields that a plain mapping names, or else all of it."""
+    if spec.as_trees:
+        return read_any_json if spec.any_value else read_json if spec.array_value else read_object
+    locations = slot_locations(spec.mapping, spec.side).values()
+    return _fields_reader(location.path[0] for location in locations if isinstance(location, InValue))
 
-    Parameters
-    ----------
-    topic
-        The topic's name (a mapping may use it as a field).
-    side
-        What the topic carries; `both` needs a `kind` rule in the mapping.
-    mapping
-        Paths of the fields.
-    keys
-        Function from valid ids to the keys that events carry; None: ids are kept.
-    vocabulary
-        Numbers of names; shared by all topics whose batches are merged. None: a new one.
-    folds
-        Scheme that decides which fold tests which id; without it, predictions with a fold are invalid.
 
-    Raises
-    ------
-    ValueError
-        A path is not in the notation, a constant or alias is no valid name, or `both` has no `kind` rule.
-    """
+def _fields_reader(names: Iterable[str]) -> Callable[[bytes], Any | UnreadableValue]:
+    """Make the reader of an object's fields of some names, with contents of any type; others are skipped."""
+    attributes = {name: f"field_{i}" for i, name in enumerate(dict.fromkeys(names))}
+    fields = [(attribute, Any, None) for attribute in attributes.values()]
+    renamed = {attribute: name for name, attribute in attributes.items()}
+    decoder = msgspec.json.Decoder(msgspec.defstruct("Fields", fields, rename=renamed))
 
-    def __init__(
-        self,
-        topic: str,
-        side: Side,
-        mapping: TopicMapping,
-        keys: IdKeys | None = None,
-        vocabulary: Vocabulary | None = None,
-        folds: Scheme | None = None,
-    ) -> None:
-        if side == "both" and mapping.kind is None:
-            raise ValueError(f"topic {topic!r} carries predictions and labels: expected a kind rule")
-        self._side: Side = side
-        self._kind = mapping.kind
-        self._slots = SLOTS[side]
-        self._locations = FieldLocations(topic, mapping, self._slots)
-        self._strict = self._locations.paths.strict or _refuse
-        self._row = self._locations.paths.getter(self._slots)
-        self._judge = Judge(mapping, keys, folds)
-        self._trees = TreeDecoder(topic, sided(side, mapping), self._mapped_fields, None, keys, folds)
-        self._at_once: Callable[[Sequence[Record], Sequence[int]], Sequence[Event] | None] | None = None
-        if self._locations.paths.flat and not self._locations.outside and side != "both":
-            columns = Columns(
-                self._strict,
-                self._judge.models,
-                self._judge.classes,
-                self._judge.scores,
-                milliseconds=mapping.timestamp_unit == "ms",
-                keys=keys,
-            )
-            self._at_once = columns.predictions if side == "prediction" else columns.labels
-        self._batches = Batches(topic, side, mapping, self._locations.by_slot, keys, vocabulary, folds)
-
-    def decode_batch(self, records: Sequence[Record]) -> RecordBatch:
-        """Decode records to a batch: columns, and event objects for records that the scanner left."""
-        return self._batches.decode(records, self.decode_all)
-
-    def decode_all(self, records: Sequence[Record], stamps: Sequence[int]) -> Sequence[Decoded]:
-        """Decode each record with its record time (`stamps`, in ms), as `decode` does."""
-        if self._at_once is None:
-            return list(map(self.decode, records, stamps))
-        events: list[Decoded] = []
-        for start in range(0, len(records), PIECE):
-            piece, times = records[start : start + PIECE], stamps[start : start + PIECE]
-            events += self._at_once(piece, times) or map(self.decode, piece, times)
-        return events
-
-    def explain(self, record: Record, reason: str) -> str:
-        """Say at which path the invalid content was expected, and which fields the record has."""
-        return self._trees.explain(record, reason, read_json)
-
-    def decode(self, record: Record, record_ms: int) -> Decoded:
-        """Decode one record; invalid ones become `Invalid` with a key of `mapping.REASONS`."""
-        value = record.value
-        if value is None:
-            return self._trees.decode(record, record_ms)
+    def read(value: bytes) -> Any | UnreadableValue:
         try:
-            row = self._row(self._strict(value))
-        except UNDECODED:
-            return self._trees.decode(record, record_ms)
-        return self._event(self._locations.completed(row, record), record, record_ms)
-
-    def _event(self, row: Row, record: Record, record_ms: int) -> Event:
-        side: Side | None = self._side
-        if side == "both":
-            *shared, label, kind = row
-            side = self._side_of(kind)
-            row = (shared[0], shared[1], label, shared[3]) if side == "label" else tuple(shared)
-        if side is None:
-            return self._judge.invalid(record, "unknown_kind", row[1])
-        judge = self._judge.prediction if side == "prediction" else self._judge.label
-        return judge(row, record, record_ms)
-
-    def _side_of(self, kind: Any) -> Side | None:
-        """Return the side that the kind rule gives for its content; None if it is neither."""
-        text = canonical_text(kind)
-        if self._kind is None or text is None:
-            return None
-        if text == self._kind.prediction:
-            return "prediction"
-        return "label" if text == self._kind.label else None
-
-    def _mapped_fields(self, value: bytes) -> dict[str, Any] | UnreadableValue:
-        """Read the mapped fields of an object, with contents of any type."""
-        try:
-            if not bytes(_SYNTAX.decode(value)).lstrip().startswith(b"{"):
-                return UnreadableValue("not_an_object")
-            return self._locations.paths.fields(value)
+            found = decoder.decode(value)
+            return {name: getattr(found, attribute) for name, attribute in attributes.items()}
         except UNREADABLE_JSON:
-            return UnreadableValue(_reason(value))
+            return UnreadableValue("not_an_object" if _is_no_object(value) else _reason(value))
+
+    return read
 
 
 def read_json(value: bytes) -> Any | UnreadableValue:
     """Parse a value that is an object or an array; any other value is unreadable."""
-    try:
-        tree = _TREE.decode(value)
-    except UNREADABLE_JSON:
-        return UnreadableValue(_reason(value))
-    return tree if isinstance(tree, dict | list) else UnreadableValue("not_an_object")
+    tree = read_any_json(value)
+    return tree if isinstance(tree, dict | list | UnreadableValue) else UnreadableValue("not_an_object")
 
 
 def read_object(value: bytes) -> Any | UnreadableValue:
     """Parse a value that is an object; any other value is unreadable."""
-    tree = read_json(value)
-    return UnreadableValue("not_an_object") if isinstance(tree, list) else tree
+    tree = read_any_json(value)
+    return tree if isinstance(tree, dict | UnreadableValue) else UnreadableValue("not_an_object")
 
 
 def read_any_json(value: bytes) -> Any | UnreadableValue:
@@ -230,34 +277,29 @@ def read_any_json(value: bytes) -> Any | UnreadableValue:
         return UnreadableValue(_reason(value))
 
 
+def _is_no_object(value: bytes) -> bool:
+    """Tell whether a value is JSON, but no object."""
+    try:
+        return not bytes(_SYNTAX.decode(value)).lstrip().startswith(b"{")
+    except UNREADABLE_JSON:
+        return False
+
+
 def _reason(value: bytes) -> str:
     """Return the reason why a value is no JSON."""
     if is_framed(value):
         return "schema_registry_framing"
-    return "invalid_json" if _is_utf8(value) else "invalid_utf8"
-
-
-def _refuse(_value: bytes) -> NoReturn:
-    """Raise for any value: replaces the strict reader, which does not exist where paths overlap."""
-    raise AttributeError
-
-
-def _is_utf8(value: bytes) -> bool:
     try:
         value.decode()
     except UnicodeDecodeError:
-        return False
-    return True
+        return "invalid_utf8"
+    return "invalid_json"
 
 
-def build(spec: DecoderSpec, options: FormatOptions) -> JsonDecoder | ScannedTrees | TreeDecoder:
-    """Make the decoder of a topic in JSON: the fastest that fits the mappings."""
+def build(spec: DecoderSpec, options: FormatOptions) -> JsonDecoder:
+    """Make the decoder of a topic in JSON."""
     del options
-    if spec.as_trees:
-        read = read_any_json if spec.any_value else read_json if spec.array_value else read_object
-        trees = tree_decoder(spec, read)
-        return ScannedTrees(spec, trees) if can_be_scanned(spec) else trees
-    return JsonDecoder(spec.topic, spec.side, spec.mapping, spec.keys, spec.vocabulary, spec.folds)
+    return JsonDecoder(spec)
 
 
 KIND = FormatKind("json", (), build)

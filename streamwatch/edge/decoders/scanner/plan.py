@@ -11,8 +11,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from streamwatch.core.records.batch import LABEL, PREDICTION
-from streamwatch.core.records.events import CARRIED
+from streamwatch.core.records.events import CARRIED, Side
 from streamwatch.core.records.fetched import PADDING
+from streamwatch.edge.decoders.field_locations import SEGMENT_SLOT
 from streamwatch.edge.decoders.fields import is_name
 from streamwatch.edge.decoders.mapping import (
     AnyLocation,
@@ -146,9 +147,7 @@ THRESHOLDS: Final[Mapping[str, str]] = {side: f"{side}_threshold" for side in ("
 """Slot of the class → slot of the threshold that decides it."""
 _UNREAD: Final = tuple(field for each in CARRIED if each.name != "sampling" for field in each.fields)
 """Fields of carried numbers that the scanner does not read: records with one are unusual."""
-SEGMENT_SLOT: Final = "segments."
-"""Prefix of a segment's slot, before the segment's name."""
-_SIDES: Final = {"prediction": PREDICTION, "label": LABEL, "both": -1}
+_SIDES: Final[Mapping[Side, int]] = {"prediction": PREDICTION, "label": LABEL, "both": -1}
 _CONSTANTS: Final = frozenset({"model", "prediction", "label"})
 """Slots that may be constant, the same for every record."""
 _JOINED: Final = frozenset({"id", "model"})
@@ -318,40 +317,34 @@ def _add_in_order(tree: ContentTree, locations: Iterable[AnyLocation | None]) ->
                     tree.content(part)
 
 
-def plan_of(  # noqa: C901, PLR0911, PLR0912, PLR0913 - a reason each; what each mapping says
-    side: str,
+def plan_of(  # noqa: C901, PLR0911, PLR0912 - a reason each; what each mapping says
+    side: Side,
+    mapping: TopicMapping,
     locations: Mapping[str, AnyLocation | None],
     numbers: Mapping[str, int],
-    unit: TimestampUnit,
-    kind: KindRule | None,
     prefix: bytes,
-    rules: ScoreRules | None = ScoreRules(),  # noqa: B008 - of constants
     *,
-    reads_folds: bool = False,
-    least_probability: float = 1.0,
+    rules: ScoreRules | None,
+    reads_folds: bool,
 ) -> Plan | None:
     """Make the plan of a topic; None where the compiled loop cannot read its records.
 
     Parameters
     ----------
     side
-        What the topic carries: `prediction`, `label` or `both`.
+        What the topic carries.
+    mapping
+        Mapping of the topic.
     locations
         Location of each slot; those of id and model may be joined.
     numbers
         Numbers of the names that are the same for every record, by slot.
-    unit
-        Unit of timestamps.
-    kind
-        Rule that distinguishes predictions from labels on a topic of both.
     prefix
         Text of keys before the id.
     rules
         Rules that make classes of scores; None where a class has no number: then there is no plan.
     reads_folds
         Whether every fold may predict every id; if not, records with a fold are unusual.
-    least_probability
-        Smallest valid probability of a request for a label.
     """
     tree = ContentTree()
     _add_in_order(tree, locations.values())
@@ -398,7 +391,8 @@ def plan_of(  # noqa: C901, PLR0911, PLR0912, PLR0913 - a reason each; what each
         return None
     headers = [(where.name.encode(), leaf) for where, leaf in outside.items() if isinstance(where, InHeader)]
     ends = [text.encode() for text in affixes]
-    texts = [text.encode() for text in ((kind.prediction, kind.label) if kind is not None else ("", ""))]
+    kind = mapping.kind or KindRule("", "", "")
+    texts = [text.encode() for text in (kind.prediction, kind.label)]
     sizes = [len(name) for name, _ in headers]
     return Plan(
         fields=fields,
@@ -420,7 +414,7 @@ def plan_of(  # noqa: C901, PLR0911, PLR0912, PLR0913 - a reason each; what each
         timestamp=leaves.get("timestamp", -1),
         label_probability=leaves.get("label_probability", -1),
         label_requested=leaves.get("label_requested", -1),
-        least_probability=least_probability,
+        least_probability=mapping.min_label_probability,
         kind=leaves.get("kind", -1),
         segments=_integers([leaf for slot, leaf in leaves.items() if slot.startswith(SEGMENT_SLOT)]),
         arrays_of_predictions=_arrays(tree, locations, of_labels=False),
@@ -436,7 +430,7 @@ def plan_of(  # noqa: C901, PLR0911, PLR0912, PLR0913 - a reason each; what each
         side=_SIDES[side],
         kind_text=_padded(b"".join(texts)),
         kind_sizes=_integers([len(text) for text in texts]),
-        unit=UNITS[unit],
+        unit=UNITS[mapping.timestamp_unit],
         prefix=np.frombuffer(prefix, np.uint8),
     )
 

@@ -36,7 +36,8 @@ from streamwatch.core.records.events import (
 from streamwatch.core.records.fetched import COLUMNS, PADDING, VALUE_BYTES
 from streamwatch.core.records.scores import NO_LISTS, ScoreLists
 from streamwatch.core.records.vocabulary import Vocabulary
-from streamwatch.edge.decoders.mapping import InValue
+from streamwatch.edge.decoders.field_locations import slot_locations
+from streamwatch.edge.decoders.mapping import TopicMapping
 from streamwatch.edge.decoders.scanner.contents import (
     MAX_ID_BYTES,
     MAX_SCORES,
@@ -44,7 +45,7 @@ from streamwatch.edge.decoders.scanner.contents import (
     SCORE_BYTES,
     ScoreRoom,
 )
-from streamwatch.edge.decoders.scanner.plan import Plan, Tables, plan_of
+from streamwatch.edge.decoders.scanner.plan import Plan, Tables, plan_of, score_rules
 from streamwatch.edge.decoders.scanner.scan import NEW_NAME, ORDINARY, scan
 from streamwatch.edge.decoders.scanner.shape import MAX_ELEMENTS, new_template, new_trace
 from streamwatch.edge.decoders.scanner.tokens import MAX_TOKEN_BYTES, Tokens
@@ -111,6 +112,11 @@ class ColumnReader:
         self._text_bytes = len(plan.prefix) + MAX_ID_BYTES + 8
         self._room = self._events = 0
         self._make_room(_FEWEST, 4 * _FEWEST if arrays else 0)
+
+    @property
+    def reads_headers(self) -> bool:
+        """Tell whether a header is mapped."""
+        return len(self._plan.header_leaf) > 0
 
     def _forget_names(self) -> None:
         self._version = self._vocabulary.version
@@ -313,8 +319,11 @@ def _together(written: Sequence[bytes]) -> bytes:
 @cache
 def compile_reader() -> None:
     """Compile `scan` (takes seconds), or load it from the cache of compiled functions."""
-    locations = {"id": InValue(("id",)), "label": InValue(("label",))}
-    plan = plan_of("label", locations, {}, "ms", None, b"")
+    mapping = TopicMapping()
+    rules = score_rules(mapping, lambda _: 0)
+    plan = plan_of(
+        "label", mapping, slot_locations(mapping, "label"), {}, b"", rules=rules, reads_folds=False
+    )
     assert plan is not None  # noqa: S101 - the default mapping has one
     reader = ColumnReader(plan, Vocabulary(), {}, keep_texts=True)
     nothing = np.zeros(PADDING, np.uint8)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from streamwatch.core.records.events import Event, Invalid, Side
+from streamwatch.edge.decoders.formats import DecoderSpec
 from streamwatch.edge.decoders.formats.json import JsonDecoder
 from streamwatch.edge.decoders.mapping import REASONS, TopicMapping
 from tests.edge.decoders.fetched import fetched
@@ -14,7 +15,7 @@ LABEL = {"id": "a1", "label": "ok"}
 
 def decode(record: FakeRecord, side: Side = "prediction", mapping: TopicMapping | None = None) -> Event:
     """Twice with one decoder, alone and in columns: what it remembers must not change what follows."""
-    decoder = JsonDecoder("predictions", side, mapping or TopicMapping())
+    decoder = JsonDecoder(DecoderSpec("predictions", side, mapping or TopicMapping()))
     first = decoder.decode(record, AT_MS)
     assert decoder.decode(record, AT_MS) == first
     for _ in range(2):

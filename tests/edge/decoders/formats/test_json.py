@@ -8,6 +8,7 @@ import pytest
 
 from streamwatch.core.records.events import Invalid, Label, Prediction
 from streamwatch.edge.decoders.class_rules import MAX_REMEMBERED
+from streamwatch.edge.decoders.formats import DecoderSpec
 from streamwatch.edge.decoders.formats.json import JsonDecoder
 from streamwatch.edge.decoders.mapping import TopicMapping
 from tests.edge.decoders.formats.json_records import FLAT, LABEL, decode, reason
@@ -86,13 +87,13 @@ def test_a_name_that_shows_nothing_or_is_that_of_all_others_is_invalid(unseen: s
         assert reason(of(FLAT | {"prediction": unseen})) == "invalid_class"
     assert reason(of(LABEL | {"label": unseen}), "label") == "invalid_class"
     with pytest.raises(ValueError, match="visible text"):
-        JsonDecoder("t", "prediction", TopicMapping(classes={"1": unseen}))
+        JsonDecoder(DecoderSpec("t", "prediction", TopicMapping(classes={"1": unseen})))
     with pytest.raises(ValueError, match="visible text"):
-        JsonDecoder("t", "prediction", TopicMapping(model=f"={unseen}"))
+        JsonDecoder(DecoderSpec("t", "prediction", TopicMapping(model=f"={unseen}")))
 
 
 def test_one_and_true_are_different_classes_whichever_came_first():
-    decoder = JsonDecoder("predictions", "label", TopicMapping())
+    decoder = JsonDecoder(DecoderSpec("predictions", "label", TopicMapping()))
     for _ in range(2):
         for written, text in (
             (1, "1"),
@@ -182,13 +183,14 @@ def test_a_number_is_no_iso8601_timestamp():
 
 
 def test_a_flood_of_names_does_not_grow_what_is_remembered():
-    decoder = JsonDecoder("predictions", "prediction", TopicMapping())
+    decoder = JsonDecoder(DecoderSpec("predictions", "prediction", TopicMapping()))
     for i in range(MAX_REMEMBERED + 10):
         event = decoder.decode(of({"id": "a", "model": f"m{i}", "prediction": i}), AT_MS)
         assert event == Prediction("a", f"m{i}", str(i), AT_MS)
     remembered = [
         len(table)
-        for names in (decoder._judge.models, decoder._judge.classes)
+        for part in decoder._trees._parts
+        for names in (part.judge.models, part.judge.classes)
         for table in names._tables.values()
     ]
     assert max(remembered) <= MAX_REMEMBERED

@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from streamwatch.core.records.events import Invalid, Prediction, WrongFold, fold_of, model_of
+from streamwatch.edge.decoders.formats import DecoderSpec
 from streamwatch.edge.decoders.formats.json import JsonDecoder
 from streamwatch.edge.decoders.mapping import TopicMapping
 from streamwatch.edge.keys import id_keys
@@ -27,7 +28,7 @@ def test_a_prediction_of_one_fold_is_refused_without_a_scheme(fold: Any):
 
 @pytest.mark.parametrize("fold", [0, 9, "9", 3.0])
 def test_a_fold_is_part_of_the_name_under_which_a_model_is_monitored(fold: Any):
-    decoder = JsonDecoder("t", "prediction", TopicMapping(), folds=BOOTSTRAP)
+    decoder = JsonDecoder(DecoderSpec("t", "prediction", TopicMapping(), folds=BOOTSTRAP))
     event = decoder.decode(of(FLAT | {"fold": fold}), 0)
     assert isinstance(event, Prediction)
     assert (model_of(event.model), fold_of(event.model)) == (FLAT["model"], int(float(fold)))
@@ -35,7 +36,7 @@ def test_a_fold_is_part_of_the_name_under_which_a_model_is_monitored(fold: Any):
 
 @pytest.mark.parametrize("fold", [10, -1, "03", "", "x", 0.5, True, [], {}, "1" * 5_000, "٣", 1e30])
 def test_a_fold_that_the_scheme_does_not_have_is_invalid(fold: Any):
-    decoder = JsonDecoder("t", "prediction", TopicMapping(), folds=BOOTSTRAP)
+    decoder = JsonDecoder(DecoderSpec("t", "prediction", TopicMapping(), folds=BOOTSTRAP))
     event = decoder.decode(of(FLAT | {"fold": fold}), 0)
     assert isinstance(event, Invalid)
     assert event.reason == "invalid_fold"
@@ -46,7 +47,7 @@ def test_a_fold_that_the_scheme_does_not_have_is_invalid(fold: Any):
 def test_a_fold_is_evaluated_where_it_tests_the_id_as_trainers_write_it(validation: Any, *, digest: bool):
     scheme = Scheme(validation, 5, prequential=False)
     keys = id_keys("churn", digest=digest)
-    decoder = JsonDecoder("t", "prediction", TopicMapping(), keys, folds=scheme)
+    decoder = JsonDecoder(DecoderSpec("t", "prediction", TopicMapping(), keys, folds=scheme))
     for number in range(60):
         for fold in range(5):
             record = of({"id": number, "model": "m", "prediction": "x", "fold": fold})

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from streamwatch.core.records.events import Label, NullRecord, Prediction
+from streamwatch.edge.decoders.formats import DecoderSpec
 from streamwatch.edge.decoders.formats.json import JsonDecoder
 from streamwatch.edge.decoders.mapping import KindRule, TopicMapping
 from tests.edge.decoders.formats.json_records import FLAT, LABEL, decode, reason
@@ -107,6 +108,6 @@ def test_on_a_topic_of_both_kinds_a_null_value_withdraws_where_a_header_says_pre
 )
 def test_a_wrong_mapping_says_what_was_expected(mapping: TopicMapping, complaint: str):
     with pytest.raises(ValueError, match=complaint):
-        JsonDecoder("predictions", "prediction", mapping)
+        JsonDecoder(DecoderSpec("predictions", "prediction", mapping))
     with pytest.raises(ValueError, match="kind rule"):
-        JsonDecoder("predictions", "both", TopicMapping())
+        JsonDecoder(DecoderSpec("predictions", "both", TopicMapping()))

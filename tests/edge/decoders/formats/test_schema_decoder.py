@@ -86,7 +86,9 @@ def test_avro_gives_the_event_that_json_gives() -> None:
     contents = {"id": "ä", "model": "m", "prediction": "legit", "timestamp": 5, "scores": {"legit": 0.9}}
     written = io.BytesIO()
     fastavro.schemaless_writer(written, EVENT, contents)
-    expected = JsonDecoder("predictions", "prediction", TopicMapping()).decode(of(contents), AT_MS)
+    expected = JsonDecoder(DecoderSpec("predictions", "prediction", TopicMapping())).decode(
+        of(contents), AT_MS
+    )
     assert isinstance(expected, Prediction)
     assert both_ways(decoder("avro"), [FakeRecord(framed(1, written.getvalue()))]) == [expected]
 
@@ -94,14 +96,16 @@ def test_avro_gives_the_event_that_json_gives() -> None:
 def test_protobuf_gives_the_event_that_json_gives() -> None:
     contents = field(1, 2, b"a") + field(2, 2, b"m") + field(3, 2, b"fraud") + field(4, 0, b"\x05")
     reported = {"id": "a", "model": "m", "prediction": "fraud", "timestamp": 5, "scores": {}}
-    expected = JsonDecoder("predictions", "prediction", TopicMapping()).decode(of(reported), AT_MS)
+    expected = JsonDecoder(DecoderSpec("predictions", "prediction", TopicMapping())).decode(
+        of(reported), AT_MS
+    )
     assert both_ways(decoder("protobuf"), [FakeRecord(framed(2, b"\0" + contents))]) == [expected]
 
 
 def test_json_behind_its_schema_s_name_is_json_whatever_the_schema() -> None:
     reported = {"id": "a", "model": "m", "prediction": "fraud"}
     text = json.dumps(reported).encode()
-    plain = JsonDecoder("predictions", "prediction", TopicMapping())
+    plain = JsonDecoder(DecoderSpec("predictions", "prediction", TopicMapping()))
     expected = plain.decode_all([of(reported), of(reported)], [AT_MS, AT_MS + 1])
     records = [FakeRecord(framed(77, text)), FakeRecord(text, headers=((HEADER, framed(9, b"")),))]
     decoding = decoder("json_schema")
@@ -199,7 +203,9 @@ def test_null_values_and_records_that_could_not_be_read_stay_what_they_are() -> 
     ]
     decoding = decoder("avro", TopicMapping(id="key"))
     batch = decoding.decode_batch(fetched(records))
-    plain = JsonDecoder("predictions", "prediction", TopicMapping(id="key")).decode_batch(fetched(records))
+    plain = JsonDecoder(DecoderSpec("predictions", "prediction", TopicMapping(id="key"))).decode_batch(
+        fetched(records)
+    )
     for index in (0, 1, 3):
         one, other = batch.events()[index], plain.events()[index]
         assert type(one) is type(other)
