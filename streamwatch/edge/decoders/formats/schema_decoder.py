@@ -96,17 +96,25 @@ def refs_of(records: Sequence[Record]) -> set[SchemaRef]:
     return refs
 
 
-def faulty(record: Record, reason: str) -> TranscodedRecord:
-    """Copy a record with a fault instead of its value; key and headers may still name its model."""
+def _copied(
+    record: Record,
+    key: bytes | None,
+    value: bytes | str | None,
+    headers: Sequence[tuple[str, bytes | None]] | None = None,
+) -> TranscodedRecord:
+    """Copy a record with another key and value, or with a fault (a text) instead of the value.
+
+    Without `headers` it keeps its own, which may still name its model, as may its key.
+    """
     return TranscodedRecord(
         record.topic,
         record.partition,
         record.offset,
         record.timestamp,
-        record.key,
-        None,
-        record.headers,
-        reason,
+        key,
+        None if isinstance(value, str) else value,
+        record.headers if headers is None else headers,
+        value if isinstance(value, str) else None,
         record.timestamp_type,
     )
 
@@ -303,17 +311,7 @@ class SchemaDecoder:
         """Name the message or record type of a value; if it cannot be decoded, with the type's fields."""
         if record.value is None:
             return ""
-        choice, (start, preface) = self._choice, (0, None)
-        reader: ValueReader | str | None = choice.reader
-        if reader is None:
-            header = in_header(record.headers)
-            named = named_in(record.value if header is None else header) if choice.framed else None
-            ref = choice.fixed if named is None else named[0]
-            if ref is None or self._readers is None:
-                return ""
-            if named is not None:
-                start, preface = (named[1], None) if header is None else (0, header[named[1] :])
-            reader = self._readers.reader(SchemaRequest(ref, choice.compile))
+        reader, start, preface = self._reader_for(record.value, record.headers)
         if not isinstance(reader, Describes):
             return ""
         return reader.described(record.value, start, preface, undecodable=undecodable)
@@ -332,9 +330,10 @@ class SchemaDecoder:
 
     def _refused(self, records: FetchedRecords, faults: Mapping[int, str]) -> Mapping[int, Decoded]:
         """Make the events of the records with faults, by position."""
-        found = {position: faulty(records.record(position), reason) for position, reason in faults.items()}
-        events = self._json.decode_all(list(found.values()), [each.timestamp for each in found.values()])
-        return dict(zip(found, events, strict=True))
+        found = zip(map(records.record, faults), faults.values(), strict=True)
+        unread = [_copied(record, record.key, reason) for record, reason in found]
+        events = self._json.decode_all(unread, [each.timestamp for each in unread])
+        return dict(zip(faults, events, strict=True))
 
     def _plain(self, records: FetchedRecords) -> tuple[FetchedRecords, dict[int, str]]:
         """Convert values to JSON texts; returns the new records, and the faults of others by position."""
@@ -354,7 +353,7 @@ class SchemaDecoder:
         whole = b""
         for name in np.unique(names[plain]).tolist():
             positions = np.flatnonzero(plain & (names == name))
-            reader = self._reader_of(name)
+            reader = self._reader_of(name if framed else self._choice.fixed)
             if (transcoder := self._transcoder(reader)) is not None:
                 texts = transcoder.texts(records.data, starts[positions], stops[positions])
                 positions = new.put_all(positions, texts)
@@ -372,11 +371,24 @@ class SchemaDecoder:
                         new.put(position, found[i])
         return new.records(), faults
 
-    def _reader_of(self, number: int) -> ValueReader | str:
-        """Return the reader of the schema with this number, or of the fixed one; or the reason for none."""
+    def _reader_for(
+        self, value: bytes, headers: Sequence[tuple[str, bytes | None]]
+    ) -> tuple[ValueReader | str, int, bytes | None]:
+        """Return the reader of a value, or the reason for none; then `start` and `preface` for it."""
+        if not self._choice.framed:
+            return self._reader_of(self._choice.fixed), 0, None
+        header = in_header(headers)
+        named = named_in(value if header is None else header)
+        if named is None:
+            return UNFRAMED, 0, None
+        ref, end = named
+        reader = self._reader_of(ref)
+        return (reader, end, None) if header is None else (reader, 0, header[end:])
+
+    def _reader_of(self, ref: SchemaRef | None) -> ValueReader | str:
+        """Return the reader of a schema, or of every record; or the reason for none."""
         if self._choice.reader is not None:
             return self._choice.reader
-        ref = number if self._choice.framed else self._choice.fixed
         assert self._readers is not None and ref is not None  # noqa: S101, PT018 - see from_options
         return self._readers.reader(SchemaRequest(ref, self._choice.compile))
 
@@ -402,7 +414,7 @@ class SchemaDecoder:
         record = records.record(position)
         if record.fault is not None or record.value is None:
             return
-        verdict = self._text(record.value, in_header(record.headers), narrow=True)
+        verdict = self._text(record.value, record.headers, narrow=True)
         if isinstance(verdict, str):
             faults[position] = verdict
         else:
@@ -415,40 +427,19 @@ class SchemaDecoder:
         """
         if record.value is None:
             return record
-        verdict = self._text(record.value, in_header(record.headers), narrow=narrow)
-        if isinstance(verdict, str):
-            return faulty(record, verdict)
-        return TranscodedRecord(
-            record.topic,
-            record.partition,
-            record.offset,
-            record.timestamp,
-            record.key,
-            verdict,
-            record.headers,
-            None,
-            record.timestamp_type,
-        )
+        return _copied(record, record.key, self._text(record.value, record.headers, narrow=narrow))
 
-    def _text(self, value: bytes, header: bytes | None, *, narrow: bool) -> bytes | str:
+    def _text(
+        self, value: bytes, headers: Sequence[tuple[str, bytes | None]], *, narrow: bool
+    ) -> bytes | str:
         """Convert a value to JSON text, or return the reason why that fails."""
-        choice, start, preface, ref = self._choice, 0, None, self._choice.fixed
-        if choice.framed:
-            named = named_in(value if header is None else header)
-            if named is None:
-                return UNFRAMED
-            ref, end = named
-            start, preface = (end, None) if header is None else (0, header[end:])
-        reader: ValueReader | str | None = choice.reader
-        if reader is None:
-            assert self._readers is not None and ref is not None  # noqa: S101, PT018 - see from_options
-            reader = self._readers.reader(SchemaRequest(ref, choice.compile))
-            if isinstance(reader, str):
-                return reader
+        reader, start, preface = self._reader_for(value, headers)
+        if isinstance(reader, str):
+            return reader
         try:
             return (self._narrow(reader) if narrow else reader).to_json(value, start, preface)
         except Undecodable:
-            return choice.invalid
+            return self._choice.invalid
 
 
 # Decodes records whose keys were written with a schema: the key is replaced by its content as text.
@@ -503,7 +494,7 @@ def with_key(keys: SchemaDecoder, record: Record) -> Record:
         return record
     read = keys.as_json(key_as_value(record))
     plain = None if read.value is None else _plain(read.value)
-    return _but(record, None, None, INVALID) if plain is None else _but(record, plain, record.value, None)
+    return _copied(record, None, INVALID) if plain is None else _copied(record, plain, record.value)
 
 
 def _plain(text: bytes) -> bytes | None:
@@ -519,28 +510,4 @@ def _plain(text: bytes) -> bytes | None:
 def key_as_value(record: Record) -> Record:
     """Make a record with this one's key as its value, and the key's schema named in the header for values."""
     headers = [(HEADER, content) for name, content in record.headers if name == KEY_HEADER]
-    return TranscodedRecord(
-        record.topic,
-        record.partition,
-        record.offset,
-        record.timestamp,
-        None,
-        record.key,
-        headers,
-        record.fault,
-        record.timestamp_type,
-    )
-
-
-def _but(record: Record, key: bytes | None, value: bytes | None, fault: str | None) -> Record:
-    return TranscodedRecord(
-        record.topic,
-        record.partition,
-        record.offset,
-        record.timestamp,
-        key,
-        value,
-        record.headers,
-        fault,
-        record.timestamp_type,
-    )
+    return _copied(record, None, record.key if record.fault is None else record.fault, headers)
