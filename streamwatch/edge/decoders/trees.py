@@ -16,7 +16,6 @@ import numpy as np
 from streamwatch.core.ports import Record
 from streamwatch.core.records.batch import RecordBatch, batch_of
 from streamwatch.core.records.events import Decoded, Event, EventGroup, Side
-from streamwatch.edge.decoders.class_rules import ScoreAndThreshold, judged
 from streamwatch.edge.decoders.envelopes import EnvelopeKind, UnwrappedRecord
 from streamwatch.edge.decoders.explaining import explained
 from streamwatch.edge.decoders.field_locations import (
@@ -28,7 +27,7 @@ from streamwatch.edge.decoders.field_locations import (
     text_outside,
 )
 from streamwatch.edge.decoders.fields import canonical_text
-from streamwatch.edge.decoders.judging import Judge, Row
+from streamwatch.edge.decoders.judging import Judge, Row, ScoreAndThreshold, judged
 from streamwatch.edge.decoders.mapping import (
     AnyLocation,
     Constant,

@@ -19,7 +19,7 @@ from streamwatch.core.jit import entry
 from streamwatch.core.records.batch import OBJECT, PREDICTION, SEVERAL
 from streamwatch.core.records.events import EventGroup, Invalid, Prediction, Side
 from streamwatch.core.records.vocabulary import Vocabulary
-from streamwatch.edge.decoders import class_rules, fields, trees
+from streamwatch.edge.decoders import fields, judging, trees
 from streamwatch.edge.decoders.formats import json as json_values
 from streamwatch.edge.decoders.formats.json import JsonDecoder, build, decoded_of
 from streamwatch.edge.decoders.formats.kind import DecoderSpec, FormatOptions
@@ -268,7 +268,7 @@ def test_a_class_that_is_no_plain_text_is_not_taken_for_the_one_before() -> None
 
 def test_limits_that_compiled_code_repeats_are_those_of_the_general_decoder():
     assert contents.MAX_TIMESTAMP_MS == fields.MAX_TIMESTAMP_MS
-    assert contents.MAX_SCORES == class_rules.MAX_SCORES
+    assert contents.MAX_SCORES == judging.MAX_SCORES
     assert contents.MAX_ID_BYTES == fields.MAX_TEXT_BYTES
     assert tokens.MAX_TOKEN_BYTES - len('""') == fields.MAX_TEXT_BYTES
     assert shape.MAX_ELEMENTS == trees.MAX_ELEMENTS

@@ -365,7 +365,7 @@ def sampling_at(data: Any, plan: Any, trace: Any) -> int:  # noqa: PLR0911 - com
 
 
 MAX_SCORES: Final = 4_096
-"""Scores of a record at most, as in `edge.decoders.class_rules`."""
+"""Scores of a record at most, as in `edge.decoders.judging`."""
 SCORE_BYTES: Final = 2
 """Least bytes of a score in an array: a digit and a comma."""
 _LEAST, _MOST = -1e-6, 1.000001

@@ -7,9 +7,9 @@ from typing import Any
 import pytest
 
 from streamwatch.core.records.events import Invalid, Label, Prediction
-from streamwatch.edge.decoders.class_rules import MAX_REMEMBERED
 from streamwatch.edge.decoders.formats import DecoderSpec
 from streamwatch.edge.decoders.formats.json import JsonDecoder
+from streamwatch.edge.decoders.judging import MAX_REMEMBERED
 from streamwatch.edge.decoders.mapping import TopicMapping
 from tests.edge.decoders.formats.json_records import FLAT, LABEL, decode, reason
 from tests.edge.decoders.records import AT_MS, FakeRecord, of
