@@ -15,7 +15,7 @@ from streamwatch.core.records.vocabulary import Vocabulary
 from streamwatch.daemon.merged_records import Topic
 from streamwatch.edge.decoders.envelopes import KINDS as ENVELOPES
 from streamwatch.edge.decoders.envelopes import EnvelopeKind
-from streamwatch.edge.decoders.field_locations import fixed_text
+from streamwatch.edge.decoders.fields import fixed_text
 from streamwatch.edge.decoders.formats import KINDS, DecoderSpec, FormatMisused, FormatOptions, decoder_spec
 from streamwatch.edge.decoders.formats.schema_decoder import KeyDecoder, SchemaDecoder
 from streamwatch.edge.decoders.mapping import (

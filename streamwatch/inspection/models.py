@@ -7,7 +7,7 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from streamwatch.edge.decoders.field_locations import joined_text
+from streamwatch.edge.decoders.fields import joined_text
 from streamwatch.inspection.columns import Column
 from streamwatch.inspection.streams import Stream
 from streamwatch.inspection.words import MODEL, weight, words

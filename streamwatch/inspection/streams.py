@@ -12,8 +12,7 @@ from statistics import median
 from typing import Any, Final
 
 from streamwatch.core.specs import DAY_MS
-from streamwatch.edge.decoders.field_locations import joined_text
-from streamwatch.edge.decoders.fields import timestamp_ms
+from streamwatch.edge.decoders.fields import joined_text, timestamp_ms
 from streamwatch.edge.decoders.mapping import Affixes, TimestampUnit
 from streamwatch.inspection.columns import Column, FlatRecord, Vector, vectors_of, walk
 from streamwatch.inspection.words import TIME, weight

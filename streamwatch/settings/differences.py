@@ -10,7 +10,7 @@ from typing import Any
 import msgspec
 from pydantic import ValidationError
 
-from streamwatch.edge.decoders.field_locations import fixed_text
+from streamwatch.edge.decoders.fields import fixed_text
 from streamwatch.settings.settings import Settings
 from streamwatch.settings.table_of_changes import (
     FORGOTTEN,

@@ -20,8 +20,9 @@ from streamwatch.core.records.events import (
     as_float32,
     fold_name,
 )
-from streamwatch.edge.decoders.field_locations import FRAMED, INCOMPLETE
 from streamwatch.edge.decoders.fields import (
+    FRAMED,
+    INCOMPLETE,
     NAME,
     canonical_text,
     fold_tests,
@@ -231,7 +232,7 @@ def _check_names(names: Sequence[str]) -> None:
 
 
 Row: TypeAlias = tuple[Any, ...]
-"""Contents of the fields of one side, in the order of `field_locations.slot_locations`."""
+"""Contents of the fields of one side, in the order of `fields.slot_locations`."""
 
 _TRUTH: Final[Mapping[str, bool]] = MappingProxyType({"true": True, "1": True, "false": False, "0": False})
 """Texts that say whether a label was requested."""

@@ -18,15 +18,15 @@ from streamwatch.core.records.batch import RecordBatch, batch_of
 from streamwatch.core.records.events import Decoded, Event, EventGroup, Side
 from streamwatch.edge.decoders.envelopes import EnvelopeKind, UnwrappedRecord
 from streamwatch.edge.decoders.explaining import explained
-from streamwatch.edge.decoders.field_locations import (
+from streamwatch.edge.decoders.fields import (
     FRAMED,
+    canonical_text,
     is_framed,
     joined_text,
     located,
     slot_locations,
     text_outside,
 )
-from streamwatch.edge.decoders.fields import canonical_text
 from streamwatch.edge.decoders.judging import Judge, Row, ScoreAndThreshold, judged
 from streamwatch.edge.decoders.mapping import (
     AnyLocation,

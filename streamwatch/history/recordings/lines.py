@@ -20,7 +20,7 @@ from streamwatch.core.records.events import (
     Side,
     is_decodable,
 )
-from streamwatch.edge.decoders.field_locations import fixed_text
+from streamwatch.edge.decoders.fields import fixed_text
 from streamwatch.edge.decoders.formats import DecoderSpec, FormatOptions, json
 from streamwatch.edge.decoders.mapping import KeyOf, SidedMapping, TimestampUnit, paths_of
 from streamwatch.edge.decoders.trees import sided

@@ -14,7 +14,7 @@ from streamwatch.core.records.batch import OBJECT
 from streamwatch.core.records.events import EventGroup, Invalid, Label, NullRecord, Prediction, Side
 from streamwatch.core.records.vocabulary import Vocabulary
 from streamwatch.edge.decoders.envelopes import KINDS
-from streamwatch.edge.decoders.field_locations import fixed_text, joined_text
+from streamwatch.edge.decoders.fields import fixed_text, joined_text
 from streamwatch.edge.decoders.formats.json import JsonDecoder, build, decoded_of, read_json
 from streamwatch.edge.decoders.formats.kind import DecoderSpec, FormatOptions
 from streamwatch.edge.decoders.mapping import REASONS, KindRule, TopicMapping

@@ -9,7 +9,7 @@ import pytest
 from streamwatch.core.records.batch import OBJECT
 from streamwatch.core.records.events import Invalid, Prediction, Side
 from streamwatch.core.records.vocabulary import Vocabulary
-from streamwatch.edge.decoders.field_locations import slot_locations
+from streamwatch.edge.decoders.fields import slot_locations
 from streamwatch.edge.decoders.formats.json import JsonDecoder, build, decoded_of
 from streamwatch.edge.decoders.formats.kind import DecoderSpec, FormatOptions
 from streamwatch.edge.decoders.mapping import KindRule, TopicMapping

@@ -28,8 +28,7 @@ from streamwatch.core.records.fetched import (
     FetchedRecords,
 )
 from streamwatch.core.records.vocabulary import Vocabulary
-from streamwatch.edge.decoders.field_locations import is_framed, located, slot_locations
-from streamwatch.edge.decoders.fields import canonical_text
+from streamwatch.edge.decoders.fields import canonical_text, is_framed, located, slot_locations
 from streamwatch.edge.decoders.formats.kind import DecoderSpec, FormatKind, FormatOptions, tree_decoder
 from streamwatch.edge.decoders.mapping import AnyLocation, Constant, InTopic, InValue, threshold_of
 from streamwatch.edge.decoders.scanner.plan import THRESHOLDS, plan_of, score_rules

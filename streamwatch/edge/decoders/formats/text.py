@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from streamwatch.edge.decoders.field_locations import is_framed
+from streamwatch.edge.decoders.fields import is_framed
 from streamwatch.edge.decoders.formats.kind import DecoderSpec, FormatKind, FormatOptions, tree_decoder
 from streamwatch.edge.decoders.trees import TreeDecoder, UnreadableValue
 

@@ -13,8 +13,7 @@ from numpy.typing import NDArray
 from streamwatch.core.records.batch import LABEL, PREDICTION
 from streamwatch.core.records.events import CARRIED, Side
 from streamwatch.core.records.fetched import PADDING
-from streamwatch.edge.decoders.field_locations import SEGMENT_SLOT
-from streamwatch.edge.decoders.fields import is_name
+from streamwatch.edge.decoders.fields import SEGMENT_SLOT, is_name
 from streamwatch.edge.decoders.mapping import (
     AnyLocation,
     ClassOfLargest,

@@ -36,7 +36,7 @@ from streamwatch.core.records.events import (
 from streamwatch.core.records.fetched import COLUMNS, PADDING, VALUE_BYTES
 from streamwatch.core.records.scores import NO_LISTS, ScoreLists
 from streamwatch.core.records.vocabulary import Vocabulary
-from streamwatch.edge.decoders.field_locations import slot_locations
+from streamwatch.edge.decoders.fields import slot_locations
 from streamwatch.edge.decoders.mapping import TopicMapping
 from streamwatch.edge.decoders.scanner.contents import (
     MAX_ID_BYTES,
