@@ -14,8 +14,8 @@ from types import MappingProxyType
 from typing import Any
 
 from streamwatch.core.ports import Record
+from streamwatch.edge.decoders.envelopes.cloudevents import first_text, logged
 from streamwatch.edge.decoders.envelopes.kind import EnvelopeKind, UnwrappedRecord
-from streamwatch.edge.decoders.envelopes.serving import first_text, logged
 
 
 def open_v1(tree: Any, record: Record) -> UnwrappedRecord | str | None:

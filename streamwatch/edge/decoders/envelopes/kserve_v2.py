@@ -16,8 +16,8 @@ from types import MappingProxyType
 from typing import Any, Final, cast
 
 from streamwatch.core.ports import Record
+from streamwatch.edge.decoders.envelopes.cloudevents import first_text, logged
 from streamwatch.edge.decoders.envelopes.kind import EnvelopeKind, UnwrappedRecord
-from streamwatch.edge.decoders.envelopes.serving import first_text, logged
 
 MAX_DIMENSIONS: Final = 16
 """Dimensions of a tensor at most."""

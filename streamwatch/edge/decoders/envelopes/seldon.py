@@ -15,9 +15,9 @@ from types import MappingProxyType
 from typing import Any, cast
 
 from streamwatch.core.ports import Record
+from streamwatch.edge.decoders.envelopes.cloudevents import first_text, logged
 from streamwatch.edge.decoders.envelopes.kind import EnvelopeKind, UnwrappedRecord
 from streamwatch.edge.decoders.envelopes.kserve_v2 import elements
-from streamwatch.edge.decoders.envelopes.serving import first_text, logged
 from streamwatch.edge.decoders.mapping import ClassOfLargest
 
 
