@@ -247,25 +247,24 @@ def parse_field_location(text: str) -> FieldLocation:  # noqa: PLR0911 - a form 
     steps = _steps(text.removeprefix("value")) if text.startswith("value") else []
     if not steps:
         raise ValueError(f"{_expected(text)}, got {text!r}")
-    several = [at for at, step in enumerate(steps) if step == "[]" or isinstance(step, _Pattern)]
+    several = [at for at, step in enumerate(steps) if step is None or isinstance(step, _Pattern)]
     if len(several) > 1:
         raise ValueError(
             f"expected [] or * at most once (an event per element of one array, or per field of one object), "
             f"got {text!r}"
         )
-    path = [step.name if isinstance(step, _Name) else step for step in steps]
     for at in several:
-        before, after = _plain(path[:at]), _plain(path[at + 1 :])
+        before, after = _plain(steps[:at]), _plain(steps[at + 1 :])
         sign = steps[at]
         if isinstance(sign, _Pattern):
             return InFields(before, sign.prefix, sign.suffix, after)
         return InArray(before, after)
-    names = tuple(step for step in path if isinstance(step, str))
-    return InValue(names) if len(names) == len(path) else InArray(_plain(path))
+    names = tuple(step for step in steps if isinstance(step, str))
+    return InValue(names) if len(names) == len(steps) else InArray(_plain(steps))
 
 
-def _plain(path: Sequence[_Pattern | Step]) -> tuple[Step, ...]:
-    return tuple(step for step in path if not isinstance(step, _Pattern))
+def _plain(steps: Sequence[_Pattern | Step | None]) -> tuple[Step, ...]:
+    return tuple(step for step in steps if not (step is None or isinstance(step, _Pattern)))
 
 
 def notation(paths: Paths | None) -> str:
@@ -289,7 +288,7 @@ def _in_key(text: str) -> InKey:
     if text == "key":
         return InKey()
     steps = _steps(text.removeprefix("key"))
-    names = tuple(step.name for step in steps if isinstance(step, _Name))
+    names = tuple(step for step in steps if isinstance(step, str))
     if not names or len(names) < len(steps):
         raise ValueError(f"expected key or key.field, fields in objects only, got {text!r}")
     return InKey(names)
@@ -308,13 +307,6 @@ def parts_of(location: AnyLocation | None) -> tuple[FieldLocation, ...]:
 
 
 @dataclass(frozen=True, slots=True)
-class _Name:
-    """Parsed name of a field, which a plain text `[]` is not."""
-
-    name: str
-
-
-@dataclass(frozen=True, slots=True)
 class _Pattern:
     """Parsed names of fields with a `*`: the text before and after it."""
 
@@ -322,9 +314,9 @@ class _Pattern:
     suffix: str
 
 
-def _steps(text: str) -> list[_Name | _Pattern | Named | int | Literal["[]"]]:
-    """Parse the steps of a path after `value`; empty if the text is no path."""
-    steps: list[_Name | _Pattern | Named | int | Literal["[]"]] = []
+def _steps(text: str) -> list[_Pattern | Step | None]:
+    """Parse the steps of a path after `value`, None for `[]`; empty if the text is no path."""
+    steps: list[_Pattern | Step | None] = []
     at = 0
     while at < len(text):
         found = _STEP.match(text, at)
@@ -334,11 +326,11 @@ def _steps(text: str) -> list[_Name | _Pattern | Named | int | Literal["[]"]]:
         if field_ is not None:
             steps.append(Named(field_, text_))
         elif index is not None:
-            steps.append(int(index) if index else "[]")
+            steps.append(int(index) if index else None)
         elif quoted is not None:
-            steps.append(_Name(quoted.replace('""', '"')))
+            steps.append(quoted.replace('""', '"'))
         elif ANY not in name:
-            steps.append(_Name(name))
+            steps.append(name)
         elif name.count(ANY) == 1:
             steps.append(_Pattern(*name.split(ANY)))
         else:
@@ -359,36 +351,6 @@ def _expected(text: str) -> str:
         return 'expected one * in a name, or value."name" for a name that has one'
     return "expected value.some.field, value, key, header:name, topic or a constant =text"
 
-
-__all__ = [
-    "Affixes",
-    "AnyLocation",
-    "ClassOfLargest",
-    "ClassOfScore",
-    "Constant",
-    "FieldLocation",
-    "InArray",
-    "InFields",
-    "InHeader",
-    "InKey",
-    "InTopic",
-    "InValue",
-    "Joined",
-    "KeyOf",
-    "KindRule",
-    "Named",
-    "Part",
-    "Paths",
-    "ScoreArray",
-    "SidedMapping",
-    "TimestampUnit",
-    "TopicMapping",
-    "Trimmed",
-    "parse_field_location",
-    "parse_paths",
-    "parts_of",
-    "paths_of",
-]
 
 TimestampUnit: TypeAlias = Literal["ms", "s", "us", "ns", "iso8601"]
 

@@ -64,8 +64,7 @@ class JsonDecoder:
             raise ValueError(f"topic {spec.topic!r} carries predictions and labels: expected a kind rule")
         self._trees = tree_decoder(spec, _reader_of(spec))
         self._explained_by = None if spec.as_trees else read_json
-        self._vocabulary = spec.vocabulary or Vocabulary()
-        self._columns = _column_reader(spec, self._vocabulary)
+        self._columns = _column_reader(spec, spec.vocabulary or Vocabulary())
 
     def decode(self, record: Record, record_ms: int) -> Decoded:
         """Decode one record; invalid ones become `Invalid` with a key of `mapping.REASONS`."""
@@ -87,12 +86,10 @@ class JsonDecoder:
         reader = self._columns
         if reader is not None and isinstance(records, FetchedRecords):
             return self._scanned(reader, records, records.data, records.rows)
+        if reader is None:
+            return self._trees.decode_batch(records)
         stamps = [record.timestamp for record in records]
-        if reader is not None:
-            return self._scanned(reader, records, *_written(records, stamps, reader))
-        offsets = np.array([record.offset for record in records], np.int64)
-        found = self._trees.decode_all(records, stamps)
-        return batch_of(found, offsets, np.array(stamps, np.int64), self._vocabulary)
+        return self._scanned(reader, records, *_written(records, stamps, reader))
 
     def explain(self, record: Record, reason: str) -> str:
         """Say at which path the invalid content was expected, and which fields the record has."""

@@ -49,6 +49,11 @@ class DecoderSpec:
     """Rules for texts inside values that are parsed."""
 
     @property
+    def sided(self) -> Sequence[SidedMapping]:
+        """Every mapping, with its side; one of both sides is there for each."""
+        return self.mappings or sided(self.side, self.mapping)
+
+    @property
     def as_trees(self) -> bool:
         """Tell whether whole values have to be parsed."""
         several = bool(self.mappings) or self.envelope is not None or bool(self.texts)
@@ -59,7 +64,7 @@ class DecoderSpec:
         """Parts of a value that mappings and the envelope read; all with texts, and in some envelopes."""
         if self.texts or (self.envelope is not None and not self.envelope.contents):
             return EVERYTHING
-        wanted = wanted_of(self.mapping, self.mappings)
+        wanted = wanted_of(each.mapping for each in self.sided)
         return wanted if self.envelope is None else in_envelope(wanted, self.envelope)
 
     @property
@@ -76,8 +81,7 @@ class DecoderSpec:
 
     def _locations(self) -> list[FieldLocation]:
         """List the locations of all paths of all mappings."""
-        mappings = [each.mapping for each in self.mappings] or [self.mapping]
-        paths = [path for each in mappings for path in all_paths(each)]
+        paths = [path for each in self.sided for path in all_paths(each.mapping)]
         return [part for path in paths for part in parts_of(parse_paths(path))]
 
 
@@ -110,8 +114,7 @@ def tree_decoder(spec: DecoderSpec, read: ReadValue) -> TreeDecoder:
     ValueError
         The mapping is invalid.
     """
-    mappings = spec.mappings or sided(spec.side, spec.mapping)
-    return TreeDecoder(spec.topic, mappings, read, spec.envelope, spec.keys, spec.folds, spec.texts)
+    return TreeDecoder(spec.topic, spec.sided, read, spec.envelope, spec.keys, spec.folds, spec.texts)
 
 
 @dataclass(frozen=True, slots=True)

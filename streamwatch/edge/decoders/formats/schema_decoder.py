@@ -70,6 +70,9 @@ class TranscodedRecord(msgspec.Struct, frozen=True, gc=False):
     timestamp_type: int
 
 
+_BIG_ENDIAN: Final = 256 ** np.arange(NUMBER_BYTES - 1, -1, -1)
+_BEYOND_NUMBERS: Final = 1 << 32
+"""Bound of a value's first five bytes, as a big-endian number: those of a schema's number are less."""
 _HEADER: Final = np.frombuffer(HEADER.encode() + bytes(PADDING), np.uint8)
 
 
@@ -77,16 +80,10 @@ def refs_of(records: Sequence[Record]) -> set[SchemaRef]:
     """Collect the names of schemas in records."""
     refs: set[SchemaRef] = set()
     if isinstance(records, FetchedRecords):
-        rows = records.rows
-        plain = (rows[:, VALUE_BYTES] >= NUMBER_BYTES) & (rows[:, FAULT] == 0) & _name_no_schema(records)
-        starts = rows[plain, VALUE]
-        numbered = starts[records.data[starts] == 0]
-        if len(numbered):
-            digits = records.data[numbered[:, None] + np.arange(1, 5)].astype(np.int64)
-            refs.update(np.unique(digits @ np.array([1 << 24, 1 << 16, 1 << 8, 1])).tolist())
-        others = np.flatnonzero(~plain & (rows[:, VALUE_BYTES] >= 0))
-        glob = np.flatnonzero(plain)[records.data[starts] == 1]
-        records = [records.record(position) for position in (*others.tolist(), *glob.tolist())]
+        numbers = _numbers_of(records)
+        refs.update(np.unique(numbers[numbers >= 0]).tolist())
+        others = np.flatnonzero((numbers < 0) & (records.rows[:, VALUE_BYTES] >= 0))
+        records = [records.record(position) for position in others.tolist()]
     for record in records:
         if record.value is not None:
             header = in_header(record.headers)
@@ -117,6 +114,15 @@ def _copied(
         value if isinstance(value, str) else None,
         record.timestamp_type,
     )
+
+
+def _numbers_of(records: FetchedRecords) -> NDArray[np.int64]:
+    """Return the number of the schema that begins each value; -1 where another name may be there, or none."""
+    rows, numbers = records.rows, np.full(len(records), -1)
+    plain = (rows[:, VALUE_BYTES] >= NUMBER_BYTES) & (rows[:, FAULT] == 0) & _name_no_schema(records)
+    prefixes = records.data[rows[plain, VALUE, None] + np.arange(NUMBER_BYTES)].astype(np.int64) @ _BIG_ENDIAN
+    numbers[plain] = np.where(prefixes < _BEYOND_NUMBERS, prefixes, -1)
+    return numbers
 
 
 def _name_no_schema(records: FetchedRecords) -> NDArray[np.bool_]:
@@ -214,9 +220,6 @@ def joined(
 UNFRAMED: Final = "schema_missing"
 AT_ONCE: Final = 512
 """Values of one schema that are read together; if one of them is invalid, they are read one by one."""
-_BIG_ENDIAN: Final = 256 ** np.arange(NUMBER_BYTES - 1, -1, -1)
-_BEYOND_NUMBERS: Final = 1 << 32
-"""Bound of a value's first five bytes, as a big-endian number: those of a schema's number are less."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -341,18 +344,13 @@ class SchemaDecoder:
         faults: dict[int, str] = {}
         rows, framed = records.rows, NUMBER_BYTES if self._choice.framed else 0
         readable = (rows[:, FAULT] == 0) & (rows[:, VALUE_BYTES] >= 0)
-        plain = readable & (rows[:, VALUE_BYTES] >= framed) & _name_no_schema(records)
-        names = np.zeros(len(rows), np.int64)
-        if framed:
-            prefixes = records.data[rows[plain, VALUE, None] + np.arange(NUMBER_BYTES)].astype(np.int64)
-            names[plain] = prefixes @ _BIG_ENDIAN
-            plain &= names < _BEYOND_NUMBERS
-        for position in np.flatnonzero(readable & ~plain).tolist():
+        names = _numbers_of(records) if framed else np.where(readable, 0, -1)
+        for position in np.flatnonzero(readable & (names < 0)).tolist():
             self._read(position, records, new, faults)
         starts, stops = rows[:, VALUE] + framed, rows[:, VALUE] + rows[:, VALUE_BYTES]
         whole = b""
-        for name in np.unique(names[plain]).tolist():
-            positions = np.flatnonzero(plain & (names == name))
+        for name in np.unique(names[names >= 0]).tolist():
+            positions = np.flatnonzero(names == name)
             reader = self._reader_of(name if framed else self._choice.fixed)
             if (transcoder := self._transcoder(reader)) is not None:
                 texts = transcoder.texts(records.data, starts[positions], stops[positions])

@@ -15,7 +15,6 @@ from streamwatch.edge.decoders.mapping import (
     InFields,
     InValue,
     Named,
-    SidedMapping,
     Step,
     TopicMapping,
     all_paths,
@@ -82,10 +81,10 @@ def in_envelope(wanted: Wanted, envelope: EnvelopeKind) -> Wanted:
     return found
 
 
-def wanted_of(mapping: TopicMapping, mappings: Iterable[SidedMapping] = ()) -> Wanted:
-    """Collect the paths into values that one mapping names, or several."""
+def wanted_of(mappings: Iterable[TopicMapping]) -> Wanted:
+    """Collect the paths into values that mappings name."""
     wanted = Wanted()
-    for each in [several.mapping for several in mappings] or [mapping]:
+    for each in mappings:
         for named in all_paths(each):
             for part in parts_of(parse_paths(named)):
                 match part:
