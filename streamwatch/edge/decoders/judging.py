@@ -293,21 +293,15 @@ class Judge:
 
     def prediction(self, row: Row, record: Record, record_ms: int) -> Event:
         """Judge the row of a prediction."""
-        id_, model, shown, stamp, scores, fold, *parts = row
-        name = predicted_class = ""
-        id_, reason = judged(id_, "missing_id", "invalid_id")
-        if not reason:
-            name, reason = self.models.judged(model, "missing_model")
-        if not reason:
-            predicted_class, reason = self._predicted(shown, "missing_prediction")
-        if not reason and stamp is not None:
-            stamp = timestamp_ms(stamp, self._unit)
-            reason = "invalid_timestamp" if stamp is None else ""
+        scores, fold, *parts = row[4:]
+        id_, name, predicted_class, stamp, reason = self._shared(
+            row[:4], self._predicted, "missing_prediction", needs_model=True
+        )
         if not reason and scores is not None:
             scores = self.scores(scores)
             reason = "invalid_scores" if scores is None else ""
         elif not reason and isinstance(self._predicted, ByThreshold):
-            scores = self._predicted.scores(shown)
+            scores = self._predicted.scores(row[2])
         extras = _NOTHING
         if not reason and parts:
             extras, reason = self._extras(parts)
@@ -315,7 +309,7 @@ class Judge:
         if not reason and fold is not None:
             number, reason = judged_fold(fold, self._folds)
         if reason:
-            return self.invalid(record, reason, model)
+            return self.invalid(record, reason, row[1])
         if number >= 0:
             if not fold_tests(id_, number, self._folds):
                 return WrongFold(record_ms)
@@ -328,20 +322,28 @@ class Judge:
 
     def label(self, row: Row, record: Record, record_ms: int) -> Event:
         """Judge the row of a label."""
+        id_, name, true_class, stamp, reason = self._shared(
+            row, self._true, "missing_label", needs_model=False
+        )
+        if reason:
+            return self.invalid(record, reason, row[1])
+        return Label(self.key(id_), true_class, record_ms, name or None, stamp)
+
+    def _shared(
+        self, row: Row, rule: ClassRule, missing: str, *, needs_model: bool
+    ) -> tuple[str, str, str, int | None, str]:
+        """Judge id, model, class and timestamp; return them, "" for an absent model, and a reason or ""."""
         id_, model, shown, stamp = row
-        name: str | None = None
-        true_class = ""
+        name = found = ""
         id_, reason = judged(id_, "missing_id", "invalid_id")
-        if not reason and model is not None:
+        if not reason and (needs_model or model is not None):
             name, reason = self.models.judged(model, "missing_model")
         if not reason:
-            true_class, reason = self._true(shown, "missing_label")
+            found, reason = rule(shown, missing)
         if not reason and stamp is not None:
             stamp = timestamp_ms(stamp, self._unit)
             reason = "invalid_timestamp" if stamp is None else ""
-        if reason:
-            return self.invalid(record, reason, model)
-        return Label(self.key(id_), true_class, record_ms, name, stamp)
+        return id_, name, found, stamp, reason
 
     def key(self, id_: str) -> str:
         """Return the key that events carry for an id."""
@@ -369,29 +371,20 @@ class Judge:
 
     def _extras(self, parts: Sequence[Any]) -> tuple[_Extras, str]:
         """Return what a prediction carries besides its class, and "", or the reason why it is invalid."""
-        carried, reason = _NOTHING.carried, ""
-        if self._carried:
-            carried, reason, parts = self._carried_by(parts)
+        carried: dict[str, Any] = dict.fromkeys(CARRIED_FIELDS)
+        reason = ""
+        for fields, judge in self._carried:
+            found, wrong = judge(parts[: len(fields)], self._mapping)
+            carried |= zip(fields, found, strict=True)
+            reason, parts = reason or wrong, parts[len(fields) :]
         segments: dict[str, str] = {}
         for name, raw in zip(self._segments, parts, strict=True):
-            if raw is None:
-                continue
             value = canonical_text(raw)
-            if value is None:
+            if value is not None:
+                segments[name] = value
+            elif raw is not None:
                 reason = reason or "invalid_segment"
-                break
-            segments[name] = value
-        return _Extras(segments or None, carried), reason
-
-    def _carried_by(self, parts: Sequence[Any]) -> tuple[Sequence[Any], str, Sequence[Any]]:
-        """Return values of `CARRIED_FIELDS`, the first reason why one is invalid, the remaining contents."""
-        values: dict[str, Any] = dict.fromkeys(CARRIED_FIELDS)
-        first = ""
-        for fields, judge in self._carried:
-            found, reason = judge(parts[: len(fields)], self._mapping)
-            values |= zip(fields, found, strict=True)
-            first, parts = first or reason, parts[len(fields) :]
-        return list(values.values()), first, parts
+        return _Extras(segments or None, list(carried.values())), reason
 
     def scores(self, raw: Any) -> dict[str, float] | None:
         """Return probabilities by class, added up over aliases of one class; None if one is invalid."""

@@ -17,7 +17,7 @@ from collections import OrderedDict
 from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
-from typing import Final, NamedTuple, Protocol, TypeAlias, runtime_checkable
+from typing import TYPE_CHECKING, Final, NamedTuple, Protocol, TypeAlias, runtime_checkable
 
 from streamwatch.core.metrics import single
 from streamwatch.core.metrics.series import Family
@@ -25,7 +25,6 @@ from streamwatch.core.ports import NeededSchemas, Record
 from streamwatch.core.records.events import Partition
 from streamwatch.edge.decoders.schemas.schema import (
     Schema,
-    SchemaRef,
     SchemaRequest,
     SchemaUnavailable,
     SchemaUnknown,
@@ -41,6 +40,9 @@ from streamwatch.telemetry import (
     SchemaRejected,
     SchemaWithheld,
 )
+
+if TYPE_CHECKING:  # aiohttp is loaded where there is a registry
+    from streamwatch.edge.decoders.schemas.client import RegistryClient
 
 UNAVAILABLE: Final = "schema_unavailable"
 UNKNOWN: Final = "schema_unknown"
@@ -64,23 +66,6 @@ AT_ONCE: Final = 8
 _MOST_CHARACTERS: Final = 300
 RETRY_SECONDS: Final = (0.2, 0.5, 1.0, 2.0, 5.0, 10.0)
 """Pauses between requests to an unreachable registry; the last one repeats."""
-
-
-class Registry(Protocol):
-    """Client of a schema registry."""
-
-    @property
-    def host(self) -> str:
-        """Host of the registry."""
-        ...
-
-    async def schema(self, ref: SchemaRef) -> Schema:
-        """Fetch a schema; raises SchemaUnknown, SchemaUnusable or SchemaUnavailable."""
-        ...
-
-    async def close(self) -> None:
-        """Close the connections."""
-        ...
 
 
 class _Refusal(NamedTuple):
@@ -133,7 +118,7 @@ class SchemaCache:
 
     def __init__(
         self,
-        registry: Registry,
+        registry: RegistryClient,
         emit: Callable[[InternalEvent], None],
         monotonic: Callable[[], float] = time.monotonic,
     ) -> None:
