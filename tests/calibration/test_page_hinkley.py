@@ -54,8 +54,8 @@ def test_a_rise_smaller_than_tolerance_plus_threshold_times_one_minus_alpha_is_n
     alarms = feed(table, regular(0.2 + rise, 300_000))
     assert bool(alarms) == seen
     if not seen:
-        statistic, threshold, _ = table.detector_state(np.array([0]), 0)
-        assert 0.0 < statistic[0] < threshold[0]
+        found = table.detectors(np.array([0]))
+        assert 0.0 < found.statistic[0, 0] < found.threshold[0, 0]
 
 
 def test_forgetting_in_the_papers_form_raises_false_alarms() -> None:

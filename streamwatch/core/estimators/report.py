@@ -197,14 +197,14 @@ class SeriesReport:
             self._put("drift_weighted_effective_sample_size", keys, n_eff)
 
     def _add_detectors(self, models: SliceKeys, rows: Integers, table: ModelTable, alarms: Alarms) -> None:
+        found = table.detectors(rows)
         for index, detector in enumerate(self._spec.detectors):
             keys = models.of(detector.name)
-            statistic, threshold, count = table.detector_state(rows, index)
-            self._put("detector_statistic", keys, statistic)
-            self._put("detector_threshold", keys, threshold)
+            self._put("detector_statistic", keys, found.statistic[index])
+            self._put("detector_threshold", keys, found.threshold[index])
             if catalogue.entry(detector).warns:
-                self._put("detector_warning", keys, table.warned(rows, index).astype(np.float64))
-            self._put("alarms_total", keys, count)
+                self._put("detector_warning", keys, found.warned[index])
+            self._put("alarms_total", keys, found.alarms[index])
             self._put("last_alarm_timestamp_seconds", keys, alarms.latest_seconds(rows, index))
 
     def _add_recoveries(self, models: SliceKeys, rows: Integers, table: ModelTable) -> None:

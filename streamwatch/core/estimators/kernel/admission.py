@@ -32,171 +32,113 @@ full. Except in the first case, nothing has been folded.
 
 
 @hot
-def first_invalid(spans, rows, true_class, predicted_class, offsets, score_classes, max_classes):
+def first_invalid(pools, batch):
     """Position of an invalid outcome, or -1 if all are valid.
 
     An outcome is invalid if its row has no model or one of its classes is out of range. The first one with an
     invalid row, true class or predicted class is returned, or else the first with an invalid score class.
     """
-    for i in range(rows.shape[0]):
-        if not 0 <= rows[i] < spans.shape[0] or spans[rows[i]] < 0:
+    spans, most, scores = pools.spans, pools.max_classes, batch.scores
+    for i in range(batch.rows.shape[0]):
+        if not 0 <= batch.rows[i] < spans.shape[0] or spans[batch.rows[i]] < 0:
             return i
-        if not (0 <= true_class[i] < max_classes and 0 <= predicted_class[i] < max_classes):
+        if not (0 <= batch.true_class[i] < most and 0 <= batch.predicted_class[i] < most):
             return i
-    for i in range(offsets.shape[0] - 1):
-        for k in range(offsets[i], offsets[i + 1]):
-            if not 0 <= score_classes[k] < max_classes:
+    for i in range(scores.offsets.shape[0] - 1):
+        for k in range(scores.offsets[i], scores.offsets[i + 1]):
+            if not 0 <= scores.classes[k] < most:
                 return i
     return -1
 
 
 @inner
-def grow(models, spans, class_counts, allocator, row, classes):
+def grow(pools, row, classes):
     """Move a model's class rows to a span for this many classes; return whether the pool had room."""
+    m, spans, class_counts = pools.models[row], pools.spans, pools.class_counts
     c = exponent_of(classes)
-    start = allocate_span(class_counts, allocator, c)
+    start = allocate_span(class_counts, pools.class_counts_allocator, c)
     if start < 0:
         return False
-    m = models[row]
     for k in range(spans[row]):
         for j in range(class_counts.shape[1]):
             class_counts[start + k, j] = class_counts[m.class_counts + k, j]
     if spans[row] > 0:
-        free_span(class_counts, allocator, m.class_counts, exponent_of(spans[row]))
+        free_span(class_counts, pools.class_counts_allocator, m.class_counts, exponent_of(spans[row]))
     m.class_counts = start
     spans[row] = 1 << c
     return True
 
 
 @hot
-def fits(spans, shadow_spans, rows, true_class, predicted_class, max_classes):
+def fits(pools, batch):
     """Tell whether all outcomes of a batch without scores are valid and their models have room for them."""
-    for i in range(rows.shape[0]):
-        row = rows[i]
-        if not 0 <= row < spans.shape[0]:
+    for i in range(batch.rows.shape[0]):
+        row = batch.rows[i]
+        if not 0 <= row < pools.spans.shape[0]:
             return False
-        most = min(spans[row], shadow_spans[row], max_classes)
-        if not (0 <= true_class[i] < most and 0 <= predicted_class[i] < most):
+        most = min(pools.spans[row], pools.shadow_spans[row], pools.max_classes)
+        if not (0 <= batch.true_class[i] < most and 0 <= batch.predicted_class[i] < most):
             return False
     return True
 
 
 @hot
-def admit(
-    models,
-    spans,
-    class_counts,
-    class_counts_allocator,
-    shadow_spans,
-    shadows,
-    shadow_allocator,
-    parameters,
-    rows,
-    true_class,
-    predicted_class,
-    offsets,
-    score_classes,
-    max_classes,
-):
-    """Validate a batch and make room for its classes; return (result, position)."""
-    if offsets.shape[0] == 0 and fits(spans, shadow_spans, rows, true_class, predicted_class, max_classes):
+def admit(pools, batch):
+    """Validate a `Batch` and make room in a table's `Arrays` for its classes; return (result, position)."""
+    offsets, score_classes = batch.scores.offsets, batch.scores.classes
+    if offsets.shape[0] == 0 and fits(pools, batch):
         return ADMITTED, 0
-    invalid = first_invalid(spans, rows, true_class, predicted_class, offsets, score_classes, max_classes)
+    invalid = first_invalid(pools, batch)
     if invalid >= 0:
         return INVALID, invalid
-    for i in range(rows.shape[0]):
-        row = rows[i]
-        classes = max(true_class[i], predicted_class[i]) + 1
+    for i in range(batch.rows.shape[0]):
+        row = batch.rows[i]
+        classes = max(batch.true_class[i], batch.predicted_class[i]) + 1
         if offsets.shape[0] > 0:
             for k in range(offsets[i], offsets[i + 1]):
                 classes = max(classes, score_classes[k] + 1)
-        if classes > spans[row] and not grow(
-            models, spans, class_counts, class_counts_allocator, row, classes
-        ):
+        if classes > pools.spans[row] and not grow(pools, row, classes):
             return FULL, i
-        if classes > shadow_spans[row]:
-            most = parameters[0].shadow_classes
-            if not grow_shadow(models[row], shadow_spans, shadows, shadow_allocator, row, classes, most):
-                return SHADOWS_FULL, i
+        if classes > pools.shadow_spans[row] and not grow_shadow(pools, row, classes):
+            return SHADOWS_FULL, i
     return ADMITTED, 0
 
 
 @entry
-def make_room(
-    models,
-    spans,
-    class_counts,
-    class_counts_allocator,
-    shadow_spans,
-    shadows,
-    shadow_allocator,
-    parameters,
-    rows,
-    true_class,
-    predicted_class,
-    offsets,
-    score_classes,
-    max_classes,
-):
+def make_room(pools, batch):
     """Call `admit` alone, without folding the batch."""
-    return admit(
-        models,
-        spans,
-        class_counts,
-        class_counts_allocator,
-        shadow_spans,
-        shadows,
-        shadow_allocator,
-        parameters,
-        rows,
-        true_class,
-        predicted_class,
-        offsets,
-        score_classes,
-        max_classes,
-    )
+    return admit(pools, batch)
 
 
 @entry
-def claim_rows(models, spans, class_counts, class_counts_allocator, row, classes):
+def claim_rows(pools, row, classes):
     """Give a model class rows for this many classes, without shadow counts; return whether there was room."""
-    return classes <= spans[row] or grow(models, spans, class_counts, class_counts_allocator, row, classes)
+    return classes <= pools.spans[row] or grow(pools, row, classes)
 
 
 @entry
-def release(
-    models,
-    spans,
-    class_counts,
-    class_counts_allocator,
-    blocks,
-    block_allocator,
-    shadow_spans,
-    shadows,
-    shadow_allocator,
-    row,
-):
+def release(pools, row):
     """Free the class rows, blocks and shadow counts of a model."""
-    m = models[row]
+    m, spans = pools.models[row], pools.spans
     if spans[row] > 0:
-        free_span(class_counts, class_counts_allocator, m.class_counts, exponent_of(spans[row]))
+        free_span(pools.class_counts, pools.class_counts_allocator, m.class_counts, exponent_of(spans[row]))
     for j in range(len(m.windows)):
         w = m.windows[j]
         for r in range(FIRST_BLOCK_ROW, w.rows):
             for k in range(w.buckets[r]):
-                free_block(blocks, block_allocator, w.blocks[r - FIRST_BLOCK_ROW, k])
+                free_block(pools.blocks, pools.block_allocator, w.blocks[r - FIRST_BLOCK_ROW, k])
     for j in range(len(m.shadow)):
         s = m.shadow[j]
         if s.span > 0:
-            free_shadow(shadows, shadow_allocator, s.start, s.span)
+            free_shadow(pools.shadows, pools.shadow_allocator, s.start, s.span)
     spans[row] = -1
-    shadow_spans[row] = NO_MORE
+    pools.shadow_spans[row] = NO_MORE
 
 
 @entry
-def claim_block(blocks, block_allocator, classes):
+def claim_block(pools, classes):
     """Allocate an empty block for this many classes, and return its slot."""
-    return allocate_block(blocks, block_allocator, exponent_of(classes))
+    return allocate_block(pools.blocks, pools.block_allocator, exponent_of(classes))
 
 
 # Hash table from (model number, class number) to local class index, for outcomes in columns.
@@ -363,9 +305,9 @@ def batch_of(
     rows: Indices,
     true_class: Indices,
     predicted_class: Indices,
-    label_at_prediction: Indices | None,
-    scores: Scores,
-    event_ms: NDArray[np.int64] | None,
+    label_at_prediction: Indices | None = None,
+    scores: Scores = NO_SCORES,
+    event_ms: NDArray[np.int64] | None = None,
 ) -> Batch:
     """Convert outcomes to the kernel's types; event times default to 0, labels at prediction to -1.
 

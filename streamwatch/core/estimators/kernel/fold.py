@@ -3,7 +3,10 @@
 # pyright: reportMissingParameterType=false, reportUnknownParameterType=false
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
+from numpy.typing import NDArray
 
 from streamwatch.core.estimators.detectors.chain import observe_all, show_all
 from streamwatch.core.estimators.forgetting.adwin import SMALL_WINDOW_BYTES, check
@@ -48,55 +51,26 @@ from streamwatch.core.jit import entry, hot, inner, prefetch
 
 
 @hot
-def flag_outcome(
-    m,
-    shadows,
-    shadow_allocator,
-    p,
-    true_class,
-    predicted_class,
-    label_at_prediction,
-    offsets,
-    classes,
-    values,
-    i,
-):
+def flag_outcome(pools, m, p, batch, i):
     """Compute the flags of outcome i of the batch, and let the shadow classifiers learn from it.
 
     Called before the model's other estimators take the outcome.
     """
-    flags = own_flags(m, true_class, predicted_class, label_at_prediction)
+    flags = own_flags(m, batch.true_class[i], batch.predicted_class[i], batch.label_at_prediction[i])
     for j in range(len(m.shadow)):
-        s = m.shadow[j]
-        most = p.shadow_classes
-        flags |= predict_and_learn(
-            m, s, shadows, shadow_allocator, most, true_class, predicted_class, offsets, classes, values, i
-        )
+        flags |= predict_and_learn(pools, m, m.shadow[j], p.shadow_classes, batch, i)
     return flags
 
 
 @hot
-def learn(
-    models,
-    class_counts,
-    rings,
-    blocks,
-    block_allocator,
-    p,
-    detector_parameters,
-    row,
-    true_class,
-    predicted_class,
-    flags,
-    position,
-    alarms,
-    count,
-):
-    """Add one outcome of one model to all of its estimators; return the new number of alarms.
+def learn(pools, p, batch, i, flags, alarms, count):
+    """Add outcome i of the batch to all other estimators of its model; return the new number of alarms.
 
-    `p` holds the parameters shared by all models, `detector_parameters` those of this model's detectors.
+    `p` holds the parameters shared by all models; those of a model's detectors are in a row of their own.
     """
-    m = models[row]
+    row, true_class, predicted_class = batch.rows[i], batch.true_class[i], batch.predicted_class[i]
+    class_counts, rings = pools.class_counts, pools.rings
+    m = pools.models[row]
     hit = true_class == predicted_class
     paired = m.outcomes > 0
     repeat = paired and true_class == m.last
@@ -109,7 +83,7 @@ def learn(
     m.errors += not hit
 
     for j in range(len(m.drift_weighted)):
-        follow(models, m, row, j, p.drift_weighted[j])
+        follow(pools.models, m, row, j, p.drift_weighted[j])
         weigh(m.drift_weighted[j], p.drift_weighted[j].w_avg, p.drift_weighted[j].alpha, hit)
     for j in range(len(m.fading)):
         fade(m, j, p.fading[j].alpha, class_counts)
@@ -121,9 +95,10 @@ def learn(
         m.pending[j] += 1
         if m.pending[j] >= p.windows[j].clock:
             column = len(m.fading) + len(p.sliding) + j
-            drifted |= check(m, j, column, p.windows[j], class_counts, rings, row, blocks, block_allocator)
+            blocks, allocator = pools.blocks, pools.block_allocator
+            drifted |= check(m, j, column, p.windows[j], class_counts, rings, row, blocks, allocator)
     first = count
-    count = observe_all(m, detector_parameters, not hit, position, row, alarms, count)
+    count = observe_all(m, pools.parameters[m.detector_row], not hit, i, row, alarms, count)
     for k in range(first, count):
         alarms[k].errors = m.errors
     if drifted:
@@ -134,6 +109,18 @@ def learn(
             for j in range(len(m.drift_weighted)):
                 if p.drift_weighted[j].signal == LABELS and p.drift_weighted[j].window == k:
                     restart(m.drift_weighted[j], 1)
+    return count
+
+
+@hot
+def take_outcome(pools, p, batch, i, alarms, count):
+    """Update every estimator of a model by outcome i of the batch; return the new number of alarms."""
+    m = pools.models[batch.rows[i]]
+    first = count
+    flags = flag_outcome(pools, m, p, batch, i)
+    count = judge(pools, p, batch, i, flags, alarms, count)
+    count = learn(pools, p, batch, i, flags, alarms, count)
+    observe_recovery(m, p, batch.event_ms[i], alarms, first, count)
     return count
 
 
@@ -196,16 +183,17 @@ def prefetch_shadows(m, s, predicted_class, shadows):
 
 
 @hot
-def prefetch_verdicts(models, class_counts, m, p, row, true_class, predicted_class):
+def prefetch_verdicts(pools, m, p, row, true_class, predicted_class):
     """Prefetch what the outcome notes for verdicts, and verdict records if steps are likely to be taken.
 
     Those are the records of all opponents if deferred steps are likely to be due, and where none are deferred
     the records likely to change. To guess that, the opponent's answer is taken to be the leading class for
     the majority and the previous label for all others.
     """
+    models = pools.models
     for k in range(len(m.waiting)):
         w = m.waiting[k]
-        prefetch_label(class_counts, m, true_class)
+        prefetch_label(pools.class_counts, m, true_class)
         start = row * models.itemsize
         if w.answering != 0:
             prefetch(models, start + p.times_start + 8 * (m.outcomes - w.settled))
@@ -239,8 +227,10 @@ def may_differ(m, p, j, true_class, predicted_class):
 
 
 @hot
-def prefetch_ahead(models, class_counts, rings, shadows, p, rows, true_class, predicted_class, i):
+def prefetch_ahead(pools, p, batch, i):
     """Prefetch the records that the outcomes after position i will access."""
+    models, class_counts, rings = pools.models, pools.class_counts, pools.rings
+    rows, true_class, predicted_class = batch.rows, batch.true_class, batch.predicted_class
     n = rows.shape[0]
     if i + AHEAD < n:
         start = rows[i + AHEAD] * models.itemsize
@@ -254,8 +244,8 @@ def prefetch_ahead(models, class_counts, rings, shadows, p, rows, true_class, pr
         prefetch_counts(m, true_class[i + 8], predicted_class[i + 8], class_counts)
         prefetch(rings, rings.itemsize * (row * rings.shape[1] + m.head))
         for j in range(len(m.shadow)):
-            prefetch_shadows(m, m.shadow[j], predicted_class[i + 8], shadows)
-        prefetch_verdicts(models, class_counts, m, p, row, true_class[i + 8], predicted_class[i + 8])
+            prefetch_shadows(m, m.shadow[j], predicted_class[i + 8], pools.shadows)
+        prefetch_verdicts(pools, m, p, row, true_class[i + 8], predicted_class[i + 8])
         for j in range(len(p.sliding)):
             gathered = int(m.totals[len(m.fading) + j, N]) - p.sliding[j].size
             if gathered + 1 == DEFERRED:
@@ -278,188 +268,72 @@ def prefetch_ahead(models, class_counts, rings, shadows, p, rows, true_class, pr
 
 
 @entry
-def fold(
-    models,
-    spans,
-    next_fold,
-    class_counts,
-    class_counts_allocator,
-    rings,
-    blocks,
-    block_allocator,
-    shadow_spans,
-    shadows,
-    shadow_allocator,
-    parameters,
-    utilities,
-    max_classes,
-    rows,
-    true_class,
-    predicted_class,
-    label_at_prediction,
-    event_ms,
-    offsets,
-    classes,
-    values,
-    alarms,
-):
-    """Evaluate a batch of outcomes in order; return (result of `admit`, number of alarm rows or position)."""
-    verdict, position = admit(
-        models,
-        spans,
-        class_counts,
-        class_counts_allocator,
-        shadow_spans,
-        shadows,
-        shadow_allocator,
-        parameters,
-        rows,
-        true_class,
-        predicted_class,
-        offsets,
-        classes,
-        max_classes,
-    )
+def fold(pools, batch, alarms):
+    """Evaluate a batch of outcomes in order; return (result of `admit`, number of alarm rows or position).
+
+    Parameters
+    ----------
+    pools
+        `Arrays` of the table, changed.
+    batch
+        `admission.Batch`.
+    alarms
+        `ALARM` records, written.
+    """
+    verdict, position = admit(pools, batch)
     if verdict != ADMITTED:
         return verdict, position
-    p = parameters[0]
+    p = pools.parameters[0]
     count = np.int64(0)  # typed from the start, or the functions it is passed to are compiled twice
-    far = models.shape[0] * models.itemsize > NEAR_BYTES
-    for i in range(rows.shape[0]):
+    far = pools.models.shape[0] * pools.models.itemsize > NEAR_BYTES
+    for i in range(batch.rows.shape[0]):
         if far:
-            prefetch_ahead(models, class_counts, rings, shadows, p, rows, true_class, predicted_class, i)
-        m = models[rows[i]]
-        y, y_hat = true_class[i], predicted_class[i]
-        first = count
-        flags = flag_outcome(
-            m, shadows, shadow_allocator, p, y, y_hat, label_at_prediction[i], offsets, classes, values, i
-        )
-        count = judge(
-            models,
-            next_fold,
-            class_counts,
-            utilities,
-            p,
-            y,
-            y_hat,
-            label_at_prediction[i],
-            flags,
-            event_ms[i],
-            i,
-            rows[i],
-            alarms,
-            count,
-        )
-        count = learn(
-            models,
-            class_counts,
-            rings,
-            blocks,
-            block_allocator,
-            p,
-            parameters[m.detector_row],
-            rows[i],
-            y,
-            y_hat,
-            flags,
-            i,
-            alarms,
-            count,
-        )
-        observe_recovery(m, p, event_ms[i], alarms, first, count)
+            prefetch_ahead(pools, p, batch, i)
+        count = take_outcome(pools, p, batch, i, alarms, count)
     return verdict, count
 
 
-@entry
-def trace(
-    models,
-    next_fold,
-    class_counts,
-    rings,
-    blocks,
-    block_allocator,
-    shadows,
-    shadow_allocator,
-    parameters,
-    utilities,
-    rows,
-    true_class,
-    predicted_class,
-    label_at_prediction,
-    event_ms,
-    offsets,
-    classes,
-    values,
-    alarms,
-    sums,
-    counts,
-    statistic,
-    threshold,
-    alarms_so_far,
-    warned,
-    weighted,
-    reported,
-    recovery,
-):
-    """Evaluate outcomes as `fold` does, and write the model's totals, detectors and verdicts after each.
+class TracedArrays(NamedTuple):
+    """Arrays that a trace of n outcomes writes: values after each outcome."""
 
-    Written for every outcome t: `sums` (columns, SUMS + 1, n), `counts` (columns, 3, n, K), the detectors'
-    arrays (detectors, n), `weighted` (2, weightings, n), `reported` (opponents, n), `recovery` (n,), or
-    (0,) without a fading factor. Returns the number of alarms.
-    """
-    p = parameters[0]
+    sums: NDArray[np.float64]
+    """Totals by mechanism, (columns, SUMS + 1, n)."""
+    counts: NDArray[np.float64]
+    """Their counts by class, (columns, 3, n, K)."""
+    statistic: NDArray[np.float64]
+    """Of each detector, (detectors, n), as the next three."""
+    threshold: NDArray[np.float64]
+    alarms: NDArray[np.int64]
+    warned: NDArray[np.bool_]
+    weighted: NDArray[np.float64]
+    """Drift-weighted accuracies and their n_eff, (2, weightings, n)."""
+    reported: NDArray[np.void]
+    """`REPORTED` records of verdicts, (opponents, n)."""
+    recovery: NDArray[np.void]
+    """`TRACED` records, (n,); (0,) without a fading factor."""
+
+
+@entry
+def trace(pools, batch, alarms, traced):
+    """Evaluate an admitted batch as `fold` does, and write `TracedArrays`; return the number of alarms."""
+    p = pools.parameters[0]
     count = np.int64(0)
-    for t in range(rows.shape[0]):
-        m = models[rows[t]]
-        y, y_hat = true_class[t], predicted_class[t]
-        first = count
-        flags = flag_outcome(
-            m, shadows, shadow_allocator, p, y, y_hat, label_at_prediction[t], offsets, classes, values, t
-        )
-        count = judge(
-            models,
-            next_fold,
-            class_counts,
-            utilities,
-            p,
-            y,
-            y_hat,
-            label_at_prediction[t],
-            flags,
-            event_ms[t],
-            t,
-            rows[t],
-            alarms,
-            count,
-        )
-        count = learn(
-            models,
-            class_counts,
-            rings,
-            blocks,
-            block_allocator,
-            p,
-            parameters[m.detector_row],
-            rows[t],
-            y,
-            y_hat,
-            flags,
-            t,
-            alarms,
-            count,
-        )
-        observe_recovery(m, p, event_ms[t], alarms, first, count)
-        settle(m, p, class_counts, rings, rows[t])
+    for t in range(batch.rows.shape[0]):
+        row = batch.rows[t]
+        m = pools.models[row]
+        count = take_outcome(pools, p, batch, t, alarms, count)
+        settle(m, p, pools.class_counts, pools.rings, row)
         for column in range(columns_of(m)):
-            gather(m, column, class_counts, sums[column], counts[column], t)
-        show_all(m, parameters[m.detector_row], statistic, threshold, alarms_so_far, warned, t)
+            gather(m, column, pools.class_counts, traced.sums[column], traced.counts[column], t)
+        parameters = pools.parameters[m.detector_row]
+        show_all(m, parameters, traced.statistic, traced.threshold, traced.alarms, traced.warned, t)
         for j in range(len(m.drift_weighted)):
             s = m.drift_weighted[j]
-            weighted[0, j, t] = s.hits / s.weight
-            weighted[1, j, t] = s.weight * s.weight / s.squares
-        settle_verdicts(models, p, rows[t], m.outcomes, event_ms[t], t, alarms, count)
+            traced.weighted[0, j, t] = s.hits / s.weight
+            traced.weighted[1, j, t] = s.weight * s.weight / s.squares
+        settle_verdicts(pools.models, p, row, m.outcomes, batch.event_ms[t], t, alarms, count)
         for j in range(len(m.verdicts)):
-            copy_reported(m.pace[j], m.verdicts[j], reported[j, t])
+            copy_reported(m.pace[j], m.verdicts[j], traced.reported[j, t])
         for k in range(len(m.recovery)):
-            copy_traced(m.recovery[k], recovery[t])
+            copy_traced(m.recovery[k], traced.recovery[t])
     return count

@@ -7,20 +7,39 @@ starts smaller and doubles when full.
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from streamwatch.core.estimators.forgetting.adwin import FIRST_BLOCK_ROW
 from streamwatch.core.estimators.kernel import admission
-from streamwatch.core.estimators.kernel.admission import NO_SCORES, Indices, Scores
 from streamwatch.core.estimators.kernel.layout import LINE, Layout, Records
 from streamwatch.core.estimators.kernel.shadow import MAX_CLASSES, NO_MORE, SHADOW_ROOM, shadow_words
 from streamwatch.core.estimators.memory import HEADER, ROOM, SLOT
 from streamwatch.core.estimators.verdicts.leads import EXTRA_COLUMNS
 
 RESERVED_BYTES = 1 << 30
+
+
+class Arrays(NamedTuple):
+    """Arrays of `Pools` as compiled functions take them, with the settings that go with them."""
+
+    models: Records
+    spans: NDArray[np.int32]
+    next_fold: NDArray[np.int32]
+    class_counts: NDArray[np.float64]
+    class_counts_allocator: NDArray[np.int64]
+    rings: NDArray[Any]
+    blocks: NDArray[np.int32]
+    block_allocator: NDArray[np.int64]
+    shadow_spans: NDArray[np.int32]
+    shadows: NDArray[np.float64]
+    shadow_allocator: NDArray[np.int64]
+    parameters: Records
+    utilities: NDArray[np.float64]
+    max_classes: int
+    """The last three are those of the `Layout`."""
 
 
 class Pools:
@@ -52,6 +71,26 @@ class Pools:
         )
         self.shadow_allocator: NDArray[np.int64] = np.zeros(SHADOW_ROOM, np.int64)
 
+    @property
+    def arrays(self) -> Arrays:
+        """All arrays as they are now: a pool that is enlarged gets another array."""
+        return Arrays(
+            self.models,
+            self.spans,
+            self.next_fold,
+            self.class_counts,
+            self.class_counts_allocator,
+            self.rings,
+            self.blocks,
+            self.block_allocator,
+            self.shadow_spans,
+            self.shadows,
+            self.shadow_allocator,
+            self._layout.parameters,
+            self._layout.utilities,
+            self._layout.max_classes,
+        )
+
     def reserve_rows(self, rows: int) -> None:
         """Make room for the records and rings of this many models."""
         if rows > len(self.models):
@@ -72,27 +111,6 @@ class Pools:
         made = (outcomes >> FIRST_BLOCK_ROW) + min(outcomes, models)
         self.reserve_blocks(made * len(self._layout.windows))
 
-    def make_room(
-        self, rows: Indices, true_class: Indices, predicted_class: Indices, scores: Scores, max_classes: int
-    ) -> tuple[int, int]:
-        """Validate a batch and make room for its classes; returns (result, position), see `admission`."""
-        return admission.make_room(
-            self.models,
-            self.spans,
-            self.class_counts,
-            self.class_counts_allocator,
-            self.shadow_spans,
-            self.shadows,
-            self.shadow_allocator,
-            self._layout.parameters,
-            rows,
-            true_class,
-            predicted_class,
-            scores.offsets,
-            scores.classes,
-            max_classes,
-        )
-
     def enlarge(self, verdict: int) -> None:
         """Enlarge the pool that `admission` reported as full."""
         if verdict == admission.FULL:
@@ -100,18 +118,25 @@ class Pools:
         else:
             self.shadows = _enlarged(self.shadows, 2 * len(self.shadows) + shadow_words(MAX_CLASSES))
 
+    def return_shadows(self) -> None:
+        """Give the memory of shadow counts back once no model has any: all have shown too many classes."""
+        if self.shadow_allocator[0] == 0 or self.shadow_spans.min() < NO_MORE:
+            return
+        if not self.models["shadow"]["span"].any():
+            self.shadows = np.zeros(len(self.shadows))  # takes no memory until it is used
+            self.shadow_allocator[:] = 0
+
     def claim_rows(self, row: int, classes: int) -> None:
         """Give a model class rows for this many classes."""
-        while not admission.claim_rows(
-            self.models, self.spans, self.class_counts, self.class_counts_allocator, row, classes
-        ):
+        while not admission.claim_rows(self.arrays, row, classes):
             self.enlarge(admission.FULL)
 
     def claim_span(self, row: int, classes: int) -> None:
         """Give a model class rows and shadow counts for this many classes."""
         self.claim_rows(row, classes)
         rows, top = np.array([row], np.int32), np.array([classes - 1], np.int32)
-        while (verdict := self.make_room(rows, top, top, NO_SCORES, classes)[0]) != admission.ADMITTED:
+        batch = admission.batch_of(rows, top, top)
+        while (verdict := admission.make_room(self.arrays, batch)[0]) != admission.ADMITTED:
             self.enlarge(verdict)
 
     def reserve_blocks(self, number: int) -> None:
@@ -123,22 +148,11 @@ class Pools:
     def claim_block(self, classes: int) -> int:
         """Allocate an empty block for this many classes, and return its slot."""
         self.reserve_blocks(1)
-        return int(admission.claim_block(self.blocks, self.block_allocator, classes))
+        return int(admission.claim_block(self.arrays, classes))
 
     def release(self, row: int) -> None:
         """Clear a row and free what it owned."""
-        admission.release(
-            self.models,
-            self.spans,
-            self.class_counts,
-            self.class_counts_allocator,
-            self.blocks,
-            self.block_allocator,
-            self.shadow_spans,
-            self.shadows,
-            self.shadow_allocator,
-            row,
-        )
+        admission.release(self.arrays, row)
         self.models[row] = np.zeros((), self._layout.model)
         self.rings[row] = 0
 

@@ -11,7 +11,6 @@ from numpy.typing import NDArray
 from streamwatch.core.estimators.agreement import Totals
 from streamwatch.core.estimators.detectors.chain import show_all
 from streamwatch.core.estimators.forgetting.mechanisms import settle
-from streamwatch.core.estimators.kernel.layout import Layout
 from streamwatch.core.estimators.kernel.pools import Pools
 from streamwatch.core.estimators.memory import (
     AUGMENTED,
@@ -38,37 +37,40 @@ from streamwatch.core.jit import entry
 
 
 @entry
-def collect(models, class_counts, rings, parameters, rows, column, sums, counts):
+def collect(pools, rows, column, sums, counts):
     """Write the totals of m models under one mechanism to `sums` (SUMS + 1, m) and `counts` (3, m, K)."""
     for t in range(rows.shape[0]):
-        settle(models[rows[t]], parameters[0], class_counts, rings, rows[t])
-        gather(models[rows[t]], column, class_counts, sums, counts, t)
+        m = pools.models[rows[t]]
+        settle(m, pools.parameters[0], pools.class_counts, pools.rings, rows[t])
+        gather(m, column, pools.class_counts, sums, counts, t)
 
 
 @entry
-def prepare_snapshots(models, class_counts, rings, parameters, rows, alarms):
+def prepare_snapshots(pools, rows, alarms):
     """Take all deferred steps of some models, so that their states depend on their outcomes only."""
     for t in range(rows.shape[0]):
-        settle(models[rows[t]], parameters[0], class_counts, rings, rows[t])
-        settle_verdicts(models, parameters[0], rows[t], models[rows[t]].outcomes, 0, 0, alarms, 0)
+        m, p = pools.models[rows[t]], pools.parameters[0]
+        settle(m, p, pools.class_counts, pools.rings, rows[t])
+        settle_verdicts(pools.models, p, rows[t], m.outcomes, 0, 0, alarms, 0)
 
 
 @entry
-def prepare_verdicts(models, parameters, rows, alarms):
+def prepare_verdicts(pools, rows, alarms):
     """Bring the verdicts of some models up to date with their latest outcomes.
 
     This changes no verdict, so nothing is written to `alarms`.
     """
     for t in range(rows.shape[0]):
-        settle_verdicts(models, parameters[0], rows[t], models[rows[t]].outcomes, 0, 0, alarms, 0)
+        outcomes = pools.models[rows[t]].outcomes
+        settle_verdicts(pools.models, pools.parameters[0], rows[t], outcomes, 0, 0, alarms, 0)
 
 
 @entry
-def show(models, parameters, rows, statistic, threshold, alarms, warned):
+def show(pools, rows, statistic, threshold, alarms, warned):
     """Write the state of all detectors of some models to arrays of shape (detectors, m)."""
     for t in range(rows.shape[0]):
-        m = models[rows[t]]
-        show_all(m, parameters[m.detector_row], statistic, threshold, alarms, warned, t)
+        m = pools.models[rows[t]]
+        show_all(m, pools.parameters[m.detector_row], statistic, threshold, alarms, warned, t)
 
 
 Floats: TypeAlias = NDArray[np.float64]
@@ -87,21 +89,21 @@ class Detectors(NamedTuple):
     """Whether the detector was warning at the model's latest outcome."""
 
 
-def read_totals(pools: Pools, layout: Layout, rows: Integers, column: int) -> Totals:
+def read_totals(pools: Pools, rows: Integers, column: int) -> Totals:
     """Read the totals of m models under the mechanism of one column."""
     classes = int(pools.models["classes"][rows].max(initial=0))
     sums = np.zeros((SUMS + 1, len(rows)))
     counts = np.zeros((3, len(rows), classes))
-    collect(pools.models, pools.class_counts, pools.rings, layout.parameters, rows, column, sums, counts)
+    collect(pools.arrays, rows, column, sums, counts)
     return totals_of(sums, counts)
 
 
-def read_detectors(pools: Pools, layout: Layout, rows: Integers, detectors: int) -> Detectors:
+def read_detectors(pools: Pools, rows: Integers, detectors: int) -> Detectors:
     """Read the state of all detectors, `detectors` in number, of m models."""
     shape = (detectors, len(rows))
     statistic, threshold = np.full(shape, np.nan), np.full(shape, np.nan)
     alarms, warned = np.zeros(shape, np.int64), np.zeros(shape, np.bool_)
-    show(pools.models, layout.parameters, rows, statistic, threshold, alarms, warned)
+    show(pools.arrays, rows, statistic, threshold, alarms, warned)
     return Detectors(statistic, threshold, alarms, warned)
 
 

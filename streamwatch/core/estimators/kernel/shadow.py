@@ -130,10 +130,10 @@ def renormalise(s, shadows):
 
 
 @hot
-def predict_and_learn(
-    m, s, shadows, allocator, most, true_class, predicted_class, offsets, classes, values, i
-):
+def predict_and_learn(pools, m, s, most, batch, i):
     """Let the shadow classifiers of a model predict outcome i, then learn its label; return their flags."""
+    shadows, true_class, predicted_class = pools.shadows, batch.true_class[i], batch.predicted_class[i]
+    offsets, classes, values = batch.scores
     s.transition = -1
     s.correction = -1
     if s.stopped:
@@ -144,7 +144,7 @@ def predict_and_learn(
         for k in range(offsets[i], offsets[i + 1]):
             m.classes = max(m.classes, classes[k] + 1)
     if m.classes > most:
-        stop(s, shadows, allocator)
+        stop(s, shadows, pools.shadow_allocator)
         return 0
     flags = 0
     unit = s.unit / FADING_FACTOR
@@ -228,13 +228,15 @@ def copy_row(shadows, source, source_span, target, target_span):
 
 
 @inner
-def grow_shadow(m, spans, shadows, allocator, row, classes, most):
+def grow_shadow(pools, row, classes):
     """Move a model's block to one for this many classes, if it may have one.
 
     Return whether there was room.
     """
+    m, shadows, allocator = pools.models[row], pools.shadows, pools.shadow_allocator
+    most = pools.parameters[0].shadow_classes
     if classes > most:
-        spans[row] = NO_MORE
+        pools.shadow_spans[row] = NO_MORE
         return True
     span = min(classes + classes % 2, most)
     start = allocate_shadow(shadows, allocator, span)
@@ -257,5 +259,5 @@ def grow_shadow(m, spans, shadows, allocator, row, classes, most):
             free_shadow(shadows, allocator, old_start, old)
         s.start = start
         s.span = span
-    spans[row] = span
+    pools.shadow_spans[row] = span
     return True

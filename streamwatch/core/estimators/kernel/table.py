@@ -25,7 +25,6 @@ from streamwatch.core.estimators.kernel.readout import (
     read_weighted,
     totals_of,
 )
-from streamwatch.core.estimators.kernel.shadow import NO_MORE
 from streamwatch.core.estimators.kernel.snapshot import Sections, confusions, section_names
 from streamwatch.core.estimators.measures.measures import accuracy
 from streamwatch.core.estimators.memory import SUMS, N
@@ -136,155 +135,36 @@ def traced(spec: MonitorsSpec, layout: Layout, pools: Pools, batch: Batch, alarm
     """Evaluate a batch; pools and `alarms` must have room for it."""
     n = len(batch.rows)
     classes = int(pools.spans[batch.rows].max(initial=0))
-    sums = np.zeros((layout.columns, SUMS + 1, n))
-    counts = np.zeros((layout.columns, 3, n, classes))
     shape = (len(spec.detectors), n)
-    statistic, threshold = np.full(shape, np.nan), np.full(shape, np.nan)
-    warned = np.zeros(shape, np.bool_)
-    weighted = np.zeros((2, len(spec.drift_weighted), n))
-    reported = np.zeros((len(layout.opponents), n), REPORTED)
-    recovery = np.zeros(n if layout.fading else 0, TRACED)
-    count = fold.trace(
-        pools.models,
-        pools.next_fold,
-        pools.class_counts,
-        pools.rings,
-        pools.blocks,
-        pools.block_allocator,
-        pools.shadows,
-        pools.shadow_allocator,
-        layout.parameters,
-        layout.utilities,
-        batch.rows,
-        batch.true_class,
-        batch.predicted_class,
-        batch.label_at_prediction,
-        batch.event_ms,
-        *batch.scores,
-        alarms,
-        sums,
-        counts,
-        statistic,
-        threshold,
-        np.zeros(shape, np.int64),
-        warned,
-        weighted,
-        reported,
-        recovery,
+    found = fold.TracedArrays(
+        sums=np.zeros((layout.columns, SUMS + 1, n)),
+        counts=np.zeros((layout.columns, 3, n, classes)),
+        statistic=np.full(shape, np.nan),
+        threshold=np.full(shape, np.nan),
+        alarms=np.zeros(shape, np.int64),
+        warned=np.zeros(shape, np.bool_),
+        weighted=np.zeros((2, len(spec.drift_weighted), n)),
+        reported=np.zeros((len(layout.opponents), n), REPORTED),
+        recovery=np.zeros(n if layout.fading else 0, TRACED),
     )
-    found = alarm_rows(alarms, int(count))
+    raised = alarm_rows(alarms, int(fold.trace(pools.arrays, batch, alarms, found)))
     alarmed = np.zeros(shape, np.bool_)
-    for alarm in found:
-        if alarm.detector >= len(spec.detectors):
-            continue
-        alarmed[alarm.detector, alarm.position] = True
+    for alarm in raised:
+        if alarm.detector < len(spec.detectors):
+            alarmed[alarm.detector, alarm.position] = True
     classes = int(pools.models["classes"][batch.rows].max(initial=0))
-    totals = tuple(totals_of(sums[c], counts[c, :, :, :classes]) for c in layout.column_of)
     return Trace(
-        found, totals, statistic, threshold, alarmed, warned, weighted[0], weighted[1], reported, recovery
+        alarms=raised,
+        totals=tuple(totals_of(found.sums[c], found.counts[c, :, :, :classes]) for c in layout.column_of),
+        statistic=found.statistic,
+        threshold=found.threshold,
+        alarmed=alarmed,
+        warned=found.warned,
+        weighted=found.weighted[0],
+        weighted_n_eff=found.weighted[1],
+        reported=found.reported,
+        recovery=found.recovery,
     )
-
-
-# Evaluation of batches: room is made for them first, and made again where a pool was full.
-
-
-class Evaluation:
-    """Evaluates batches of outcomes of the models in a table's pools."""
-
-    def __init__(self, spec: MonitorsSpec, layout: Layout, pools: Pools, rows: Rows) -> None:
-        self._spec = spec
-        self._layout = layout
-        self._pools = pools
-        self._rows = rows
-        self.alarms: Records = np.zeros(0, ALARM)
-        """Room for the alarms of a batch."""
-
-    def fold(self, batch: Batch) -> list[AlarmRow]:
-        """Evaluate outcomes in order, and return the alarms in the same order.
-
-        Raises
-        ------
-        ValueError
-            If an index is out of range; nothing was evaluated then.
-        """
-        self._reserve(batch)
-        while True:
-            pools = self._pools
-            verdict, count = fold.fold(
-                pools.models,
-                pools.spans,
-                pools.next_fold,
-                pools.class_counts,
-                pools.class_counts_allocator,
-                pools.rings,
-                pools.blocks,
-                pools.block_allocator,
-                pools.shadow_spans,
-                pools.shadows,
-                pools.shadow_allocator,
-                self._layout.parameters,
-                self._layout.utilities,
-                self._layout.max_classes,
-                batch.rows,
-                batch.true_class,
-                batch.predicted_class,
-                batch.label_at_prediction,
-                batch.event_ms,
-                *batch.scores,
-                self.alarms,
-            )
-            if verdict == admission.ADMITTED:
-                self._return_shadows()
-                return alarm_rows(self.alarms, int(count))
-            self._resolve(verdict, int(count), batch)
-
-    def _return_shadows(self) -> None:
-        """Give the memory of shadow counts back once no model has any: all have shown too many classes."""
-        pools = self._pools
-        if pools.shadow_allocator[0] == 0 or pools.shadow_spans.min() < NO_MORE:
-            return
-        if not pools.models["shadow"]["span"].any():
-            pools.shadows = np.zeros(len(pools.shadows))  # takes no memory until it is used
-            pools.shadow_allocator[:] = 0
-
-    def trace(self, batch: Batch) -> Trace:
-        """Evaluate a batch, and return the values of its models' estimators after every outcome.
-
-        Raises
-        ------
-        ValueError
-            If an index is out of range; nothing was evaluated then.
-        """
-        self._reserve(batch)
-        pools, most = self._pools, self._layout.max_classes
-        while True:
-            verdict, position = pools.make_room(
-                batch.rows, batch.true_class, batch.predicted_class, batch.scores, most
-            )
-            if verdict == admission.ADMITTED:
-                return traced(self._spec, self._layout, pools, batch, self.alarms)
-            self._resolve(verdict, position, batch)
-
-    def _reserve(self, batch: Batch) -> None:
-        """Make room for the blocks and alarms of a batch."""
-        self._pools.reserve_batch(len(batch.rows), self._rows.used)
-        most = len(batch.rows) * (len(self._spec.detectors) + 1)
-        if len(self.alarms) < most:
-            self.alarms = np.zeros(most, ALARM)
-
-    def _resolve(self, verdict: int, position: int, batch: Batch) -> None:
-        """Enlarge the pool that was full, so that the batch can be tried again.
-
-        Raise ValueError for invalid input.
-        """
-        if verdict != admission.INVALID:
-            self._pools.enlarge(verdict)
-            return
-        got = tuple(int(column[position]) for column in (batch.rows, batch.true_class, batch.predicted_class))
-        raise ValueError(
-            f"outcome {position} of a batch must have a live row and classes (of scores, too) below "
-            f"{self._layout.max_classes}, got (row, truth, predicted) = {got}"
-        )
 
 
 _ACCURACY = UtilitySpec()
@@ -302,7 +182,8 @@ class ModelTable:
         self.layout = layout_of(spec)
         self.pools = Pools(self.layout, spec.max_models)
         self.rows = Rows(self.layout, self.pools, spec.max_models)
-        self._evaluation = Evaluation(spec, self.layout, self.pools, self.rows)
+        self._alarms: Records = np.zeros(0, ALARM)
+        """Room for the alarms of a batch."""
         self._sections = Sections(spec, self.layout, self.pools)
 
     def add_model(self, utility: UtilitySpec = _ACCURACY, detectors: int = 0) -> int:
@@ -376,8 +257,58 @@ class ModelTable:
         ValueError
             If an index is out of range; nothing was evaluated then.
         """
-        return self._evaluation.fold(
-            batch_of(rows, true_class, predicted_class, label_at_prediction, scores, event_ms)
+        batch = batch_of(rows, true_class, predicted_class, label_at_prediction, scores, event_ms)
+        self._reserve(batch)
+        while True:
+            verdict, count = fold.fold(self.pools.arrays, batch, self._alarms)
+            if verdict == admission.ADMITTED:
+                self.pools.return_shadows()
+                return alarm_rows(self._alarms, int(count))
+            self._resolve(verdict, int(count), batch)
+
+    def trace(
+        self,
+        rows: Indices,
+        true_class: Indices,
+        predicted_class: Indices,
+        label_at_prediction: Indices | None = None,
+        scores: Scores = NO_SCORES,
+        event_ms: Integers | None = None,
+    ) -> Trace:
+        """Evaluate a batch as `fold` does; return the values of its models' estimators after each outcome.
+
+        Raises
+        ------
+        ValueError
+            If an index is out of range; nothing was evaluated then.
+        """
+        batch = batch_of(rows, true_class, predicted_class, label_at_prediction, scores, event_ms)
+        self._reserve(batch)
+        while True:
+            verdict, position = admission.make_room(self.pools.arrays, batch)
+            if verdict == admission.ADMITTED:
+                return traced(self._spec, self.layout, self.pools, batch, self._alarms)
+            self._resolve(verdict, int(position), batch)
+
+    def _reserve(self, batch: Batch) -> None:
+        """Make room for the blocks and alarms of a batch."""
+        self.pools.reserve_batch(len(batch.rows), self.rows.used)
+        most = len(batch.rows) * (len(self._spec.detectors) + 1)
+        if len(self._alarms) < most:
+            self._alarms = np.zeros(most, ALARM)
+
+    def _resolve(self, verdict: int, position: int, batch: Batch) -> None:
+        """Enlarge the pool that was full, so that the batch can be tried again.
+
+        Raise ValueError for invalid input.
+        """
+        if verdict != admission.INVALID:
+            self.pools.enlarge(verdict)
+            return
+        got = tuple(int(column[position]) for column in (batch.rows, batch.true_class, batch.predicted_class))
+        raise ValueError(
+            f"outcome {position} of a batch must have a live row and classes (of scores, too) below "
+            f"{self.layout.max_classes}, got (row, truth, predicted) = {got}"
         )
 
     def outcomes(self, rows: Integers) -> Integers:
@@ -394,16 +325,11 @@ class ModelTable:
         Dense arrays, padded to the largest number of classes among the models.
         """
         column = self.layout.column_of[forgetting]
-        return read_totals(self.pools, self.layout, self.rows.live(rows), column)
+        return read_totals(self.pools, self.rows.live(rows), column)
 
-    def detector_state(self, rows: Integers, detector: int) -> tuple[Floats, Floats, Integers]:
-        """Statistic and threshold (NaN where undefined) and number of alarms of one detector, each (m,)."""
-        found = self._detectors(rows)
-        return found.statistic[detector], found.threshold[detector], found.alarms[detector]
-
-    def warned(self, rows: Integers, detector: int) -> NDArray[np.bool_]:
-        """Tell whether one detector was warning at each model's last outcome, bool (m,)."""
-        return self._detectors(rows).warned[detector]
+    def detectors(self, rows: Integers) -> Detectors:
+        """Read the state of all detectors of m models, each array (detectors, m)."""
+        return read_detectors(self.pools, self.rows.live(rows), len(self._spec.detectors))
 
     def adwin_width(self, rows: Integers, forgetting: int) -> Integers:
         """Number of outcomes in each model's ADWIN window, int64 (m,)."""
@@ -427,7 +353,7 @@ class ModelTable:
             return None
         rows = self.rows.live(rows)
         name = self.layout.fading[0].name
-        errors = 1.0 - accuracy(read_totals(self.pools, self.layout, rows, 0))
+        errors = 1.0 - accuracy(read_totals(self.pools, rows, 0))
         records = self.recoveries(rows)
         return lambda index: recovery_document(name, float(errors[index]), records[index])
 
@@ -450,7 +376,7 @@ class ModelTable:
     def _judged(self, rows: Integers) -> tuple[Integers, Records]:
         """Copy the steps and the records of m models' verdicts, both (m, opponents), brought up to date."""
         rows = self.rows.live(rows)
-        reading.prepare_verdicts(self.pools.models, self.layout.parameters, rows, self._evaluation.alarms)
+        reading.prepare_verdicts(self.pools.arrays, rows, self._alarms)
         models = self.pools.models
         return models["pace"]["steps"][rows], taken(models["verdicts"], rows)
 
@@ -484,15 +410,7 @@ class ModelTable:
     def snapshots(self, rows: Integers) -> list[dict[str, bytes]]:
         """Encode the states of m models' estimators, one section each, independent of the models' rows."""
         rows = self.rows.live(rows)
-        pools = self.pools
-        reading.prepare_snapshots(
-            pools.models,
-            pools.class_counts,
-            pools.rings,
-            self.layout.parameters,
-            rows,
-            self._evaluation.alarms,
-        )
+        reading.prepare_snapshots(self.pools.arrays, rows, self._alarms)
         return self._sections.take(rows) if len(rows) else []
 
     def snapshot(self, row: int) -> dict[str, bytes]:
@@ -511,26 +429,3 @@ class ModelTable:
         if self.outcomes(np.array([row], np.int64))[0]:
             raise ValueError(f"a snapshot must be restored into a new model, row {row} has outcomes")
         self._sections.restore(row, sections)
-
-    def trace(
-        self,
-        rows: Indices,
-        true_class: Indices,
-        predicted_class: Indices,
-        label_at_prediction: Indices | None = None,
-        scores: Scores = NO_SCORES,
-        event_ms: Integers | None = None,
-    ) -> Trace:
-        """Evaluate a batch, and return the values of its models' estimators after every outcome.
-
-        Raises
-        ------
-        ValueError
-            If an index is out of range; nothing was evaluated then.
-        """
-        return self._evaluation.trace(
-            batch_of(rows, true_class, predicted_class, label_at_prediction, scores, event_ms)
-        )
-
-    def _detectors(self, rows: Integers) -> Detectors:
-        return read_detectors(self.pools, self.layout, self.rows.live(rows), len(self._spec.detectors))

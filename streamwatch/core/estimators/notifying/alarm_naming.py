@@ -156,7 +156,7 @@ class AlarmNaming:
             key = model_of(name), f.detector
             if key not in later:
                 rows = np.array(self._index.rows_of_folds(key[0]), np.int64)
-                later[key] = int(self._table.detector_state(rows, f.detector)[2].sum())
+                later[key] = int(self._table.detectors(rows).alarms[f.detector].sum())
             ordinals[k] = later[key]
             later[key] -= 1
         return ordinals

@@ -17,84 +17,32 @@ from streamwatch.core.jit import hot, inner
 
 
 @hot
-def judge(
-    models,
-    next_fold,
-    class_counts,
-    utilities,
-    p,
-    true_class,
-    predicted_class,
-    known,
-    flags,
-    event_ms,
-    position,
-    row,
-    alarms,
-    count,
-):
-    """Judge the current outcome against every opponent, then count its label; return the number of alarms.
+def judge(pools, p, batch, i, flags, alarms, count):
+    """Judge outcome i of a batch against every opponent, then count its label; return the number of alarms.
 
-    Called before the model learns from the outcome. `known` is the label known at prediction, −1 for none;
-    `flags` are those of the outcome.
+    Called before the model learns from the outcome, whose `flags` are given.
     """
-    m = models[row]
+    row = batch.rows[i]
+    m = pools.models[row]
     if len(m.waiting) > 0:
-        if next_fold[row] >= 0 or m.utility >= COSTS:
-            count = judge_at_once(
-                models,
-                next_fold,
-                class_counts,
-                utilities,
-                p,
-                true_class,
-                predicted_class,
-                known,
-                event_ms,
-                position,
-                row,
-                alarms,
-                count,
-            )
+        if pools.next_fold[row] >= 0 or m.utility >= COSTS:
+            count = judge_at_once(pools, p, batch, i, alarms, count)
         else:
-            count = note_leads(
-                models,
-                class_counts,
-                p,
-                true_class,
-                predicted_class,
-                flags,
-                event_ms,
-                position,
-                row,
-                alarms,
-                count,
-            )
+            count = note_leads(pools, p, batch, i, flags, alarms, count)
     for j in range(len(m.labels)):
-        count_label(m, m.labels[j], class_counts, p.counts_majority, true_class)
+        count_label(m, m.labels[j], pools.class_counts, p.counts_majority, batch.true_class[i])
     return count
 
 
 @inner
-def judge_at_once(
-    models,
-    next_fold,
-    class_counts,
-    utilities,
-    p,
-    true_class,
-    predicted_class,
-    known,
-    event_ms,
-    position,
-    row,
-    alarms,
-    count,
-):
-    """Take the steps of the current outcome without deferring them; return the number of alarms.
+def judge_at_once(pools, p, batch, i, alarms, count):
+    """Take the steps of outcome i without deferring them; return the number of alarms.
 
     There is none against an opponent that has no answer to this outcome.
     """
+    row, true_class, predicted_class = batch.rows[i], batch.true_class[i], batch.predicted_class[i]
+    known, event_ms = batch.label_at_prediction[i], batch.event_ms[i]
+    models, next_fold = pools.models, pools.next_fold
     m = models[row]
     outcome = m.outcomes + 1
     folded = next_fold[row] >= 0
@@ -105,7 +53,7 @@ def judge_at_once(
             continue
         lead = 0.0
         if answer != predicted_class:
-            lead = lead_of(m, class_counts, utilities, true_class, predicted_class, answer)
+            lead = lead_of(m, pools.class_counts, pools.utilities, true_class, predicted_class, answer)
         pace = m.pace[j]
         v = m.verdicts[j]
         if folded:
@@ -117,7 +65,5 @@ def judge_at_once(
             changed = observe_lead(pace, v, p.verdict[0], lead, outcome, event_ms)
         if changed and p.opponents[j].notifies:
             detector = p.opponents[j].notifies - 1
-            count = append_change(
-                pace, v, p.verdict[0], detector, position, row, outcome, before, alarms, count
-            )
+            count = append_change(pace, v, p.verdict[0], detector, i, row, outcome, before, alarms, count)
     return count

@@ -245,30 +245,20 @@ HIT = 7
 
 
 @hot
-def note_leads(
-    models,
-    class_counts,
-    p,
-    true_class,
-    predicted_class,
-    flags,
-    event_ms,
-    position,
-    row,
-    alarms,
-    count,
-):
-    """Note the leads at the outcome with these flags, and take steps if they are due.
+def note_leads(pools, p, batch, i, flags, alarms, count):
+    """Note the leads at outcome i of a batch, which has these flags, and take steps if they are due.
 
     Return the number of alarms.
     """
+    row, true_class, predicted_class = batch.rows[i], batch.true_class[i], batch.predicted_class[i]
+    models, event_ms = pools.models, batch.event_ms[i]
     m = models[row]
     w = m.waiting[0]
     outcome = m.outcomes + 1
     hit = int(predicted_class == true_class)
     answering = answering_kinds(m, flags) & p.kinds
     if answering != w.answering:
-        count = settle_verdicts(models, p, row, outcome - 1, event_ms, position, alarms, count)
+        count = settle_verdicts(models, p, row, outcome - 1, event_ms, i, alarms, count)
         w.answering = answering
         schedule(m, p)
     right = right_kinds(m, flags, true_class)
@@ -277,10 +267,10 @@ def note_leads(
     m.leads[at] = differing | (hit << HIT)
     m.noted_ms[at] = event_ms
     if m.utility == BALANCED and differing != 0:
-        m.magnitudes[at] = balanced_lead(m, class_counts, true_class, predicted_class)
+        m.magnitudes[at] = balanced_lead(m, pools.class_counts, true_class, predicted_class)
     w.noted += int(differing != 0)
     if w.noted >= w.full or outcome >= w.due:
-        count = settle_verdicts(models, p, row, outcome, event_ms, position, alarms, count)
+        count = settle_verdicts(models, p, row, outcome, event_ms, i, alarms, count)
     return count
 
 
@@ -301,17 +291,9 @@ def settle_verdicts(models, p, row, outcome, event_ms, position, alarms, count):
                     before = m.verdicts[j].verdict
                     changed = take_steps(m, j, p.verdict[0], differing, hits, number, outcome, event_ms)
                     if changed and p.opponents[j].notifies:
+                        pace, v, detector = m.pace[j], m.verdicts[j], p.opponents[j].notifies - 1
                         count = append_change(
-                            m.pace[j],
-                            m.verdicts[j],
-                            p.verdict[0],
-                            p.opponents[j].notifies - 1,
-                            position,
-                            row,
-                            outcome,
-                            before,
-                            alarms,
-                            count,
+                            pace, v, p.verdict[0], detector, position, row, outcome, before, alarms, count
                         )
         w.settled = outcome
         w.noted = 0

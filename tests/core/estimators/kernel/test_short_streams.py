@@ -230,12 +230,13 @@ def test_models_in_one_batch_are_those_of_their_twins(
         for row, twin in enumerate(models.twins):
             for name, value in twin.totals(index, CLASSES).items():
                 np.testing.assert_allclose(getattr(totals, name)[row], value, rtol=1e-11, atol=1e-9)
+    found = table.detectors(every)
     for index in range(len(spec.detectors)):
-        statistic, threshold, alarms = table.detector_state(every, index)
         states = np.array([twin.detector(index) for twin in models.twins])
-        np.testing.assert_allclose(np.c_[statistic, threshold], states, rtol=1e-9, atol=1e-11)
-        assert alarms.tolist() == [sum(a.detector == index for a in twin.alarms) for twin in models.twins]
-        assert table.warned(every, index).tolist() == [twin.warned(index) for twin in models.twins]
+        shown = np.c_[found.statistic[index], found.threshold[index]]
+        np.testing.assert_allclose(shown, states, rtol=1e-9, atol=1e-11)
+        assert found.alarms[index].tolist() == [sum(a.detector == index for a in twin.alarms) for twin in models.twins]
+        assert found.warned[index].tolist() == [twin.warned(index) for twin in models.twins]
     for index in range(len(spec.drift_weighted)):
         weighted = np.array([twin.drift_weighted[index].now() for twin in models.twins])
         np.testing.assert_allclose(np.c_[table.weighted(every, index)], weighted, rtol=1e-11)

@@ -91,10 +91,9 @@ def test_a_new_model_has_totals_of_zero_and_undefined_statistics() -> None:
         totals = table.totals(ONE, index)
         assert (totals.n, totals.hits, totals.pairs, totals.n_eff) == (0.0, 0.0, 0.0, 0.0)
         assert totals.true_class.shape == (1, 0)
-    for index in range(len(EVERYTHING.detectors)):
-        statistic, _, alarms = table.detector_state(ONE, index)
-        assert np.isnan(statistic).all()
-        assert alarms.tolist() == [0]
+    found = table.detectors(ONE)
+    assert np.isnan(found.statistic).all()
+    assert not found.alarms.any()
     accuracy, n_eff = table.weighted(ONE, 0)
     assert np.isnan(accuracy).all()
     assert n_eff.tolist() == [0.0]
@@ -148,8 +147,7 @@ def test_restoring_resumes_matching_estimators_and_starts_the_others_anew() -> N
     assert new.totals(ONE, 0).n.tolist() == [500.0]
     assert new.totals(ONE, 4).n.tolist() == [7.0]
     assert new.totals(ONE, 3).n.tolist() == [0.0]
-    assert np.isnan(new.detector_state(ONE, 0)[0]).all()
-    assert not np.isnan(new.detector_state(ONE, 1)[0]).any()
+    assert np.isnan(new.detectors(ONE).statistic[:2, 0]).tolist() == [True, False]
 
     new.fold(one_row(400), true_class[500:], predicted_class[500:])
     totals = new.totals(ONE, 3)

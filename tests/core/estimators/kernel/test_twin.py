@@ -127,12 +127,13 @@ def test_models_in_one_batch_see_nothing_of_each_other_but_drifts_of_their_refer
         for row, twin in enumerate(twins):
             for name, value in twin.totals(index, totals.true_class.shape[1]).items():
                 np.testing.assert_allclose(getattr(totals, name)[row], value, rtol=1e-11, atol=1e-9)
+    found = table.detectors(every)
     for index in range(len(EVERYTHING.detectors)):
-        statistic, threshold, alarms = table.detector_state(every, index)
         states = np.array([twin.detector(index) for twin in twins])
-        np.testing.assert_allclose(np.c_[statistic, threshold], states, rtol=1e-9, atol=1e-11)
-        assert alarms.tolist() == [sum(a.detector == index for a in twin.alarms) for twin in twins]
-        assert table.warned(every, index).tolist() == [twin.warned(index) for twin in twins]
+        shown = np.c_[found.statistic[index], found.threshold[index]]
+        np.testing.assert_allclose(shown, states, rtol=1e-9, atol=1e-11)
+        assert found.alarms[index].tolist() == [sum(a.detector == index for a in twin.alarms) for twin in twins]
+        assert found.warned[index].tolist() == [twin.warned(index) for twin in twins]
     for index in range(len(EVERYTHING.drift_weighted)):
         expected = np.array([twin.drift_weighted[index].now() for twin in twins])
         np.testing.assert_allclose(np.c_[table.weighted(every, index)], expected, rtol=1e-11)

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from math import isfinite
-from typing import Final
+from typing import Any, Final
 
 import msgspec
 import numpy as np
@@ -101,15 +101,14 @@ class ClockTrace:
         # after an outcome are in the column of the number released by then.
         seen = np.searchsorted(left.cause, np.arange(len(positions)), side="right")
         rows = np.array([row], np.int64)
-        before = [table.detector_state(rows, index) for index in range(len(self._detectors))]
-        warned = [table.warned(rows, index).astype(np.int64) for index in range(len(self._detectors))]
+        before = table.detectors(rows)
         traced = table.trace(*fed(row, left)) if len(left.miss) else None
         for index in range(len(self._detectors)):
-            parts = [[before[index][0]], [before[index][1]], [warned[index]]]
+            parts = [[before.statistic[index]], [before.threshold[index]], [before.warned[index]]]
             if traced is not None:
                 parts[0].append(traced.statistic[index])
                 parts[1].append(traced.threshold[index])
-                parts[2].append(traced.warned[index].astype(np.int64))
+                parts[2].append(traced.warned[index])
                 np.add.at(self._alarms[index], positions[left.cause], traced.alarmed[index].astype(np.int64))
             columns = (self._statistic, self._threshold, self._warned)
             for column, values in zip(columns, parts, strict=True):
@@ -318,15 +317,15 @@ class PredictionClock:
                 settled_until.append(((name,), passed_ms / 1000.0))
             seen.append(((name,), float(outcomes)))
             disordered += [((name, reason), float(n)) for reason, n in model.held.counts.items()]
+        current = self._table.detectors(rows)
         for index, detector in enumerate(self._spec.detectors):
-            statistic, threshold, alarms = self._table.detector_state(rows, index)
-            values = {
-                "detector_statistic": statistic,
-                "detector_threshold": threshold,
-                "alarms_total": alarms,
+            values: dict[str, NDArray[Any]] = {
+                "detector_statistic": current.statistic[index],
+                "detector_threshold": current.threshold[index],
+                "alarms_total": current.alarms[index],
             }
-            if next(kind for kind in KINDS if kind.spec is type(detector)).entry.warns:
-                values["detector_warning"] = self._table.warned(rows, index).astype(np.float64)
+            if warns(detector):
+                values["detector_warning"] = current.warned[index].astype(np.float64)
             for name, of_models in values.items():
                 found.setdefault(name, []).extend(
                     ((detector.name, model), value)
