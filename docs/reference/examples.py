@@ -95,7 +95,7 @@ BOUNDS: Final[Mapping[str, str]] = {
 }
 _TOTALS: Final = """\
 >>> import numpy as np
->>> from streamwatch.core.estimators.agreement import Totals
+>>> from streamwatch.core.estimators.measures.measures import Totals
 >>> from streamwatch.core.estimators.measures import baselines
 >>> one, two = np.ones(1), np.ones((1, 2))
 """

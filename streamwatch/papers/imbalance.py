@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from streamwatch.core.estimators.agreement import Totals
 from streamwatch.core.estimators.measures import measures
+from streamwatch.core.estimators.measures.measures import Totals
 from streamwatch.papers.comparison import Recording, read_recording
 from streamwatch.papers.learners import SLIDING, accuracy_of, spec_of, totals_of, watch
 from streamwatch.papers.result import (

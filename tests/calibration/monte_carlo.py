@@ -11,9 +11,9 @@ from collections.abc import Callable
 import numpy as np
 from numpy.typing import NDArray
 
-from streamwatch.core.estimators.agreement import Totals
-from streamwatch.core.estimators.detectors.alarm import AlarmRow
+from streamwatch.core.estimators.detectors.kind import AlarmRow
 from streamwatch.core.estimators.kernel.table import ModelTable
+from streamwatch.core.estimators.measures.measures import Totals
 from streamwatch.core.specs import (
     AdwinDriftSpec,
     AdwinSpec,

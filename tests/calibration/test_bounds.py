@@ -15,8 +15,8 @@ import numpy as np
 import pytest
 from scipy.stats import binom
 
-from streamwatch.core.estimators.agreement import Totals
-from streamwatch.core.estimators.measures import uncertainty
+from streamwatch.core.estimators.measures import measures
+from streamwatch.core.estimators.measures.measures import Totals
 from streamwatch.core.specs import AdwinSpec, FadingSpec, LandmarkSpec, SlidingSpec
 from tests.calibration.monte_carlo import binomial_error, correlated, totals_after
 
@@ -33,8 +33,8 @@ TRUE_ERROR = {
     "learning": 0.1 + 0.4 * np.exp(-AGE / 400),
 }
 BOUNDS = {
-    "hoeffding": (uncertainty.hoeffding_lower, uncertainty.hoeffding_upper),
-    "chernoff": (uncertainty.chernoff_lower, uncertainty.chernoff_upper),
+    "hoeffding": (measures.hoeffding_lower, measures.hoeffding_upper),
+    "chernoff": (measures.chernoff_lower, measures.chernoff_upper),
 }
 
 
@@ -96,8 +96,8 @@ def test_chernoff_covers_small_errors_too(n, p) -> None:
     shared = np.full(n + 1, float(n)), (n - k).astype(float), np.zeros(n + 1), np.full(n + 1, n - 1.0)
     counts = np.zeros((n + 1, 1))
     every = Totals(*shared, np.full(n + 1, float(n)), counts, counts, counts)
-    inside = uncertainty.chernoff_lower(every, DELTA) <= 1 - p
-    inside &= uncertainty.chernoff_upper(every, DELTA) >= 1 - p
+    inside = measures.chernoff_lower(every, DELTA) <= 1 - p
+    inside &= measures.chernoff_upper(every, DELTA) >= 1 - p
     exact = binom.pmf(k, n, p)[inside].sum()
     assert exact >= 0.97
 
@@ -117,8 +117,8 @@ def test_correlated_losses_break_the_bound_and_fewer_effective_outcomes_mend_it(
     totals = totals_after(correlated(rng, 0.2, 0.8, MODELS, LENGTH), MECHANISMS)[0]
     true_class = np.full(MODELS, 0.8)
     assert covered("hoeffding", totals, true_class) == pytest.approx(0.74, abs=0.03)
-    rho = uncertainty.loss_autocorrelation(totals)
+    rho = measures.loss_autocorrelation(totals)
     assert np.median(rho) == pytest.approx(0.8, abs=0.02)
-    fewer = uncertainty.effective_sample_size_autocorrelated(totals)
+    fewer = measures.effective_sample_size_autocorrelated(totals)
     half = np.sqrt(np.log(2 / DELTA) / (2 * fewer))
     assert (np.abs(totals.hits / totals.n - true_class) <= half).mean() >= LEVEL

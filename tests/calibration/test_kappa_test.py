@@ -12,8 +12,7 @@ import numpy as np
 import pytest
 from scipy.stats import hypergeom
 
-from streamwatch.core.estimators.measures.measures import kappa, p_chance
-from streamwatch.core.estimators.measures.uncertainty import kappa_standard_error, kappa_zscore
+from streamwatch.core.estimators.measures.measures import kappa, kappa_standard_error, kappa_zscore, p_chance
 from streamwatch.core.specs import FadingSpec, LandmarkSpec, SlidingSpec
 from tests.calibration.monte_carlo import binomial_error, table_of
 

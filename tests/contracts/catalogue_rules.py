@@ -15,9 +15,10 @@ from typer.testing import CliRunner
 
 from streamwatch.cli import app
 from streamwatch.core.estimators import catalogue
-from streamwatch.core.estimators.agreement import Totals
 from streamwatch.core.estimators.detectors import KINDS
-from streamwatch.core.estimators.entries import Bound, Entry, Measure
+from streamwatch.core.estimators.entries import Entry
+from streamwatch.core.estimators.measures.catalogue import Bound, Measure
+from streamwatch.core.estimators.measures.measures import Totals
 from streamwatch.core.estimators.set import EstimatorSet
 from streamwatch.core.records.events import Outcome
 from streamwatch.core.specs import MonitorsSpec

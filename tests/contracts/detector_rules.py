@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from streamwatch.core.estimators import catalogue
 from streamwatch.core.estimators.detectors import KINDS, DetectorKind
-from streamwatch.core.estimators.detectors.alarm import AlarmRow
+from streamwatch.core.estimators.detectors.kind import AlarmRow
 from streamwatch.core.estimators.kernel.table import ModelTable
 from streamwatch.core.specs import MonitorsSpec
 

@@ -13,9 +13,10 @@ from typer.testing import CliRunner
 from docs.reference.generate import metrics_page
 from streamwatch.cli import app
 from streamwatch.core.estimators import catalogue
-from streamwatch.core.estimators.entries import Bound, Entry, Measure, Parameter
+from streamwatch.core.estimators.entries import Entry, Parameter
 from streamwatch.core.estimators.kernel.layout import layout_of
 from streamwatch.core.estimators.measures import measures
+from streamwatch.core.estimators.measures.catalogue import Bound, Measure
 from streamwatch.core.estimators.set import EstimatorSet
 from streamwatch.core.records.events import Outcome
 from streamwatch.settings.monitors import OneOf

@@ -15,8 +15,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from streamwatch.core.estimators import detectors
-from streamwatch.core.estimators.detectors.alarm import append
-from streamwatch.core.estimators.detectors.kind import DetectorKind
+from streamwatch.core.estimators.detectors.kind import DetectorKind, append
 from streamwatch.core.estimators.entries import Entry, Parameter
 from streamwatch.core.jit import hot, inner
 

@@ -1,13 +1,15 @@
-"""Types of entries of the catalogue: parameters, ways to forget, detectors, measures and bounds."""
+"""Types of entries of the catalogue that have parameters, and names of the sections of a snapshot."""
 
 from __future__ import annotations
 
+import hashlib
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import MISSING, dataclass, fields
-from typing import TypeAlias, get_args
+from typing import Any, TypeAlias, get_args
 
-from streamwatch.core.estimators.agreement import Floats, Totals
+import numpy as np
+
 from streamwatch.core.specs import Dependence, DetectorSpec, Direction, DriftWeightedSpec, ForgettingSpec
 
 Scalar: TypeAlias = float | int | str
@@ -112,38 +114,15 @@ class Entry:
         return [(name, problem) for name, problem in found if problem is not None]
 
 
-@dataclass(frozen=True, slots=True)
-class Measure:
-    """Measure or baseline, a function of the totals.
-
-    `name` is the metric, or the value of label `baseline`.
-    """
-
-    name: str
-    help: str
-    formula: str
-    source: str
-    cost: str
-    """Time to compute it from one model's totals, and what the kernel must keep for it beyond these."""
-    of: Callable[[Totals], Floats]
-
-
-@dataclass(frozen=True, slots=True)
-class Bound:
-    """Bound of the true accuracy at a given error probability; `name` is the value of the `bound` label."""
-
-    name: str
-    help: str
-    formula: str
-    source: str
-    cost: str
-    """Time to compute it from one model's totals."""
-    of: Callable[[Totals, float], Floats]
-
-
 def _bound(value: float) -> str:
     """Format the end of an interval the way users write it: `1`, `0.5`, `inf`."""
     return str(int(value)) if math.isfinite(value) and value == int(value) else str(value)
+
+
+def fingerprint(kind: str, spec: object, schema: np.dtype[Any] | None, version: object) -> str:
+    """Name of the section of one estimator, from its kind, parameters, record schema and version."""
+    described = repr((spec, schema.descr if schema is not None else None, version))
+    return f"{kind}/{hashlib.blake2b(described.encode(), digest_size=8).hexdigest()}"
 
 
 # Parameters that several kinds of estimators share.

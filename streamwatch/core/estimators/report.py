@@ -14,10 +14,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from streamwatch.core.estimators import catalogue
-from streamwatch.core.estimators.agreement import Totals
 from streamwatch.core.estimators.folds.report import join_folds, of_stream
 from streamwatch.core.estimators.index import utility_of
 from streamwatch.core.estimators.kernel.table import ModelTable
+from streamwatch.core.estimators.measures.measures import Totals
 from streamwatch.core.estimators.names import ReportKeys, Slice, SliceKeys
 from streamwatch.core.estimators.notifying.model_facts import accuracy_misleads, recent_of
 from streamwatch.core.estimators.recovery import read_histograms, read_recoveries

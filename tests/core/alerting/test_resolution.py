@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from streamwatch.core.alerting.incidents import is_back
-from streamwatch.core.estimators.agreement import Totals
+from streamwatch.core.estimators.measures.measures import Totals
 from streamwatch.core.estimators.notifying.model_facts import Level, levels_of
 from streamwatch.core.records.events import Alarm
 from tests.core.alerting.watched_book import HOUR_MS, NOW_MS, WatchedBook, alarm

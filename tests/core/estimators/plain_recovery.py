@@ -9,7 +9,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from streamwatch.core.estimators.detectors.alarm import AlarmRow
+from streamwatch.core.estimators.detectors.kind import AlarmRow
 from streamwatch.papers.recovery import recovery
 
 KEPT = 64

@@ -6,7 +6,7 @@ from itertools import pairwise
 
 import numpy as np
 
-from streamwatch.core.estimators.detectors.alarm import AlarmRow
+from streamwatch.core.estimators.detectors.kind import AlarmRow
 from streamwatch.core.estimators.kernel.table import ModelTable
 from streamwatch.core.estimators.recovery import read_recoveries
 from streamwatch.core.estimators.set import EstimatorSet

@@ -16,7 +16,7 @@ from streamwatch.core.estimators.comparisons.cohorts import PairCohorts
 from streamwatch.core.estimators.comparisons.measures import MEASURES
 from streamwatch.core.estimators.comparisons.observe import lay_out
 from streamwatch.core.estimators.comparisons.table import ComparisonTable
-from streamwatch.core.estimators.fingerprints import fingerprint
+from streamwatch.core.estimators.entries import fingerprint
 from streamwatch.core.estimators.index import utility_of
 from streamwatch.core.estimators.names import Classes
 from streamwatch.core.estimators.registers.cohorts import CohortsSpec

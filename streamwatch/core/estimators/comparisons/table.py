@@ -20,7 +20,7 @@ from streamwatch.core.estimators.comparisons.observe import (
     VERSION,
     observe,
 )
-from streamwatch.core.estimators.fingerprints import fingerprint
+from streamwatch.core.estimators.entries import fingerprint
 from streamwatch.core.estimators.verdicts.readout import Verdicts, read_verdicts
 from streamwatch.core.estimators.verdicts.state import PACE, VERDICT, verdict_parameters
 from streamwatch.core.estimators.verdicts.state import VERSION as VERDICT_VERSION

@@ -13,8 +13,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from streamwatch.core.estimators.detectors.alarm import append
-from streamwatch.core.estimators.detectors.kind import DetectorKind
+from streamwatch.core.estimators.detectors.kind import DetectorKind, append
 from streamwatch.core.estimators.entries import ADWIN, DIRECTION, Entry
 from streamwatch.core.estimators.forgetting.adwin import declared_now, shown_split
 from streamwatch.core.jit import hot, inner

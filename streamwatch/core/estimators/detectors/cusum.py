@@ -23,8 +23,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from streamwatch.core.estimators.detectors.alarm import append
-from streamwatch.core.estimators.detectors.kind import DetectorKind
+from streamwatch.core.estimators.detectors.kind import DetectorKind, append
 from streamwatch.core.estimators.entries import DIRECTION, MIN_OUTCOMES, Entry, Parameter
 from streamwatch.core.jit import hot, inner
 from streamwatch.core.specs import Direction

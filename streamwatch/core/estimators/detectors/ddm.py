@@ -20,8 +20,7 @@ from math import sqrt
 
 import numpy as np
 
-from streamwatch.core.estimators.detectors.alarm import append
-from streamwatch.core.estimators.detectors.kind import DetectorKind
+from streamwatch.core.estimators.detectors.kind import DetectorKind, append
 from streamwatch.core.estimators.entries import Entry, Parameter
 from streamwatch.core.jit import hot, inner
 

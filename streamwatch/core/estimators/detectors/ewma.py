@@ -35,8 +35,7 @@ from typing import Literal, get_args
 
 import numpy as np
 
-from streamwatch.core.estimators.detectors.alarm import append
-from streamwatch.core.estimators.detectors.kind import DetectorKind
+from streamwatch.core.estimators.detectors.kind import DetectorKind, append
 from streamwatch.core.estimators.entries import DIRECTION, MIN_OUTCOMES, NEWEST_WEIGHT, Entry, Parameter
 from streamwatch.core.jit import hot, inner
 from streamwatch.core.specs import Direction

@@ -27,8 +27,7 @@ from math import log, sqrt
 
 import numpy as np
 
-from streamwatch.core.estimators.detectors.alarm import append
-from streamwatch.core.estimators.detectors.kind import DetectorKind
+from streamwatch.core.estimators.detectors.kind import DetectorKind, append
 from streamwatch.core.estimators.entries import ALARM_CONFIDENCE, DIRECTION, WARNING_CONFIDENCE, Entry
 from streamwatch.core.jit import hot, inner
 from streamwatch.core.specs import Direction

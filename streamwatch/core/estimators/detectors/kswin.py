@@ -29,8 +29,15 @@ from math import log, sqrt
 
 import numpy as np
 
-from streamwatch.core.estimators.detectors.alarm import MOST, WORDS, append, behind, loss_at, put_loss
-from streamwatch.core.estimators.detectors.kind import DetectorKind
+from streamwatch.core.estimators.detectors.kind import (
+    MOST,
+    WORDS,
+    DetectorKind,
+    append,
+    behind,
+    loss_at,
+    put_loss,
+)
 from streamwatch.core.estimators.entries import ALARM_SIGNIFICANCE, DIRECTION, Entry, Parameter
 from streamwatch.core.jit import hot, inner
 from streamwatch.core.specs import Direction

@@ -28,8 +28,7 @@ from __future__ import annotations
 import numpy as np
 
 from streamwatch.core.estimators.dependence import DEPENDENCE, HOT_BYTES, count_loss, dispersion_of
-from streamwatch.core.estimators.detectors.alarm import append
-from streamwatch.core.estimators.detectors.kind import DetectorKind
+from streamwatch.core.estimators.detectors.kind import DetectorKind, append
 from streamwatch.core.estimators.entries import DEPENDENCE as DEPENDENCE_PARAMETER
 from streamwatch.core.estimators.entries import DIRECTION, MIN_OUTCOMES, Entry, Parameter
 from streamwatch.core.jit import hot, inner

@@ -26,8 +26,7 @@ from math import sqrt
 
 import numpy as np
 
-from streamwatch.core.estimators.detectors.alarm import MOST, WORDS, append, loss_at, put_loss
-from streamwatch.core.estimators.detectors.kind import DetectorKind
+from streamwatch.core.estimators.detectors.kind import MOST, WORDS, DetectorKind, append, loss_at, put_loss
 from streamwatch.core.estimators.entries import (
     ALARM_SIGNIFICANCE,
     DIRECTION,

@@ -18,9 +18,9 @@ from typing import Any, Final, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from streamwatch.core.estimators.agreement import Totals
 from streamwatch.core.estimators.folds.rank_diagram import rank_diagram
 from streamwatch.core.estimators.folds.significance import friedman_test, sign_test, spread, wilcoxon_test
+from streamwatch.core.estimators.measures.measures import Totals
 from streamwatch.core.estimators.names import Key, joined_confusion
 from streamwatch.core.metrics import Metric
 from streamwatch.core.metrics.series import Histogram, Sample

@@ -29,8 +29,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from streamwatch.core.estimators.detectors import KINDS
-from streamwatch.core.estimators.detectors.alarm import MOST
-from streamwatch.core.estimators.fingerprints import fingerprint
+from streamwatch.core.estimators.detectors.kind import MOST
+from streamwatch.core.estimators.entries import fingerprint
 from streamwatch.core.estimators.forgetting.adwin import FIRST_BLOCK_ROW, PER_ROW, ROWS, WINDOW
 from streamwatch.core.estimators.forgetting.drift_weighted import CLOCK, LABEL_DRIFT, WEIGHTING
 from streamwatch.core.estimators.forgetting.mechanisms import FADING

@@ -8,8 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from streamwatch.core.estimators.agreement import Totals
-from streamwatch.core.estimators.detectors.alarm import ALARM, AlarmRow, alarm_rows
+from streamwatch.core.estimators.detectors.kind import ALARM, AlarmRow, alarm_rows
 from streamwatch.core.estimators.forgetting.drift_weighted import NOBODY, leave_reference
 from streamwatch.core.estimators.kernel import admission, fold
 from streamwatch.core.estimators.kernel import readout as reading
@@ -26,7 +25,7 @@ from streamwatch.core.estimators.kernel.readout import (
     totals_of,
 )
 from streamwatch.core.estimators.kernel.snapshot import Sections, confusions, section_names
-from streamwatch.core.estimators.measures.measures import accuracy
+from streamwatch.core.estimators.measures.measures import Totals, accuracy
 from streamwatch.core.estimators.memory import SUMS, N
 from streamwatch.core.estimators.recovery import TRACED, recovery_document
 from streamwatch.core.estimators.verdicts.detector import ACCURACY

@@ -1,9 +1,42 @@
-"""Catalogue entries of the measures: functions of the agreement totals, with one metric each."""
+"""Catalogue entries of measures, bounds and baselines: functions of the agreement totals."""
 
 from __future__ import annotations
 
-from streamwatch.core.estimators.entries import Bound, Measure
-from streamwatch.core.estimators.measures import baselines, measures, uncertainty
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from streamwatch.core.estimators.measures import measures
+from streamwatch.core.estimators.measures.measures import Floats, Totals
+
+
+@dataclass(frozen=True, slots=True)
+class Measure:
+    """Measure or baseline, a function of the totals.
+
+    `name` is the metric, or the value of label `baseline`.
+    """
+
+    name: str
+    help: str
+    formula: str
+    source: str
+    cost: str
+    """Time to compute it from one model's totals, and what the kernel must keep for it beyond these."""
+    of: Callable[[Totals], Floats]
+
+
+@dataclass(frozen=True, slots=True)
+class Bound:
+    """Bound of the true accuracy at a given error probability; `name` is the value of the `bound` label."""
+
+    name: str
+    help: str
+    formula: str
+    source: str
+    cost: str
+    """Time to compute it from one model's totals."""
+    of: Callable[[Totals, float], Floats]
+
 
 MEASURES: tuple[Measure, ...] = (
     Measure(
@@ -100,7 +133,7 @@ MEASURES: tuple[Measure, ...] = (
         "√(p(1-p)/n_eff)/(1 - p_chance)",
         "Cohen 1960; Žliobaitė et al. 2015, eq. 11",
         "O(K) per report",
-        uncertainty.kappa_standard_error,
+        measures.kappa_standard_error,
     ),
     Measure(
         "kappa_zscore",
@@ -109,7 +142,7 @@ MEASURES: tuple[Measure, ...] = (
         "κ/δ₀, δ₀ = √(p_c + p_c² - Σtq(t+q))/((1-p_c)√n_eff)",
         "Fleiss, Cohen, Everitt 1969",
         "O(K) per report",
-        uncertainty.kappa_zscore,
+        measures.kappa_zscore,
     ),
     Measure(
         "loss_autocorrelation",
@@ -117,7 +150,7 @@ MEASURES: tuple[Measure, ...] = (
         "ρ = (lost_twice/pairs - E²)/(E(1-E)), E = 1 - p",
         "Box, Jenkins 1970",
         "O(1) per report",
-        uncertainty.loss_autocorrelation,
+        measures.loss_autocorrelation,
     ),
     Measure(
         "effective_sample_size_autocorrelated",
@@ -125,7 +158,7 @@ MEASURES: tuple[Measure, ...] = (
         "n_eff·(1-ρ)/(1+ρ)",
         "Bayley, Hammersley 1946",
         "O(1) per report",
-        uncertainty.effective_sample_size_autocorrelated,
+        measures.effective_sample_size_autocorrelated,
     ),
     Measure(
         "temporal_dependence",
@@ -133,7 +166,7 @@ MEASURES: tuple[Measure, ...] = (
         "p_persistent - p_majority",
         "Žliobaitė et al. 2015, §7",
         "O(K) per report",
-        baselines.temporal_dependence,
+        measures.temporal_dependence,
     ),
 )
 """Measures with one series per model and mechanism."""
@@ -181,7 +214,7 @@ BOUNDS: tuple[Bound, ...] = (
         "max(0, p - ε), ε = √(ln(2/δ)/(2·n_eff))",
         "Hoeffding 1963; Gama, Sebastião, Rodrigues 2009, §3.2",
         "O(1) per report",
-        uncertainty.hoeffding_lower,
+        measures.hoeffding_lower,
     ),
     Bound(
         "hoeffding_upper",
@@ -189,7 +222,7 @@ BOUNDS: tuple[Bound, ...] = (
         "min(1, p + ε), ε = √(ln(2/δ)/(2·n_eff))",
         "Hoeffding 1963; Gama, Sebastião, Rodrigues 2009, §3.2",
         "O(1) per report",
-        uncertainty.hoeffding_upper,
+        measures.hoeffding_upper,
     ),
     Bound(
         "chernoff",
@@ -197,7 +230,7 @@ BOUNDS: tuple[Bound, ...] = (
         "max(0, 1 - E - c/2 - √(cE + c²/4)), c = 3·ln(2/δ)/n_eff, E = 1 - p",
         "Chernoff 1952; Gama, Sebastião, Rodrigues 2009, §3.2, solved for the mean",
         "O(1) per report",
-        uncertainty.chernoff_lower,
+        measures.chernoff_lower,
     ),
     Bound(
         "chernoff_upper",
@@ -205,7 +238,82 @@ BOUNDS: tuple[Bound, ...] = (
         "min(1, 1 - E - c/2 + √(cE + c²/4)), c = 3·ln(2/δ)/n_eff, E = 1 - p",
         "Chernoff 1952; Gama, Sebastião, Rodrigues 2009, §3.2, solved for the mean",
         "O(1) per report",
-        uncertainty.chernoff_upper,
+        measures.chernoff_upper,
     ),
 )
 """Bounds of the accuracy; a lower and its upper bound together fail with probability `confidence_delta`."""
+
+BASELINES: tuple[Measure, ...] = (
+    Measure(
+        "majority",
+        "always the most frequent class, known in hindsight",
+        "max truth/n",
+        "Žliobaitė et al. 2015, eq. 6",
+        "O(K) per report",
+        measures.p_majority,
+    ),
+    Measure(
+        "majority_prequential",
+        "the class that came most often so far, guessed before the label is known",
+        "argmax n(y), counts faded by .999",
+        "Bifet et al. 2015, §5.3",
+        "O(1) per report; keeps K counts per model",
+        measures.p_majority_prequential,
+    ),
+    Measure(
+        "persistent",
+        "always the previous label",
+        "repeats/pairs",
+        "Žliobaitė et al. 2015, eq. 7",
+        "O(1) per report",
+        measures.p_persistent,
+    ),
+    Measure(
+        "persistent_at_prediction",
+        "always the last label that was known when the prediction was made: what could be deployed",
+        "label_at_prediction_repeats/label_at_prediction_pairs",
+        "Žliobaitė et al. 2015, eq. 7, on that label",
+        "O(1) per report",
+        measures.p_persistent_at_prediction,
+    ),
+    Measure(
+        "random",
+        "at random, with the model's own shares of predictions",
+        "Σ truth·predicted/n²",
+        "Žliobaitė et al. 2015, eq. 9",
+        "O(K) per report",
+        measures.p_chance,
+    ),
+    Measure(
+        "uninformed",
+        "at random, uniformly over the classes present",
+        "1/K",
+        "Žliobaitė et al. 2015, eq. 5",
+        "O(K) per report",
+        measures.p_uninformed,
+    ),
+    Measure(
+        "transition",
+        "the most frequent successor of the previous label",
+        "argmax P(y|y_{t-1})",
+        "Žliobaitė et al. 2015, §4.1",
+        "O(1) per report; keeps K² counts per model",
+        measures.p_transition,
+    ),
+    Measure(
+        "temporal_correction",
+        "the model's scores, corrected by the previous label; over outcomes with scores",
+        "argmax P(y|X)·P(y|y_{t-1})/P(y)",
+        "Žliobaitė et al. 2015, §3.1",
+        "O(1) per report; keeps K² counts per model",
+        measures.p_temporal_correction,
+    ),
+    Measure(
+        "temporally_augmented",
+        "the most frequent label given prediction and previous label; a surrogate of a retrained classifier",
+        "argmax P(y|ŷ_t, y_{t-1}), ŷ_t where nothing is known",
+        "Žliobaitė et al. 2015, §3.2",
+        "O(1) per report; keeps K³ counts per model",
+        measures.p_temporally_augmented,
+    ),
+)

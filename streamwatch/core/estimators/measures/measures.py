@@ -13,9 +13,104 @@ Undefined values are NaN, never 0 and never infinite:
 
 from __future__ import annotations
 
-import numpy as np
+from collections.abc import Callable
+from dataclasses import dataclass, field, fields
+from functools import wraps
+from typing import Any, TypeAlias, TypeVar
 
-from streamwatch.core.estimators.agreement import Flags, Floats, Totals, once
+import numpy as np
+from numpy.typing import NDArray
+
+# Agreement totals: the sums per model from which every measure is computed.
+
+
+Floats: TypeAlias = NDArray[np.float64]
+Flags: TypeAlias = NDArray[np.bool_]
+
+
+def _not_kept() -> Floats:
+    """Return an empty array, which `Totals` replaces by NaNs, for optional sums that are not given."""
+    return np.empty(0)
+
+
+@dataclass(frozen=True, slots=True)
+class Totals:
+    """Agreement totals of m models under one forgetting mechanism, in units of outcomes, all float64.
+
+    All fields have shape (m,), except `true_class`, `predicted_class` and `agreed`, which have shape (m, K)
+    and are zero where a model has fewer classes. `repeats` counts outcomes whose label equals the previous
+    one, `pairs` those that have a previous label: all but the model's first. `n_eff` is (Σw)²/Σw².
+
+    The sums from `lost_twice` on are optional. Without them they are NaN, and so is every measure that needs
+    them.
+    """
+
+    n: Floats
+    hits: Floats
+    repeats: Floats
+    pairs: Floats
+    n_eff: Floats
+    true_class: Floats
+    predicted_class: Floats
+    agreed: Floats
+    lost_twice: Floats = field(default_factory=_not_kept)
+    """Pairs in which this outcome and the previous one were both wrong, Σ x_t·x_{t-1}."""
+    label_at_prediction_repeats: Floats = field(default_factory=_not_kept)
+    """Outcomes whose label equals the last one known when the prediction was made."""
+    label_at_prediction_pairs: Floats = field(default_factory=_not_kept)
+    """Outcomes for which a label was known when the prediction was made."""
+    corrected: Floats = field(default_factory=_not_kept)
+    """Hits of Temporal Correction."""
+    scored: Floats = field(default_factory=_not_kept)
+    """Outcomes that carried class scores, which Temporal Correction needs."""
+    augmented: Floats = field(default_factory=_not_kept)
+    """Hits of the Temporally Augmented classifier."""
+    augmented_n: Floats = field(default_factory=_not_kept)
+    """Outcomes that the Temporally Augmented classifier predicted."""
+    transition: Floats = field(default_factory=_not_kept)
+    """Hits of the most frequent successor of the previous label."""
+    transition_n: Floats = field(default_factory=_not_kept)
+    """Outcomes for which the most frequent successor was predicted."""
+    majority: Floats = field(default_factory=_not_kept)
+    """Hits of the prequential majority: the class that had occurred most often before the outcome."""
+    majority_n: Floats = field(default_factory=_not_kept)
+    """Outcomes that the prequential majority predicted."""
+    known: dict[Callable[[Totals], Any], Any] = field(
+        default_factory=dict[Callable[["Totals"], Any], Any], init=False, repr=False, compare=False
+    )
+    """Results of functions of these totals that are computed `once`."""
+
+    def __post_init__(self) -> None:
+        """Replace optional sums that were not given by NaN, one per model."""
+        absent: Floats | None = None
+        for name in OPTIONAL_SUMS:
+            if getattr(self, name).shape != self.n.shape:
+                absent = np.full(self.n.shape, np.nan) if absent is None else absent
+                object.__setattr__(self, name, absent)
+
+
+OPTIONAL_SUMS = tuple(f.name for f in fields(Totals) if f.init)[8:]
+"""Names of the optional sums of `Totals`."""
+
+Result = TypeVar("Result", Floats, Flags)
+
+
+def once(function: Callable[[Totals], Result]) -> Callable[[Totals], Result]:
+    """Decorate a function of totals: the result for a `Totals` object is computed once and kept, read-only.
+
+    A report asks for some thirty measures of the same totals, most of which need accuracy, shares or chance.
+    """
+
+    @wraps(function)
+    def kept(totals: Totals) -> Result:
+        found = totals.known.get(function)
+        if found is None:
+            found = totals.known[function] = function(totals)
+            found.flags.writeable = False
+        return found
+
+    return kept
+
 
 PRESENT = 0.05
 """Weight in outcomes below which a class counts as absent, and the misses of a baseline as too few."""
@@ -243,3 +338,187 @@ def macro_f1(totals: Totals) -> Floats:
     """Mean F1, 2·agreed/(truth + predicted), over classes where truth + predicted is at least 0.05."""
     weight, chosen = totals.true_class + totals.predicted_class, _seen(totals)
     return _mean_over(ratio(2.0 * totals.agreed, weight, chosen), chosen)
+
+
+# Uncertainty of the estimates: bounds, standard errors, and the effect of correlated losses.
+#
+# All are functions of the agreement totals, vectorised over models, and undefined (NaN) as in `measures`.
+# Bounds hold for the *weighted mean of the true accuracy over what is remembered*, at one fixed time and for
+# independent losses. They do not hold for the momentary accuracy right after a change, and cover less than
+# nominally if losses are correlated, which `loss_autocorrelation` measures. Under ADWIN they are nominal
+# only, since ADWIN chose its window by the same losses.
+
+
+ROUNDING = 1e-12
+"""Variance of agreement below which nothing but rounding error is left."""
+
+UNBOUNDED = 1e-9
+"""Least 1 + ρ: below it the losses alternate, and no finite number of independent outcomes is equivalent."""
+
+
+def hoeffding_half_width(totals: Totals, delta: float) -> Floats:
+    """ε with P(|p - true| > ε) ≤ δ: √(ln(2/δ)/(2·n_eff)).
+
+    Hoeffding 1963 for losses of range R = 1; Gama, Sebastião, Rodrigues 2009, §3.2, whose √R must be R. For
+    weighted means n is (Σw)²/Σw². Undefined without outcomes.
+
+    Parameters
+    ----------
+    totals
+        Totals of m models.
+    delta
+        Probability in (0, 1) that the truth is outside.
+    """
+    return np.sqrt(ratio(np.full_like(totals.n_eff, np.log(2.0 / delta) / 2.0), totals.n_eff, totals.n > 0))
+
+
+def hoeffding_lower(totals: Totals, delta: float) -> Floats:
+    """Lower bound of the accuracy by Hoeffding, max(0, p - ε)."""
+    return np.maximum(0.0, accuracy(totals) - hoeffding_half_width(totals, delta))
+
+
+def hoeffding_upper(totals: Totals, delta: float) -> Floats:
+    """Upper bound of the accuracy by Hoeffding, min(1, p + ε)."""
+    return np.minimum(1.0, accuracy(totals) + hoeffding_half_width(totals, delta))
+
+
+def _chernoff_error(totals: Totals, delta: float) -> tuple[Floats, Floats]:
+    """Limits of the true error: E + c/2 ± √(cE + c²/4), c = 3·ln(2/δ)/n_eff.
+
+    Chernoff's |E - μ| ≤ √(3μ·ln(2/δ)/n_eff) solved for the unknown mean μ. With E in place of μ, as often
+    printed, both limits would equal E as long as there are no errors.
+    """
+    error = 1.0 - accuracy(totals)
+    c = ratio(np.full_like(totals.n_eff, 3.0 * np.log(2.0 / delta)), totals.n_eff, totals.n > 0)
+    half = np.sqrt(c * error + c * c / 4.0)
+    return error + c / 2.0 - half, error + c / 2.0 + half
+
+
+def chernoff_lower(totals: Totals, delta: float) -> Floats:
+    """Lower bound of the accuracy by Chernoff, 1 - (E + c/2 + √(cE + c²/4)), at least 0, c = 3·ln(2/δ)/n_eff.
+
+    Gama, Sebastião, Rodrigues 2009, §3.2, solved for the mean. Tighter than Hoeffding's for small errors.
+    """
+    return np.maximum(0.0, 1.0 - _chernoff_error(totals, delta)[1])
+
+
+def chernoff_upper(totals: Totals, delta: float) -> Floats:
+    """Upper bound of the accuracy by Chernoff, 1 - (E + c/2 - √(cE + c²/4)), at most 1.
+
+    c = 3·ln(2/δ)/n_eff; see `chernoff_lower`.
+    """
+    return np.minimum(1.0, 1.0 - _chernoff_error(totals, delta)[0])
+
+
+@once
+def loss_autocorrelation(totals: Totals) -> Floats:
+    """Lag-1 autocorrelation ρ of the loss, (p11 - E²)/(E(1-E)), p11 = lost_twice/pairs.
+
+    E is the error over everything remembered. Clipped to [-1, 1], which the estimate can exceed with few
+    outcomes. Undefined while the losses are nearly constant, n·E(1-E) < 0.05, before the second outcome, and
+    if `lost_twice` is not kept.
+    """
+    error = 1.0 - accuracy(totals)
+    variance = error * (1.0 - error)
+    varied = (totals.n * variance >= PRESENT) & (totals.pairs > 0)
+    together = ratio(totals.lost_twice, totals.pairs, varied)
+    return np.clip(ratio(together - error * error, variance, varied), -1.0, 1.0)
+
+
+def effective_sample_size_autocorrelated(totals: Totals) -> Floats:
+    """Equivalent number of independent outcomes: n_eff·(1-ρ)/(1+ρ), ρ the loss's lag-1 autocorrelation.
+
+    Effective size of a first-order autoregressive sample (Bayley, Hammersley 1946). Larger than n_eff for
+    losses that alternate. Undefined where ρ is, and at ρ = -1.
+    """
+    rho = loss_autocorrelation(totals)
+    return ratio(totals.n_eff * (1.0 - rho), 1.0 + rho, 1.0 + rho > UNBOUNDED)
+
+
+def kappa_standard_error(totals: Totals) -> Floats:
+    """Standard error of κ around its true value, √(p(1-p)/n_eff)/(1 - p_chance).
+
+    Cohen 1960, taking the class shares as known; Žliobaitė et al. 2015, eq. 11. Undefined where κ is.
+    """
+    p, chance = accuracy(totals), p_chance(totals)
+    spread = np.sqrt(ratio(p * np.maximum(0.0, 1.0 - p), totals.n_eff, totals.n > 0))
+    return ratio(spread, 1.0 - chance, ~np.isnan(kappa(totals)))
+
+
+@once
+def kappa_null_deviation(totals: Totals) -> Floats:
+    """Standard deviation δ₀ of κ for predictions independent of the truth.
+
+    √(p_c + p_c² - Σ t_k q_k (t_k + q_k))/((1 - p_c)·√n_eff) with shares t, q and p_c = p_chance (Fleiss,
+    Cohen, Everitt 1969). Undefined where κ is, while labels or predictions miss their largest class by less
+    than 0.05 outcomes, and where the variance is only rounding error.
+    """
+    true_class, predicted_class = true_shares(totals), predicted_shares(totals)
+    chance = p_chance(totals)
+    agreed = true_class * predicted_class
+    variance = chance + chance * chance - (agreed * (true_class + predicted_class)).sum(axis=1)
+    missed = totals.n - np.maximum(largest_true(totals), largest_predicted(totals))
+    defined = (missed >= PRESENT) & (variance > ROUNDING) & ~np.isnan(kappa(totals))
+    return ratio(np.sqrt(np.maximum(0.0, variance)), (1.0 - chance) * np.sqrt(totals.n_eff), defined)
+
+
+def kappa_zscore(totals: Totals) -> Floats:
+    """κ in standard deviations from chance, z = κ/δ₀, one-sided: above 1.645 better than chance at 5 %.
+
+    Fleiss, Cohen, Everitt 1969. The approximation in Žliobaitė et al. 2015, eq. 12, is conservative for
+    unbalanced classes. Undefined where δ₀ is.
+    """
+    return ratio(kappa(totals), kappa_null_deviation(totals), kappa_null_deviation(totals) > 0)
+
+
+# Baseline classifiers without features: accuracy from labels alone, or from the previous label.
+#
+# Uninformed, both majorities, random and persistent are in `measures.measures`. The baselines here are
+# counted outcome by outcome; they are undefined (NaN) if the caller does not keep their sums.
+
+
+def p_persistent_at_prediction(totals: Totals) -> Floats:
+    """Accuracy of predicting the last label known when the prediction was made.
+
+    This is what persistence would have achieved in production, where labels are late (Žliobaitė et al. 2015,
+    eq. 7, applied to that label). Undefined before the first such label.
+    """
+    return ratio(
+        totals.label_at_prediction_repeats,
+        totals.label_at_prediction_pairs,
+        totals.label_at_prediction_pairs > 0,
+    )
+
+
+def p_temporal_correction(totals: Totals) -> Floats:
+    """Accuracy of the model's scores corrected by the previous label, over the outcomes that carry scores.
+
+    argmax_i P(y=i|X)·P(y_t=i|y_{t-1})/P(y=i) (Žliobaitė et al. 2015, §3.1). Undefined without scores.
+    """
+    return ratio(totals.corrected, totals.scored, totals.scored > 0)
+
+
+def p_temporally_augmented(totals: Totals) -> Floats:
+    """Accuracy of the most frequent class given (ŷ_t, y_{t-1}), or of ŷ_t where nothing was counted yet.
+
+    It approximates, from outcomes alone, the classifier that Žliobaitė et al. 2015, §3.2, retrain with the
+    previous label as an additional feature (order 1).
+    """
+    return ratio(totals.augmented, totals.augmented_n, totals.augmented_n > 0)
+
+
+def p_transition(totals: Totals) -> Floats:
+    """Accuracy of the most frequent successor of the previous label, argmax P(y|y_{t-1}).
+
+    Žliobaitė et al. 2015, §4.1. Undefined before the second outcome.
+    """
+    return ratio(totals.transition, totals.transition_n, totals.transition_n > 0)
+
+
+def temporal_dependence(totals: Totals) -> Floats:
+    """Gain of persistence over the majority class, p_persistent - p_majority, in [-1, 1].
+
+    Above 0, labels depend on the previous one, and accuracy and κ flatter a classifier that repeats it
+    (Žliobaitė et al. 2015, §7). Undefined before the second outcome.
+    """
+    return p_persistent(totals) - p_majority(totals)

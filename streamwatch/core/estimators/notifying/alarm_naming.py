@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from streamwatch.core.estimators.detectors.alarm import AlarmRow
+from streamwatch.core.estimators.detectors.kind import AlarmRow
 from streamwatch.core.estimators.index import ModelIndex, utility_of
 from streamwatch.core.estimators.kernel.table import ModelTable
 from streamwatch.core.estimators.names import Batch

@@ -29,8 +29,7 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
-from streamwatch.core.estimators.agreement import Totals
-from streamwatch.core.estimators.measures.uncertainty import loss_autocorrelation
+from streamwatch.core.estimators.measures.measures import Totals, loss_autocorrelation
 from streamwatch.core.records.events import Name
 
 Floats: TypeAlias = NDArray[np.float64]

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from streamwatch.core.estimators.detectors.alarm import AlarmRow
+from streamwatch.core.estimators.detectors.kind import AlarmRow
 from streamwatch.core.estimators.kernel.table import ModelTable
 from streamwatch.core.estimators.names import Batch
 from streamwatch.core.estimators.registers.alarms import HeadlineChange, JudgesModels

@@ -11,14 +11,16 @@ from typing import Final, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from streamwatch.core.estimators.agreement import Flags, Totals
 from streamwatch.core.estimators.index import ModelIndex, ModelSlot, detectors_of, utility_of
 from streamwatch.core.estimators.kernel.table import ModelTable
-from streamwatch.core.estimators.measures.measures import accuracy, p_majority
-from streamwatch.core.estimators.measures.uncertainty import (
+from streamwatch.core.estimators.measures.measures import (
+    Flags,
+    Totals,
+    accuracy,
     hoeffding_half_width,
     kappa_zscore,
     loss_autocorrelation,
+    p_majority,
 )
 from streamwatch.core.estimators.notifying.class_shift import ClassShift, shift_between, shift_over_folds
 from streamwatch.core.estimators.notifying.false_alarms import monthly

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Literal, NamedTuple, Protocol, runtime_checkable
 
-from streamwatch.core.estimators.detectors.alarm import AlarmRow
+from streamwatch.core.estimators.detectors.kind import AlarmRow
 from streamwatch.core.estimators.names import Batch
 from streamwatch.core.estimators.registers.fleet import WorseList
 from streamwatch.core.estimators.registers.segments.estimates import SegmentChange

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from streamwatch.core.estimators.detectors import KINDS, chain
+from streamwatch.core.estimators.detectors import KINDS, observe_all, show_all
 from streamwatch.core.estimators.warming import warm_up
 from streamwatch.core.jit.cache import cache_directory
 from tests.layouts import EVERYTHING
@@ -24,7 +24,7 @@ def links_of(first) -> list[str]:
     return names
 
 
-@pytest.mark.parametrize("first", [chain.observe_all, chain.show_all], ids=["observe", "show"])
+@pytest.mark.parametrize("first", [observe_all, show_all], ids=["observe", "show"])
 def test_no_two_links_of_a_chain_can_share_a_symbol_in_different_processes(first) -> None:
     """Numba's own number in a symbol is counted anew by every process, so names have to differ."""
     names = links_of(first)

@@ -16,12 +16,12 @@ import pytest
 
 from streamwatch.core.estimators.detectors import KINDS, DetectorKind
 from streamwatch.core.estimators.detectors.adwin_drift import ADWIN_DRIFT
-from streamwatch.core.estimators.detectors.alarm import ALARM
 from streamwatch.core.estimators.detectors.cusum import CusumSpec
 from streamwatch.core.estimators.detectors.ddm import DdmSpec
 from streamwatch.core.estimators.detectors.ewma import EWMA, EwmaSpec
 from streamwatch.core.estimators.detectors.hddm_a import HddmASpec
 from streamwatch.core.estimators.detectors.hddm_w import HddmWSpec
+from streamwatch.core.estimators.detectors.kind import ALARM
 from streamwatch.core.estimators.detectors.kswin import KswinSpec
 from streamwatch.core.estimators.detectors.page_hinkley import PAGE_HINKLEY
 from streamwatch.core.estimators.detectors.stepd import StepdSpec

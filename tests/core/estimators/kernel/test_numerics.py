@@ -8,10 +8,10 @@ from decimal import Decimal, localcontext
 import numpy as np
 import pytest
 
-from streamwatch.core.estimators.agreement import Totals
 from streamwatch.core.estimators.forgetting.adwin import FIRST_BLOCK_ROW, PER_ROW, ROWS, SMALL_OUTCOMES
 from streamwatch.core.estimators.kernel.table import ModelTable
 from streamwatch.core.estimators.measures import measures
+from streamwatch.core.estimators.measures.measures import Totals
 from streamwatch.core.estimators.memory import AGREED, HEADER, HITS, PAIRS, REPEATS, SLOT, N
 from streamwatch.core.specs import (
     AdwinSpec,

@@ -235,7 +235,9 @@ def test_models_in_one_batch_are_those_of_their_twins(
         states = np.array([twin.detector(index) for twin in models.twins])
         shown = np.c_[found.statistic[index], found.threshold[index]]
         np.testing.assert_allclose(shown, states, rtol=1e-9, atol=1e-11)
-        assert found.alarms[index].tolist() == [sum(a.detector == index for a in twin.alarms) for twin in models.twins]
+        assert found.alarms[index].tolist() == [
+            sum(a.detector == index for a in twin.alarms) for twin in models.twins
+        ]
         assert found.warned[index].tolist() == [twin.warned(index) for twin in models.twins]
     for index in range(len(spec.drift_weighted)):
         weighted = np.array([twin.drift_weighted[index].now() for twin in models.twins])

@@ -132,7 +132,9 @@ def test_models_in_one_batch_see_nothing_of_each_other_but_drifts_of_their_refer
         states = np.array([twin.detector(index) for twin in twins])
         shown = np.c_[found.statistic[index], found.threshold[index]]
         np.testing.assert_allclose(shown, states, rtol=1e-9, atol=1e-11)
-        assert found.alarms[index].tolist() == [sum(a.detector == index for a in twin.alarms) for twin in twins]
+        assert found.alarms[index].tolist() == [
+            sum(a.detector == index for a in twin.alarms) for twin in twins
+        ]
         assert found.warned[index].tolist() == [twin.warned(index) for twin in twins]
     for index in range(len(EVERYTHING.drift_weighted)):
         expected = np.array([twin.drift_weighted[index].now() for twin in twins])

@@ -6,7 +6,7 @@ from dataclasses import fields
 
 import numpy as np
 
-from streamwatch.core.estimators.agreement import Totals
+from streamwatch.core.estimators.measures.measures import Totals
 
 K = 4
 FIELDS = tuple(each.name for each in fields(Totals) if each.init)

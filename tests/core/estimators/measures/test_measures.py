@@ -11,9 +11,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from sklearn import metrics as peer
 
-from streamwatch.core.estimators.agreement import OPTIONAL_SUMS, Totals
 from streamwatch.core.estimators.catalogue import BASELINES, MEASURES, PER_CLASS
-from streamwatch.core.estimators.measures import baselines, measures
+from streamwatch.core.estimators.measures import measures
+from streamwatch.core.estimators.measures.measures import OPTIONAL_SUMS, Totals
 from tests.core.estimators.measures import plain_measures as plain
 from tests.core.estimators.measures.summed import K, confusion, drawn, stack, totals_of
 from tests.tiers import examples, few
@@ -260,7 +260,7 @@ def test_a_class_never_predicted_has_a_share_of_predictions_of_zero_and_one_neve
 
 def test_labels_that_come_in_runs_show_a_temporal_dependence_and_alternating_ones_the_opposite():
     def dependence(labels):
-        return baselines.temporal_dependence(totals_of(plain.landmark([(y, 0) for y in labels])))[0]
+        return measures.temporal_dependence(totals_of(plain.landmark([(y, 0) for y in labels])))[0]
 
     assert dependence([0] * 10 + [1] * 10) == pytest.approx(18 / 19 - 1 / 2)
     assert dependence([0, 1] * 10) == pytest.approx(0 - 1 / 2)
@@ -273,7 +273,7 @@ def test_persistence_with_the_label_known_in_time_is_counted_by_itself():
     ]
     totals = totals_of(plain.landmark(late))
     assert measures.p_persistent(totals)[0] == 3 / 4
-    assert baselines.p_persistent_at_prediction(totals)[0] == pytest.approx(1 / 3)
+    assert measures.p_persistent_at_prediction(totals)[0] == pytest.approx(1 / 3)
 
 
 def test_a_gain_is_defined_from_exactly_a_twentieth_of_an_outcome_that_the_baseline_missed():

@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from streamwatch.core.estimators.agreement import Totals
+from streamwatch.core.estimators.measures.measures import Totals
 from streamwatch.core.estimators.notifying.class_shift import (
     ClassShift,
     class_shift,

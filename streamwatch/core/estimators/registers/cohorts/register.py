@@ -12,7 +12,7 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
-from streamwatch.core.estimators.fingerprints import fingerprint
+from streamwatch.core.estimators.entries import fingerprint
 from streamwatch.core.estimators.kernel.pools import taken
 from streamwatch.core.estimators.names import Batch, Details, Slice
 from streamwatch.core.estimators.registers.alarms import HeadlineChange

@@ -13,8 +13,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from streamwatch.core.estimators.detectors import KINDS
-from streamwatch.core.estimators.detectors.alarm import AlarmRow
-from streamwatch.core.estimators.fingerprints import fingerprint
+from streamwatch.core.estimators.detectors.kind import AlarmRow
+from streamwatch.core.estimators.entries import fingerprint
 from streamwatch.core.estimators.kernel.table import ModelTable
 from streamwatch.core.estimators.names import Batch, Details, Slice
 from streamwatch.core.estimators.registers.alarms import LateAlarm

@@ -8,7 +8,7 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from streamwatch.core.estimators.fingerprints import fingerprint
+from streamwatch.core.estimators.entries import fingerprint
 from streamwatch.core.estimators.names import Batch, Details, Slice
 from streamwatch.core.estimators.registers.probabilities.measures import (
     areas,

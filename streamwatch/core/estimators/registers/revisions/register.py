@@ -11,7 +11,7 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
-from streamwatch.core.estimators.fingerprints import fingerprint
+from streamwatch.core.estimators.entries import fingerprint
 from streamwatch.core.estimators.names import Batch, Classes, Details, Slice
 from streamwatch.core.estimators.registers.late_labels.observe import BINS, geometry_of
 from streamwatch.core.estimators.registers.revisions import RevisionsSpec

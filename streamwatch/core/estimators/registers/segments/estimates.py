@@ -11,7 +11,7 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
-from streamwatch.core.estimators.agreement import Totals
+from streamwatch.core.estimators.measures.measures import Totals
 from streamwatch.core.records.events import Name
 
 
