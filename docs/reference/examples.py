@@ -209,7 +209,7 @@ DRIFT_WEIGHTED: Final[Mapping[str, str]] = {
 """,
 }
 _REVISED: Final = """\
->>> from streamwatch.core.estimators.registers.revisions.measures import compared
+>>> from streamwatch.core.estimators.registers.revisions import compared
 >>> kept = {"weight": 100, "squares": 100, "first": 70, "gained": 12, "lost": 4, "revised": 20}
 >>> said = compared(np.array(list(kept.values()), float))
 """

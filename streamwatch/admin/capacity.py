@@ -22,18 +22,17 @@ from streamwatch.core.estimators.memory import HEADER
 from streamwatch.core.estimators.past import past_bytes
 from streamwatch.core.estimators.registers.cohorts import CohortsSpec, bytes_of
 from streamwatch.core.estimators.registers.late_labels.register import LATE_LABELS_BYTES, LateLabelsSpec
-from streamwatch.core.estimators.registers.prediction_clock.spec import PredictionClockSpec
-from streamwatch.core.estimators.registers.prediction_clock.spec import table_spec as table_of_clock
+from streamwatch.core.estimators.registers.prediction_clock import PredictionClockSpec
+from streamwatch.core.estimators.registers.prediction_clock import table_spec as table_of_clock
+from streamwatch.core.estimators.registers.probabilities import ProbabilitiesSpec
 from streamwatch.core.estimators.registers.probabilities.observe import empty
-from streamwatch.core.estimators.registers.probabilities.spec import ProbabilitiesSpec
 from streamwatch.core.estimators.registers.revisions import REVISIONS_BYTES, RevisionsSpec
 from streamwatch.core.estimators.registers.segments import SegmentsSpec, table_spec
 from streamwatch.core.estimators.registers.segments.observe import CANDIDATES
 from streamwatch.core.join.names import MOST_SEGMENTS
 from streamwatch.core.metrics import ALARMS, COMPARISONS, JOIN, Metric, metrics_of
-from streamwatch.core.metrics.selection import is_standard
 from streamwatch.core.metrics.series_budget import RESERVE
-from streamwatch.core.metrics.table import is_needed, main_forgetting
+from streamwatch.core.metrics.table import is_needed, is_standard, main_forgetting
 from streamwatch.core.pipeline.journal import ROOM
 from streamwatch.core.predictions.early_hints import EarlyHintsSpec
 from streamwatch.core.predictions.early_hints.observe import CLASSES, EARLY

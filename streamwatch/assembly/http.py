@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from streamwatch.core.metrics.selection import StandardSeries
 from streamwatch.core.metrics.series_budget import Cut, SeriesBudget
+from streamwatch.core.metrics.table import StandardSeries
 from streamwatch.core.specs import MonitorsSpec
 from streamwatch.edge.web.access import Access
 from streamwatch.edge.web.connections import HttpLimits

@@ -8,8 +8,8 @@ from typing import Any
 from streamwatch.admin.capacity import too_few_series
 from streamwatch.core.estimators.registers.cohorts import CohortsSpec
 from streamwatch.core.estimators.registers.late_labels.register import LateLabelsSpec
-from streamwatch.core.estimators.registers.prediction_clock.spec import PredictionClockSpec
-from streamwatch.core.estimators.registers.probabilities.spec import probabilities_under
+from streamwatch.core.estimators.registers.prediction_clock import PredictionClockSpec
+from streamwatch.core.estimators.registers.probabilities import probabilities_under
 from streamwatch.core.estimators.registers.revisions import RevisionsSpec
 from streamwatch.core.estimators.registers.segments import SegmentsSpec
 from streamwatch.core.join.cold.overflow import OverflowSpec

@@ -11,7 +11,7 @@ from typing import TypeAlias
 
 from streamwatch.core.alerting.book import details_with_incidents
 from streamwatch.core.metrics import family, single
-from streamwatch.core.metrics.durations import Durations
+from streamwatch.core.metrics.metric import Durations
 from streamwatch.core.metrics.series import Family, Report
 from streamwatch.core.pipeline.checkpoint import Checkpoint, RestoreReport
 from streamwatch.core.ports import Store

@@ -10,7 +10,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from typing import Any, Final, NamedTuple
 
-from streamwatch.core.metrics.durations import Durations
+from streamwatch.core.metrics.metric import Durations
 from streamwatch.core.ports import DeadLetters, PartitionState, Poll, Record, Schemas, Source
 from streamwatch.core.records.events import Partition
 from streamwatch.daemon.alerting import event_of

@@ -30,7 +30,7 @@ from streamwatch.core.alerting.outbox import (
 )
 from streamwatch.core.alerting.pacing import Orphans
 from streamwatch.core.metrics import family
-from streamwatch.core.metrics.durations import Durations
+from streamwatch.core.metrics.metric import Durations
 from streamwatch.core.metrics.series import Family
 from streamwatch.daemon.status import host_ms
 from streamwatch.telemetry import (

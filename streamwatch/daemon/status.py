@@ -13,7 +13,7 @@ from typing import Final, Protocol
 from streamwatch import __version__
 from streamwatch.core.merge import MergeProgress
 from streamwatch.core.metrics import family, single
-from streamwatch.core.metrics.durations import Durations
+from streamwatch.core.metrics.metric import Durations
 from streamwatch.core.metrics.series import Family
 from streamwatch.core.ports import PartitionState, Schemas, Source
 from streamwatch.core.records.events import Partition

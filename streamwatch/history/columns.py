@@ -10,7 +10,7 @@ from typing import Any, Final, cast
 import numpy as np
 from numpy.typing import NDArray
 
-from streamwatch.core.estimators.registers.probabilities.spec import probabilities_under
+from streamwatch.core.estimators.registers.probabilities import probabilities_under
 from streamwatch.core.estimators.registers.segments import SegmentsSpec
 from streamwatch.core.records.events import segments_text
 from streamwatch.core.records.scores import ScoreLists

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.stats import chi2
 
-from streamwatch.core.estimators.folds.significance import sign_test, wilcoxon_test
+from streamwatch.core.estimators.folds import sign_test, wilcoxon_test
 from streamwatch.folds import Scheme, Validation, roles
 from streamwatch.papers.result import (
     Cell,

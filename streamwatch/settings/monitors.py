@@ -25,8 +25,8 @@ from pydantic_core import CoreSchema, core_schema
 
 from streamwatch.core.estimators.catalogue import DETECTORS, DRIFT_WEIGHTED, MECHANISMS
 from streamwatch.core.estimators.entries import LEAST_ALPHA, Entry, Parameter
-from streamwatch.core.estimators.registers.prediction_clock.spec import PredictionClockSpec
-from streamwatch.core.estimators.registers.probabilities.spec import ProbabilitiesSpec
+from streamwatch.core.estimators.registers.prediction_clock import PredictionClockSpec
+from streamwatch.core.estimators.registers.probabilities import ProbabilitiesSpec
 from streamwatch.core.estimators.registers.revisions import RevisionsSpec
 from streamwatch.core.estimators.registers.segments import AVAILABLE as SEGMENT_MEASURES
 from streamwatch.core.estimators.registers.segments import SegmentsSpec

@@ -24,9 +24,9 @@ from streamwatch.admin.capacity import (
 from streamwatch.core import predictions
 from streamwatch.core.estimators import registers
 from streamwatch.core.estimators.names import Batch
+from streamwatch.core.estimators.registers.probabilities import ProbabilitiesSpec
 from streamwatch.core.estimators.registers.probabilities.observe import empty
-from streamwatch.core.estimators.registers.probabilities.snapshot import encode as probabilities_snapshot
-from streamwatch.core.estimators.registers.probabilities.spec import ProbabilitiesSpec
+from streamwatch.core.estimators.registers.probabilities.register import encode as probabilities_snapshot
 from streamwatch.core.estimators.registers.segments import SegmentsSpec, table_spec
 from streamwatch.core.estimators.registers.segments.observe import CANDIDATES
 from streamwatch.core.estimators.registers.segments.register import Segments

@@ -13,9 +13,8 @@ from streamwatch.admin.capacity import (
     model_series,
     too_few_series,
 )
-from streamwatch.core.metrics.selection import StandardSeries
 from streamwatch.core.metrics.series_budget import lines_of
-from streamwatch.core.metrics.table import is_needed
+from streamwatch.core.metrics.table import StandardSeries, is_needed
 from streamwatch.core.specs import ComparisonSpec, MonitorsSpec
 from tests.core.estimators.estimated import drifting, folded
 from tests.layouts import DEFAULT

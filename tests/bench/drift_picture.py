@@ -11,8 +11,8 @@ from pathlib import Path
 
 import matplotlib as mpl
 
+from streamwatch.core.estimators.names import TraceChunk
 from streamwatch.core.estimators.set import EstimatorSet
-from streamwatch.core.estimators.trace_chunk import TraceChunk
 from streamwatch.core.records.events import Outcome
 from streamwatch.core.specs import MonitorsSpec
 from streamwatch.demo.simulated import BLOCK, StreamSpec, blocks

@@ -29,8 +29,8 @@ from streamwatch.assembly.specs import monitors_spec
 from streamwatch.assembly.state import state_opening
 from streamwatch.assembly.topics import build_topics
 from streamwatch.assembly.warming import warm_up_run
-from streamwatch.core.metrics.selection import StandardSeries
 from streamwatch.core.metrics.series import Report
+from streamwatch.core.metrics.table import StandardSeries
 from streamwatch.core.pipeline.pipeline import PartialResult
 from streamwatch.core.records.outcomes import OUTCOME, OutcomeBatch
 from streamwatch.daemon import POSITIONS, SourcePositions, State

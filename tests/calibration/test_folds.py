@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy.stats import binom
 
-from streamwatch.core.estimators.folds.significance import sign_test, wilcoxon_test
+from streamwatch.core.estimators.folds import sign_test, wilcoxon_test
 from streamwatch.folds import Scheme
 from streamwatch.papers.validation import STREAMS, TESTS_OF_FOLDS, evaluate, noisy, rejections
 from tests.tiers import by_tier

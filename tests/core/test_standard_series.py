@@ -5,7 +5,6 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from streamwatch.core.metrics.selection import STANDARD, StandardSeries, is_standard
 from streamwatch.core.metrics.series import (
     ClassNames,
     ClassSamples,
@@ -15,7 +14,7 @@ from streamwatch.core.metrics.series import (
     HistogramColumn,
     ModelKeys,
 )
-from streamwatch.core.metrics.table import NEEDED
+from streamwatch.core.metrics.table import NEEDED, STANDARD, StandardSeries, is_standard
 from tests.contracts.families import every_family
 
 FORGETTINGS = ["landmark", "fading:0.999", "sliding:1000"]

@@ -52,8 +52,7 @@ from streamwatch.core.estimators.notifying.model_facts import ModelFacts
 from streamwatch.core.join.durable.columns import PackedError
 from streamwatch.core.join.durable.packed import reading
 from streamwatch.core.metrics import family, single
-from streamwatch.core.metrics.layered import Layered
-from streamwatch.core.metrics.series import Family
+from streamwatch.core.metrics.series import Family, Layered
 from streamwatch.core.predictions.kind import ActiveHint
 from streamwatch.core.records.events import Alarm, DelayKind, Judgement, Name
 

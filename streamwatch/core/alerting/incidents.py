@@ -29,7 +29,7 @@ from streamwatch.core.alerting.notification import (
 )
 from streamwatch.core.estimators.notifying.class_shift import ClassShift
 from streamwatch.core.estimators.notifying.model_facts import Level
-from streamwatch.core.estimators.registers.segments.estimates import SegmentChange
+from streamwatch.core.estimators.registers.segments import SegmentChange
 from streamwatch.core.records.events import Alarm, Confirmation, DelayKind, Name
 
 _ENCODER = msgspec.msgpack.Encoder(order="deterministic")

@@ -15,7 +15,7 @@ import msgspec
 from streamwatch.core.alerting.alternation import Alternation
 from streamwatch.core.estimators.notifying.class_shift import ClassShift
 from streamwatch.core.estimators.registers.fleet import WorsePair
-from streamwatch.core.estimators.registers.segments.estimates import SegmentChange
+from streamwatch.core.estimators.registers.segments import SegmentChange
 from streamwatch.core.predictions.kind import ActiveHint
 from streamwatch.core.records.events import Alarm, Confirmation, DelayKind, Name
 from streamwatch.core.specs import UtilityKind

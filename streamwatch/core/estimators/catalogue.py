@@ -34,8 +34,8 @@ from streamwatch.core.estimators.measures.catalogue import (
     Bound,
     Measure,
 )
-from streamwatch.core.estimators.registers.revisions.measures import MEASURES as REVISIONS
-from streamwatch.core.estimators.registers.revisions.measures import RevisionMeasure
+from streamwatch.core.estimators.registers.revisions import MEASURES as REVISIONS
+from streamwatch.core.estimators.registers.revisions import RevisionMeasure
 from streamwatch.core.metrics import Metric, metrics_of
 from streamwatch.core.specs import (
     AdwinSpec,

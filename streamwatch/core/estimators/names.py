@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from streamwatch.core.estimators.kernel.admission import NO_SCORES, Scores
 from streamwatch.core.estimators.kernel.shadow import FADING_FACTOR
 from streamwatch.core.metrics.series import ClassNames, ModelKeys
-from streamwatch.core.records.events import OTHER, Outcome
+from streamwatch.core.records.events import OTHER, Alarm, Outcome
 from streamwatch.core.records.outcomes import OutcomeBatch
 from streamwatch.core.specs import FadingSpec
 
@@ -241,3 +241,23 @@ def confusion_document(counts: NDArray[np.float64], classes: Classes) -> dict[st
         "classes": classes.names(folded=size > classes.limit)[:size],
         "counts": folded.tolist(),
     }
+
+
+# Rows of a trace: of models after every outcome, or of pairs of models.
+
+
+Cell: TypeAlias = str | float | int | None
+
+
+def cells(values: NDArray[np.float64]) -> list[Cell]:
+    """Convert values to Python floats, None where undefined."""
+    return [v if v == v else None for v in values.tolist()]  # noqa: PLR0124 - false for NaN
+
+
+@dataclass(frozen=True, slots=True)
+class TraceChunk:
+    """Consecutive rows of a trace, and the alarms raised in them."""
+
+    columns: list[str]
+    rows: list[list[Cell]]
+    alarms: list[Alarm]

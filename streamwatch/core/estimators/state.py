@@ -14,8 +14,8 @@ from streamwatch.core.estimators.kernel.table import ModelTable
 from streamwatch.core.estimators.names import Batch, ReportKeys
 from streamwatch.core.estimators.past import Pasts
 from streamwatch.core.estimators.registers import registers_of
-from streamwatch.core.estimators.registers.alarms import JudgesModels, RaisesAlarms
 from streamwatch.core.estimators.registers.counting import count_delays
+from streamwatch.core.estimators.registers.kind import JudgesModels, RaisesAlarms
 from streamwatch.core.metrics import LABEL_DELAY_BOUNDS
 from streamwatch.core.metrics.series import HistogramColumn, ModelKeys
 from streamwatch.core.records.events import VERDICT, Alarm

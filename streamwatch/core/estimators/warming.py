@@ -18,8 +18,8 @@ from streamwatch.core.estimators.kernel.layout import layout_of
 from streamwatch.core.estimators.names import Batch
 from streamwatch.core.estimators.registers import counting
 from streamwatch.core.estimators.registers.cohorts import CohortsSpec
-from streamwatch.core.estimators.registers.cohorts import headline as cohort_headline
 from streamwatch.core.estimators.registers.cohorts import observe as cohorts
+from streamwatch.core.estimators.registers.cohorts.life import read_headlines
 from streamwatch.core.estimators.registers.cohorts.register import Cohorts
 from streamwatch.core.estimators.registers.late_labels import observe as late_labels
 from streamwatch.core.estimators.registers.probabilities.observe import observe as observe_scores
@@ -60,7 +60,7 @@ ENTRIES: tuple[Any, ...] = (
     observe_revisions,
     cohorts.observe,
     cohorts.take_all,
-    cohort_headline.read_headlines,
+    read_headlines,
 )
 """All compiled functions called from Python."""
 

@@ -12,8 +12,7 @@ from typing import Final
 import msgspec
 
 from streamwatch.core.join.models import ModelActivity, joined_folds
-from streamwatch.core.metrics.layered import Layered
-from streamwatch.core.metrics.series import Family, Histogram, detail_at
+from streamwatch.core.metrics.series import Family, Histogram, Layered, detail_at
 from streamwatch.core.records.events import VERDICT, Alarm, Name, Outcome, Prediction, model_of
 from streamwatch.core.specs import JoinSpec
 

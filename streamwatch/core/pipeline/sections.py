@@ -11,7 +11,7 @@ import msgspec
 from streamwatch.core.estimators import registers
 from streamwatch.core.estimators.detectors import KINDS
 from streamwatch.core.join.durable.packed import reading
-from streamwatch.core.metrics.layered import Layered
+from streamwatch.core.metrics.series import Layered
 from streamwatch.core.records.events import Name, model_of
 from streamwatch.core.specs import (
     AdwinSpec,

@@ -8,8 +8,7 @@ from collections.abc import Set as AbstractSet
 import numpy as np
 
 from streamwatch.core import predictions as kinds
-from streamwatch.core.metrics.layered import Layered
-from streamwatch.core.metrics.series import Family
+from streamwatch.core.metrics.series import Family, Layered
 from streamwatch.core.predictions.kind import (
     ActiveHint,
     PredictionBatch,

@@ -20,7 +20,7 @@ from streamwatch.core.alerting.notification import (
 from streamwatch.core.estimators.notifying.class_shift import ClassShift
 from streamwatch.core.estimators.notifying.false_alarms import in_words
 from streamwatch.core.estimators.registers.fleet import RIVALS, RULE, WorsePair
-from streamwatch.core.estimators.registers.segments.estimates import SegmentChange
+from streamwatch.core.estimators.registers.segments import SegmentChange
 from streamwatch.core.predictions.kind import ActiveHint
 from streamwatch.core.records.events import OTHER, Alarm, Judgement
 from streamwatch.core.specs import HEADLINE, HOUR_MS, UtilityKind

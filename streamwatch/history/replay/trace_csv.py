@@ -9,8 +9,8 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Final, Self
 
+from streamwatch.core.estimators.names import TraceChunk
 from streamwatch.core.estimators.set import EstimatorSet
-from streamwatch.core.estimators.trace_chunk import TraceChunk
 from streamwatch.core.metrics.series import Family
 from streamwatch.core.records.events import Alarm, Outcome
 from streamwatch.history.recordings.file import RecordingError, place_of

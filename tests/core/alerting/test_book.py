@@ -11,7 +11,7 @@ from streamwatch.core.alerting.book import details_with_incidents
 from streamwatch.core.alerting.rules import AlarmRule, AlarmsSpec
 from streamwatch.core.estimators.notifying.class_shift import ClassShift, Moved
 from streamwatch.core.estimators.notifying.model_facts import Level
-from streamwatch.core.estimators.registers.segments.estimates import SegmentChange
+from streamwatch.core.estimators.registers.segments import SegmentChange
 from streamwatch.core.join.durable.columns import PackedError
 from streamwatch.core.records.events import Alarm
 from tests.core.alerting.stored import stored

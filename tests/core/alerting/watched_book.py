@@ -10,7 +10,7 @@ from streamwatch.core.alerting.notification import Notification
 from streamwatch.core.alerting.rules import AlarmRule, AlarmsSpec
 from streamwatch.core.estimators.notifying.class_shift import ClassShift
 from streamwatch.core.estimators.notifying.model_facts import Level
-from streamwatch.core.estimators.registers.segments.estimates import SegmentChange
+from streamwatch.core.estimators.registers.segments import SegmentChange
 from streamwatch.core.records.events import Alarm, Confirmation, DelayKind
 
 HOUR_MS = 3_600_000

@@ -10,8 +10,7 @@ from streamwatch.core.estimators.registers.cohorts import CohortsSpec
 from streamwatch.core.estimators.registers.late_labels.register import LateLabelsSpec
 from streamwatch.core.estimators.set import EstimatorSet
 from streamwatch.core.join.caveats import Caveats, details_with_caveats
-from streamwatch.core.metrics.layered import Document, Layered, with_parts
-from streamwatch.core.metrics.series import Report, detail_at
+from streamwatch.core.metrics.series import Document, Layered, Report, detail_at, with_parts
 from streamwatch.core.specs import MonitorsSpec
 from streamwatch.edge.web.routes.overview import overview
 from tests.core.estimators.registers.cohorts.streams import Stream, outcomes_of

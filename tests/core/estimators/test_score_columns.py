@@ -8,7 +8,7 @@ from random import Random
 import numpy as np
 import pytest
 
-from streamwatch.core.estimators.registers.probabilities.spec import probabilities_under
+from streamwatch.core.estimators.registers.probabilities import probabilities_under
 from streamwatch.core.estimators.registers.segments import SegmentsSpec
 from streamwatch.core.estimators.set import EstimatorSet
 from streamwatch.core.records.events import segments_text

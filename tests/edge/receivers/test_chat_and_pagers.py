@@ -10,7 +10,7 @@ import pytest
 
 from streamwatch.core.alerting.notification import Gathered, Notification
 from streamwatch.core.estimators.notifying.class_shift import ClassShift, Moved
-from streamwatch.core.estimators.registers.segments.estimates import SegmentChange
+from streamwatch.core.estimators.registers.segments import SegmentChange
 from streamwatch.edge.receivers import HttpRequestBody, slack
 from streamwatch.edge.receivers.alertmanager import Alertmanager
 from streamwatch.edge.receivers.pagerduty import PagerDuty

@@ -9,7 +9,7 @@ import msgspec
 
 from streamwatch.core.estimators.notifying.class_shift import ClassShift, Moved
 from streamwatch.core.estimators.notifying.model_facts import Level
-from streamwatch.core.estimators.registers.segments.estimates import SegmentChange
+from streamwatch.core.estimators.registers.segments import SegmentChange
 from streamwatch.core.metrics.series import Family
 from streamwatch.core.records.events import Alarm, Outcome
 

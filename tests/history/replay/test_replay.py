@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from streamwatch.core.estimators.trace_chunk import TraceChunk
+from streamwatch.core.estimators.names import TraceChunk
 from streamwatch.core.specs import JoinSpec
 from streamwatch.history.replay.replay import ReplaySpec, replay
 from streamwatch.history.replay.trace_csv import TraceCsv, TraceError

@@ -18,10 +18,9 @@ from streamwatch.core.estimators.comparisons.observe import lay_out
 from streamwatch.core.estimators.comparisons.table import ComparisonTable
 from streamwatch.core.estimators.entries import fingerprint
 from streamwatch.core.estimators.index import utility_of
-from streamwatch.core.estimators.names import Classes
+from streamwatch.core.estimators.names import Cell, Classes, TraceChunk
 from streamwatch.core.estimators.registers.cohorts import CohortsSpec
 from streamwatch.core.estimators.registers.cohorts.readout import STATUSES, CohortVerdicts
-from streamwatch.core.estimators.trace_chunk import Cell, TraceChunk
 from streamwatch.core.estimators.verdicts.costs import CostTable, cost_table_of
 from streamwatch.core.metrics import family
 from streamwatch.core.metrics.series import Family

@@ -222,7 +222,7 @@ class ModelTable:
     def fold_verdicts(self, rows: Sequence[int]) -> Verdicts:
         """Verdicts on the model with these folds, each array (opponents, 1).
 
-        The verdict is that of the fold with the most changes (see `verdicts.folds`), the evidence that of the
+        The verdict is that of the fold with the most changes (see `verdicts.judge`), the evidence that of the
         mean M; lead, bounds and dispersion are means over the folds.
         """
         steps, verdicts = self._judged(np.array(rows, np.int64))

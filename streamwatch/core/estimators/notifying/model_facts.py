@@ -24,9 +24,9 @@ from streamwatch.core.estimators.measures.measures import (
 )
 from streamwatch.core.estimators.notifying.class_shift import ClassShift, shift_between, shift_over_folds
 from streamwatch.core.estimators.notifying.false_alarms import monthly
-from streamwatch.core.estimators.registers.alarms import ComparesDelays, ExplainsAlarms, JudgesModels
 from streamwatch.core.estimators.registers.fleet import WorseList
-from streamwatch.core.estimators.registers.segments.estimates import SegmentChange
+from streamwatch.core.estimators.registers.kind import ComparesDelays, ExplainsAlarms, JudgesModels
+from streamwatch.core.estimators.registers.segments import SegmentChange
 from streamwatch.core.records.events import SEPARATOR, Alarm, Confirmation, DelayKind, model_of
 from streamwatch.core.specs import (
     HEADLINE,

@@ -207,7 +207,7 @@ class FoldsExporter:
     def render(self, asked: Asked) -> bytes:
         """Render every comparison under one forgetting; accuracies are absent if it is not configured."""
         # Imported here, because scipy.stats takes long to load and the route is rarely used.
-        from streamwatch.core.estimators.folds.report import compared  # noqa: PLC0415
+        from streamwatch.core.estimators.folds import compared  # noqa: PLC0415
 
         found = _folds(asked.details)
         mechanisms = list(dict.fromkeys(name for folds in found.values() for name in folds))

@@ -52,8 +52,7 @@ from dataclasses import dataclass
 from typing import Any, Final, TypeAlias, cast
 
 from streamwatch.core.estimators.registers.fleet import VERDICT_WORDS
-from streamwatch.core.metrics.layered import with_parts
-from streamwatch.core.metrics.series import Family, Histogram, Report, detail_at
+from streamwatch.core.metrics.series import Family, Histogram, Report, detail_at, with_parts
 from streamwatch.core.records.events import Alarm
 from streamwatch.core.specs import HEADLINE
 from streamwatch.edge.web import documents

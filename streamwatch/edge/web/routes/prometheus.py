@@ -22,7 +22,6 @@ from prometheus_client.openmetrics.exposition import CONTENT_TYPE_LATEST as OPEN
 from prometheus_client.utils import floatToGoString
 
 from streamwatch.core.metrics import family
-from streamwatch.core.metrics.selection import StandardSeries
 from streamwatch.core.metrics.series import (
     ClassSamples,
     Column,
@@ -36,6 +35,7 @@ from streamwatch.core.metrics.series import (
     exposed,
 )
 from streamwatch.core.metrics.series_budget import PARTS, Cut, Part, SeriesBudget, lines_of, within
+from streamwatch.core.metrics.table import StandardSeries
 from streamwatch.core.specs import MonitorsSpec
 from streamwatch.edge.web.ports import Asked, Route
 

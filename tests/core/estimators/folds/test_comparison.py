@@ -11,8 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
 
-from streamwatch.core.estimators.folds.rank_diagram import groups, rank_diagram
-from streamwatch.core.estimators.folds.report import LEAST_FOLDS, MOST_COMPARED, compared
+from streamwatch.core.estimators.folds import LEAST_FOLDS, MOST_COMPARED, compared, groups, rank_diagram
 from tests.core.estimators.folds.test_significance import A, B
 
 SVG = "{http://www.w3.org/2000/svg}"

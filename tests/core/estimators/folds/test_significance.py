@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from streamwatch.core.estimators.folds.significance import (
+from streamwatch.core.estimators.folds import (
     critical_difference,
     friedman_test,
     sign_test,

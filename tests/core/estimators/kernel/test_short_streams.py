@@ -14,8 +14,7 @@ import pytest
 
 from streamwatch.core.estimators import catalogue
 from streamwatch.core.estimators.kernel.table import ModelTable, Trace
-from streamwatch.core.estimators.registers.prediction_clock import PredictionClockSpec
-from streamwatch.core.estimators.registers.prediction_clock.spec import table_spec
+from streamwatch.core.estimators.registers.prediction_clock import PredictionClockSpec, table_spec
 from streamwatch.core.specs import FadingSpec, MonitorsSpec
 from tests.core.estimators.kernel.streams import Ints, late_labels, one_row, scores_in, some_scores, table_of
 from tests.core.estimators.kernel.twin import FLAGS, Twin

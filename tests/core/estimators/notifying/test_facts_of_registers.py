@@ -8,8 +8,8 @@ from dataclasses import replace
 import pytest
 
 from streamwatch.core.estimators.notifying.model_facts import ModelFacts
-from streamwatch.core.estimators.registers.alarms import HeadlineChange
 from streamwatch.core.estimators.registers.fleet import WorseList, WorsePair
+from streamwatch.core.estimators.registers.kind import HeadlineChange
 from streamwatch.core.estimators.state import EstimatorState
 from streamwatch.core.records.events import SEPARATOR, Confirmation, DelayKind
 from tests.layouts import TINY

@@ -10,10 +10,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from streamwatch.core.estimators.registers.prediction_clock import PredictionClockSpec
-from streamwatch.core.estimators.registers.prediction_clock.held import SLACK_MS
-from streamwatch.core.estimators.registers.prediction_clock.register import SETTLED_UNTIL
-from streamwatch.core.estimators.registers.prediction_clock.spec import table_spec
+from streamwatch.core.estimators.registers.prediction_clock import (
+    SETTLED_UNTIL,
+    PredictionClockSpec,
+    table_spec,
+)
+from streamwatch.core.estimators.registers.prediction_clock.register import SLACK_MS
 from streamwatch.core.estimators.set import EstimatorSet
 from streamwatch.core.records.events import Alarm, Outcome
 from streamwatch.core.specs import ModelDetectors, PageHinkleySpec

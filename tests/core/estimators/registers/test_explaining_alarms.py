@@ -8,7 +8,7 @@ import pytest
 
 from streamwatch.core.estimators import registers
 from streamwatch.core.estimators.registers.kind import RegisterKind
-from streamwatch.core.estimators.registers.segments.estimates import SegmentChange
+from streamwatch.core.estimators.registers.segments import SegmentChange
 from streamwatch.core.estimators.set import EstimatorSet
 from streamwatch.core.records.events import Outcome
 from tests.contracts.toy_register import LongestRun, LongestRunSpec

@@ -13,8 +13,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from streamwatch.core.estimators.registers.prediction_clock import held as held_outcomes
-from streamwatch.core.estimators.registers.prediction_clock.held import (
+from streamwatch.core.estimators.registers.prediction_clock import register as held_outcomes
+from streamwatch.core.estimators.registers.prediction_clock.register import (
     SLACK_MS,
     HeldOutcomes,
     HeldState,

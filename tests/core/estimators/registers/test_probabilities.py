@@ -14,7 +14,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from streamwatch.core.estimators.registers.probabilities import ProbabilitiesSpec, probabilities_under
-from streamwatch.core.estimators.registers.probabilities import snapshot as snapshots
+from streamwatch.core.estimators.registers.probabilities import register as snapshots
 from streamwatch.core.estimators.registers.probabilities.observe import empty
 from streamwatch.core.estimators.set import EstimatorSet
 from streamwatch.core.records.events import Outcome

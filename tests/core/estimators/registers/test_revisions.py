@@ -13,8 +13,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from streamwatch.admin.capacity import register_parts
-from streamwatch.core.estimators.registers.revisions import REVISIONS, REVISIONS_BYTES, RevisionsSpec
-from streamwatch.core.estimators.registers.revisions.measures import compared
+from streamwatch.core.estimators.registers.revisions import (
+    REVISIONS,
+    REVISIONS_BYTES,
+    RevisionsSpec,
+    compared,
+)
 from streamwatch.core.estimators.set import EstimatorSet, decode
 from streamwatch.core.records.events import Outcome
 from streamwatch.core.specs import JoinSpec

@@ -5,9 +5,15 @@ from __future__ import annotations
 
 import numpy as np
 
-from streamwatch.core.estimators.registers.cohorts.by_costs import count_bet, in_units, lead_by_costs
 from streamwatch.core.estimators.registers.cohorts.life import advance, cohort_of
-from streamwatch.core.estimators.registers.cohorts.settled import begin_buckets, begin_classes, slot_of
+from streamwatch.core.estimators.registers.cohorts.settled import (
+    begin_buckets,
+    begin_classes,
+    count_bet,
+    in_units,
+    lead_by_costs,
+    slot_of,
+)
 from streamwatch.core.estimators.registers.cohorts.state import (
     AGES,
     ALL,

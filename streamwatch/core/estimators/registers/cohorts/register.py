@@ -15,14 +15,14 @@ from numpy.typing import NDArray
 from streamwatch.core.estimators.entries import fingerprint
 from streamwatch.core.estimators.kernel.pools import taken
 from streamwatch.core.estimators.names import Batch, Details, Slice
-from streamwatch.core.estimators.registers.alarms import HeadlineChange
 from streamwatch.core.estimators.registers.cohorts import METRICS, CohortsSpec
-from streamwatch.core.estimators.registers.cohorts.confirmation import confirmation_of, expected_ms
 from streamwatch.core.estimators.registers.cohorts.observe import observe, take_all
 from streamwatch.core.estimators.registers.cohorts.readout import (
     STATUSES,
     CohortVerdicts,
+    confirmation_of,
     document_of,
+    expected_ms,
     headline_document,
     headlines_of,
     newest_cohorts,
@@ -58,6 +58,7 @@ from streamwatch.core.estimators.registers.cohorts.state import (
 )
 from streamwatch.core.estimators.registers.cohorts.trackers import NEVER
 from streamwatch.core.estimators.registers.fleet import VERDICT_WORDS, WorseList, WorsePair, worse_pairs
+from streamwatch.core.estimators.registers.kind import HeadlineChange
 from streamwatch.core.estimators.verdicts.costs import cost_table_of, stacked
 from streamwatch.core.metrics.series import Columns, ModelKeys
 from streamwatch.core.ranges import LARGEST, require, require_all, require_equal

@@ -21,7 +21,6 @@ from typing import Final, NamedTuple, TypeAlias, overload
 import numpy as np
 from numpy.typing import NDArray
 
-from streamwatch.core.estimators.registers.late_labels.moved import TypicalDelays, typical_delays
 from streamwatch.core.estimators.registers.late_labels.observe import (
     BINS,
     BUCKETS,
@@ -31,7 +30,14 @@ from streamwatch.core.estimators.registers.late_labels.observe import (
     Integers,
     last_boundary,
 )
-from streamwatch.core.estimators.registers.late_labels.ring import Counted, LabelRing, RingView, counted
+from streamwatch.core.estimators.registers.late_labels.ring import (
+    Counted,
+    LabelRing,
+    RingView,
+    TypicalDelays,
+    counted,
+    typical_delays,
+)
 from streamwatch.core.records.events import ErrorChange
 
 Floats: TypeAlias = NDArray[np.float64]

@@ -31,7 +31,7 @@ from streamwatch.core.estimators.registers.late_labels.observe import (
     geometry_of,
 )
 from streamwatch.core.estimators.registers.late_labels.ring import LabelRing, RingSnapshot
-from streamwatch.core.estimators.registers.segments.estimates import SegmentChange
+from streamwatch.core.estimators.registers.segments import SegmentChange
 from streamwatch.core.metrics import Metric
 from streamwatch.core.metrics.series import Columns, ModelKeys
 from streamwatch.core.records.events import DelayKind, ErrorChange

@@ -29,7 +29,7 @@ from streamwatch.core.estimators.forgetting.adwin import (
     remove_oldest,
 )
 from streamwatch.core.estimators.forgetting.mechanisms import LIMIT, SHRINK
-from streamwatch.core.estimators.registers.probabilities.spec import ProbabilitiesSpec
+from streamwatch.core.estimators.registers.probabilities import ProbabilitiesSpec
 from streamwatch.core.jit import entry, inner
 
 # State of one model that predicts with scores: records of scalars, sums, and rings of the latest scores.

@@ -1,37 +1,305 @@
-"""Register of probabilities: measures of every model that predicts with scores; cheap for others."""
+"""Register of probabilities: snapshots and measures of models that predict with scores; cheap for others."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Final
+from dataclasses import dataclass
+from typing import Any, Final
 
+import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
+from streamwatch.core.estimators.dependence import DEPENDENCE
 from streamwatch.core.estimators.entries import fingerprint
+from streamwatch.core.estimators.forgetting.mechanisms import LIMIT
 from streamwatch.core.estimators.names import Batch, Details, Slice
-from streamwatch.core.estimators.registers.probabilities.measures import (
-    areas,
-    losses,
-    mean_area,
-    reliability,
-    threshold_curve,
-)
+from streamwatch.core.estimators.registers.probabilities import METRICS, ProbabilitiesSpec
 from streamwatch.core.estimators.registers.probabilities.observe import (
     ALPHA,
     BINS,
+    BRIER,
+    HITS,
+    LOG_LOSS,
+    MEAN_SCORE,
+    NEGATIVES,
+    POSITIVES,
+    SQUARES,
+    STATE,
     SUMS,
     THRESHOLDS,
     VERSION,
+    WEIGHT,
     Floats,
     ModelState,
     empty,
     observe,
 )
-from streamwatch.core.estimators.registers.probabilities.snapshot import decode, encode
-from streamwatch.core.estimators.registers.probabilities.spec import ProbabilitiesSpec
-from streamwatch.core.metrics import Metric
 from streamwatch.core.metrics.series import Sample
+from streamwatch.core.ranges import MOST_COUNTED, require, require_all, require_equal
+
+# State of one model's probabilities as bytes; equal states give equal bytes.
+
+
+_RINGS: Final = ("head", "auc_head")
+"""Fields with the start of a ring; left out, as snapshots hold rings from the oldest entry on."""
+_WINDOW: Final = ("n", "errors", "unchecked", "rows")
+
+
+class _Snapshot(msgspec.Struct, frozen=True, array_like=True):
+    """Numbers of `STATE` in order, without those in `_RINGS`, and arrays as bytes."""
+
+    counts: list[int]
+    faded: list[float]
+    landmark: bytes
+    fading: bytes
+    windows: list[tuple[list[int], list[int], bytes, bytes, bytes]]
+    """Per mechanism: fields `_WINDOW`, buckets per row, losses and sums per bucket, dependence."""
+    ring: bytes
+    labels: bytes
+    scores: bytes
+    reliability: bytes
+    curve: bytes
+
+
+_ENCODER = msgspec.msgpack.Encoder()
+_NAME: Final = "probabilities"
+_LEAST_UNIT: Final = 1e-300
+_MOST: Final = LIMIT * MOST_COUNTED * 1_024.0
+"""Largest sum of losses, which are below 1,024 each, in the largest unit."""
+_DECODER = msgspec.msgpack.Decoder(_Snapshot)
+_FADED: Final = ("unit", "total")
+_COUNTS = tuple(name for name in STATE.names or () if name not in {*_RINGS, *_FADED})
+
+
+def latest(ring: NDArray[Any], head: int, held: int) -> NDArray[Any]:
+    """Contents of a ring, oldest first; `head` is the position of the next entry."""
+    return np.roll(ring, -head, axis=0)[len(ring) - held :]
+
+
+def encode(kept: ModelState) -> bytes:
+    """Encode a state."""
+    state = kept.state[0]
+    classes = int(state["classes"])
+    auc_head, auc_held = int(state["auc_head"]), int(state["auc_held"])
+    return _ENCODER.encode(
+        _Snapshot(
+            [int(state[name]) for name in _COUNTS],
+            [float(state[name]) for name in _FADED],
+            kept.landmark.tobytes(),
+            kept.fading.tobytes(),
+            [_window_state(window) for window in kept.windows],
+            latest(kept.ring, int(state["head"]), int(state["held"])).tobytes(),
+            latest(kept.labels, auc_head, auc_held).tobytes(),
+            np.ascontiguousarray(latest(kept.scores, auc_head, auc_held)[:, :classes]).tobytes(),
+            kept.reliability.tobytes(),
+            kept.curve[:classes].tobytes(),
+        )
+    )
+
+
+def decode(snapshot: bytes, spec: ProbabilitiesSpec) -> ModelState:
+    """Decode a state encoded under the same specification; raises ValueError if it does not fit."""
+    read = _DECODER.decode(snapshot)
+    kept = empty(spec)
+    state = kept.state
+    for name, value in zip((*_COUNTS, *_FADED), (*read.counts, *read.faded), strict=True):
+        state[name] = value
+    classes = int(state["classes"][0])
+    held, auc_held = int(state["held"][0]), int(state["auc_held"][0])
+    limits = (classes, spec.max_auc_classes), (held, len(kept.ring)), (auc_held, len(kept.labels))
+    if not all(0 <= number <= most for number, most in limits):
+        raise ValueError("the state of probabilities must fit their settings")
+    kept.make_room(classes, spec.max_auc_classes)
+    kept.landmark[:] = np.frombuffer(read.landmark)
+    kept.fading[:] = np.frombuffer(read.fading).reshape(kept.fading.shape)
+    for window, saved in zip(kept.windows, read.windows, strict=True):
+        _restore_window(window, *saved)
+    kept.ring[:held] = np.frombuffer(read.ring).reshape(held, SUMS)
+    kept.labels[:auc_held] = np.frombuffer(read.labels, np.int32)
+    require_all(_NAME, "label", kept.labels[:auc_held], -1, classes - 1)
+    kept.scores[:auc_held, :classes] = np.frombuffer(read.scores).reshape(auc_held, classes)
+    kept.reliability[:] = np.frombuffer(read.reliability).reshape(kept.reliability.shape)
+    kept.curve[:classes] = np.frombuffer(read.curve).reshape(classes, THRESHOLDS, 2)
+    _require_sums(kept)
+    state["head"] = held % max(1, len(kept.ring))
+    state["auc_head"] = auc_held % max(1, len(kept.labels))
+    return kept
+
+
+def _require_sums(kept: ModelState) -> None:
+    """Raise ValueError unless all sums are sums of weights or of losses."""
+    require(_NAME, "unit", kept.state["unit"][0], _LEAST_UNIT, _MOST)
+    of_windows = kept.windows["sums"]
+    for sums in (kept.landmark, kept.fading, kept.ring, of_windows, kept.reliability, kept.curve):
+        require_all(_NAME, "sum", sums, 0.0, _MOST)
+    weighed = kept.fading[kept.fading[:, WEIGHT] > 0.0]
+    require_all(_NAME, "sum of squares", weighed[:, SQUARES], _LEAST_UNIT, _MOST)
+
+
+def _window_state(window: np.void) -> tuple[list[int], list[int], bytes, bytes, bytes]:
+    buckets = window["buckets"][: int(window["rows"])].tolist()
+    used = [(r, k) for r, number in enumerate(buckets) for k in range(number)]
+    rows, columns = [r for r, _ in used], [k for _, k in used]
+    numbers = [int(window[name]) for name in _WINDOW]
+    of_buckets = [window[name][rows, columns].tobytes() for name in ("losses", "sums")]
+    return numbers, buckets, of_buckets[0], of_buckets[1], window["dependence"].tobytes()
+
+
+def _restore_window(
+    window: np.void, numbers: list[int], buckets: list[int], losses: bytes, sums: bytes, dependence: bytes
+) -> None:
+    window["dependence"][:] = np.frombuffer(dependence, DEPENDENCE)
+    for name, value in zip(_WINDOW, numbers, strict=True):
+        window[name] = value
+    most_rows, most = window["losses"].shape[0], window["losses"].shape[1] - 1  # one is free for a new bucket
+    if not len(buckets) == int(window["rows"]) <= most_rows or not all(0 <= n <= most for n in buckets):
+        raise ValueError(
+            f"expected up to {most} buckets in up to {most_rows} rows of a window, got {buckets}"
+        )
+    window["buckets"][: len(buckets)] = buckets
+    used = [(r, k) for r, number in enumerate(buckets) for k in range(number)]
+    rows, columns = [r for r, _ in used], [k for _, k in used]
+    of_buckets = np.frombuffer(losses, np.int32)
+    require_all(_NAME, "losses of a bucket", of_buckets, 0, 1 << np.array(rows, np.int64))
+    require_equal(_NAME, "outcomes of a window", int(window["n"]), sum(1 << r for r in rows))
+    require(_NAME, "errors of a window", window["errors"], 0, int(window["n"]))
+    if buckets:
+        require(_NAME, "number of the oldest buckets", buckets[-1], 1, most)
+    window["losses"][rows, columns] = of_buckets
+    window["sums"][rows, columns] = np.frombuffer(sums).reshape(len(used), SUMS)
+
+
+# Measures of one model's scores: losses, calibration, area under the curve, threshold curves.
+#
+# Undefined values are NaN: losses, and errors of bins, below a weight of 0.05 outcomes; an area if the
+# window does not have a label of the class and one of another.
+
+
+PRESENT: Final = 0.05
+"""Least weight in outcomes for a value to be defined."""
+
+
+@dataclass(frozen=True, slots=True)
+class Losses:
+    """Losses under one mechanism."""
+
+    n_eff: float
+    """Effective sample size (Σw)²/Σw² of the outcomes whose scores were usable; 0 below a weight of 0.05."""
+    log_loss: float
+    """Mean of −ln s_y."""
+    brier: float
+    """Mean of Σ_k (s_k − 1[y=k])²."""
+
+
+def losses(kept: ModelState, spec: ProbabilitiesSpec) -> list[Losses]:
+    """Losses under each mechanism, in the order of `spec.mechanisms`."""
+    found = [_losses(kept.landmark, kept.landmark[WEIGHT])] if spec.landmark else []
+    found += [_losses(sums, sums[SQUARES]) for sums in kept.fading]
+    ring = latest(kept.ring, int(kept.state["head"][0]), int(kept.state["held"][0]))
+    for size in spec.sizes:
+        sums = ring[-size:].sum(axis=0)
+        found.append(_losses(sums, sums[WEIGHT]))
+    for window in kept.windows:
+        sums = np.zeros(SUMS)
+        for r in range(int(window["rows"])):
+            sums += window["sums"][r, : int(window["buckets"][r])].sum(axis=0)
+        found.append(_losses(sums, sums[WEIGHT]))
+    return found
+
+
+def _losses(sums: Floats, squares: float) -> Losses:
+    weight = float(sums[WEIGHT])
+    if weight < PRESENT:
+        return Losses(0.0, np.nan, np.nan)
+    return Losses(weight**2 / float(squares), float(sums[LOG_LOSS]) / weight, float(sums[BRIER]) / weight)
+
+
+@dataclass(frozen=True, slots=True)
+class Reliability:
+    """Bins of the reliability diagram, each array (BINS,); faded by `observe.ALPHA`."""
+
+    weight: Floats
+    """Number of outcomes whose ŷ had a score in the bin."""
+    mean_score: Floats
+    hit_share: Floats
+    """Share of hits; it and `mean_score` are NaN where the weight is below 0.05."""
+
+    @property
+    def error(self) -> float:
+        """Expected calibration error, Σ(n_b/n)·|mean score − hit share|; NaN if no bin has enough weight."""
+        used = self.weight >= PRESENT
+        if not used.any():
+            return np.nan
+        gaps = np.abs(self.mean_score[used] - self.hit_share[used])
+        return float((self.weight[used] * gaps).sum() / self.weight[used].sum())
+
+
+def reliability(kept: ModelState) -> Reliability:
+    """Compare the score of ŷ with the share of hits, binned by that score."""
+    bins = kept.reliability / float(kept.state["unit"][0])
+    weight = bins[:, WEIGHT]
+    used = np.where(weight >= PRESENT, weight, np.nan)
+    return Reliability(weight, bins[:, MEAN_SCORE] / used, bins[:, HITS] / used)
+
+
+def areas(kept: ModelState) -> Floats:
+    """Area under the ROC curve of each class against the rest, over the window; ties count half.
+
+    Shape (classes,), by local index; NaN for a class without a label of its own or of another in the window.
+    The share of pairs of a label of the class and one of another in which the first has the higher score
+    (Mann, Whitney 1947; over a window: Brzezinski, Stefanowski 2017).
+    """
+    head, held = int(kept.state["auc_head"][0]), int(kept.state["auc_held"][0])
+    classes = int(kept.state["classes"][0])
+    labels = latest(kept.labels, head, held)
+    found = np.full(classes, np.nan)
+    if not held:
+        return found
+    scores = latest(kept.scores, head, held)
+    for k in range(classes):
+        own = labels == k
+        positives, negatives = np.sort(scores[own, k]), np.sort(scores[~own, k])
+        if len(positives) and len(negatives):
+            below = np.searchsorted(negatives, positives, "left")
+            up_to = np.searchsorted(negatives, positives, "right")
+            found[k] = int((below + up_to).sum()) / (2 * len(positives) * len(negatives))
+    return found
+
+
+def mean_area(kept: ModelState) -> float:
+    """Mean of the defined areas of the classes; NaN if there are none."""
+    found = areas(kept)
+    return float(found[~np.isnan(found)].mean()) if (~np.isnan(found)).any() else np.nan
+
+
+@dataclass(frozen=True, slots=True)
+class ThresholdCurve:
+    """Precision and recall of one class if it were predicted from a given score on.
+
+    Each array (THRESHOLDS,), for the thresholds j/100; faded by `observe.ALPHA`.
+    """
+
+    precision: Floats
+    """NaN where fewer than 0.05 outcomes have such a score."""
+    recall: Floats
+    """NaN with fewer than 0.05 labels of the class."""
+
+
+def threshold_curve(kept: ModelState, k: int) -> ThresholdCurve:
+    """Curve of the class with local index k."""
+    counts = kept.curve[k] / float(kept.state["unit"][0])
+    above = counts[::-1].cumsum(axis=0)[::-1]
+    predicted = above[:, NEGATIVES] + above[:, POSITIVES]
+    own = float(above[0, POSITIVES])
+    precision = np.full(THRESHOLDS, np.nan)
+    np.divide(above[:, POSITIVES], predicted, out=precision, where=predicted >= PRESENT)
+    recall = above[:, POSITIVES] / own if own >= PRESENT else np.full(THRESHOLDS, np.nan)
+    return ThresholdCurve(precision, recall)
+
+
+# Register of probabilities: measures of every model that predicts with scores; cheap for others.
+
 
 # JSON document of a model's probabilities for the API: both diagrams, and areas by class.
 
@@ -83,51 +351,7 @@ def _numbers(values: Floats) -> list[float | None]:
     return [_number(value) for value in np.asarray(values).tolist()]
 
 
-_DECAY: Final = "decay is per outcome, not per second"
-_PER_FORGETTING: Final = ("forgetting", "model")
 _UNUSABLE: Final = ("invalid", "label_absent")
-METRICS: Final = (
-    Metric("scored_outcomes_total", "counter", "Outcomes with usable class scores", ("model",)),
-    Metric("log_loss", "gauge", f"Mean of −ln of the true class's score ({_DECAY})", _PER_FORGETTING),
-    Metric(
-        "auc_ratio",
-        "gauge",
-        "Area under the ROC curve over the latest scored outcomes; ties count half",
-        ("model",),
-    ),
-    Metric(
-        "calibration_error_ratio",
-        "gauge",
-        "Expected calibration error of the predicted class's score, in ten bins, faded by 0.999",
-        ("model",),
-    ),
-    Metric(
-        "brier_score",
-        "gauge",
-        f"Mean of Σ(score − 1[true class])²; for two classes, twice scikit-learn's value ({_DECAY})",
-        _PER_FORGETTING,
-    ),
-    Metric(
-        "scored_effective_sample_size",
-        "gauge",
-        "Effective number of outcomes of log loss and Brier score, (Σw)²/Σw² of those with usable "
-        f"scores ({_DECAY})",
-        _PER_FORGETTING,
-    ),
-    Metric(
-        "scores_unusable_total",
-        "counter",
-        "Outcomes whose scores were unusable: not probabilities (invalid), or without the true class",
-        ("model", "reason"),
-    ),
-    Metric(
-        "scores_unnormalized_total",
-        "counter",
-        "Outcomes with valid scores that did not sum to 1 within 0.001; scores are divided by their sum",
-        ("model",),
-    ),
-)
-"""Metrics, the most important first."""
 
 
 class Probabilities:

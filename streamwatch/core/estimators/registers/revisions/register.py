@@ -14,8 +14,7 @@ from numpy.typing import NDArray
 from streamwatch.core.estimators.entries import fingerprint
 from streamwatch.core.estimators.names import Batch, Classes, Details, Slice
 from streamwatch.core.estimators.registers.late_labels.observe import BINS, geometry_of
-from streamwatch.core.estimators.registers.revisions import RevisionsSpec
-from streamwatch.core.estimators.registers.revisions.measures import (
+from streamwatch.core.estimators.registers.revisions import (
     ALL_GAINED,
     ALL_LOST,
     ALL_OUTCOMES,
@@ -30,6 +29,7 @@ from streamwatch.core.estimators.registers.revisions.measures import (
     SUMS,
     WEIGHT,
     Comparison,
+    RevisionsSpec,
     compared,
 )
 from streamwatch.core.jit import entry

@@ -13,15 +13,17 @@ from numpy.typing import NDArray
 from streamwatch.core.estimators.kernel.table import ModelTable
 from streamwatch.core.estimators.measures.measures import accuracy
 from streamwatch.core.estimators.names import Batch, Details, Slice
-from streamwatch.core.estimators.registers.segments import AVAILABLE, SegmentsSpec, table_spec
-from streamwatch.core.estimators.registers.segments import observe as loop
-from streamwatch.core.estimators.registers.segments.estimates import (
+from streamwatch.core.estimators.registers.segments import (
+    AVAILABLE,
     SegmentChange,
     SegmentEstimates,
+    SegmentsSpec,
     extra_errors,
     named_change,
+    table_spec,
     with_previous_of_stream,
 )
+from streamwatch.core.estimators.registers.segments import observe as loop
 from streamwatch.core.estimators.registers.segments.observe import CANDIDATES, NONE, exchanged
 from streamwatch.core.estimators.registers.segments.state import Given, SegmentState
 from streamwatch.core.metrics.series import Sample

@@ -8,7 +8,7 @@ from math import isclose
 import numpy as np
 from numpy.typing import NDArray
 
-from streamwatch.core.estimators.registers.cohorts.by_costs import LEAD_UNIT
+from streamwatch.core.estimators.registers.cohorts.settled import LEAD_UNIT
 from streamwatch.core.estimators.registers.cohorts.state import (
     CONFIRMED,
     EARLY,

@@ -10,7 +10,7 @@ from random import Random
 import numpy as np
 import pytest
 
-from streamwatch.core.estimators.registers.cohorts import by_costs
+from streamwatch.core.estimators.registers.cohorts import settled
 from streamwatch.core.estimators.registers.cohorts.state import (
     BY_COSTS,
     CLASS,
@@ -32,21 +32,21 @@ def test_a_lead_is_that_of_the_table_of_the_model() -> None:
     for table, label, own, other in product(range(3), range(4), range(4), range(4)):
         costs["table"] = table + 1
         lead = tables[table][label][own] - tables[table][label][other]
-        assert call(by_costs.lead_by_costs, costs, tables, label, own, other) == lead
+        assert call(settled.lead_by_costs, costs, tables, label, own, other) == lead
 
 
 def test_leads_by_costs_are_counted_in_units_and_others_one_by_one() -> None:
     costs = np.zeros(1, BY_COSTS)[0]
-    assert call(by_costs.unit_of, costs) == 1
+    assert call(settled.unit_of, costs) == 1
     costs["table"] = 2
-    assert call(by_costs.unit_of, costs) == UNIT
+    assert call(settled.unit_of, costs) == UNIT
 
 
 def test_a_lead_is_rounded_to_the_nearest_unit() -> None:
     chance = Random(1)
     leads = [chance.uniform(-1.0, 1.0) for _ in range(100)] + [-1.0, 0.0, 1.0, 0.25, 1 / UNIT, -3 / UNIT]
     for lead in leads:
-        assert call(by_costs.in_units, lead) == floor(Fraction(lead) * UNIT + Fraction(1, 2))
+        assert call(settled.in_units, lead) == floor(Fraction(lead) * UNIT + Fraction(1, 2))
 
 
 def logarithms(
@@ -68,7 +68,7 @@ def test_the_bets_of_a_cohort_are_by_the_shares_of_each_kind_if_its_age_is_from_
     chance, slot, opponent = Random(rule), 5, 1
     costs, cohort, kind = (np.zeros(1, each)[0] for each in (BY_COSTS, COHORT, CLASS))
     costs["bets"]["total"] = costs["bets"]["squares"] = costs["bets"]["logarithms"] = 7.0
-    call(by_costs.empty_bets, costs, slot)
+    call(settled.empty_bets, costs, slot)
     emptied = [2 * slot, 2 * slot + 1]
     for name in ("total", "squares", "logarithms"):
         is_empty = ~costs["bets"][name].reshape(2 * SLOTS, -1).any(axis=1)
@@ -79,7 +79,7 @@ def test_the_bets_of_a_cohort_are_by_the_shares_of_each_kind_if_its_age_is_from_
     sides = [chance.randrange(2) for _ in range(40)]
     for side in sides:
         leads.append(chance.choice([-1.0, 1.0]) * chance.uniform(0.01, 1.0))
-        call(by_costs.count_bet, costs, cohort, kind, opponent, slot, side, leads[-1])
+        call(settled.count_bet, costs, cohort, kind, opponent, slot, side, leads[-1])
     limits = {0: (0.93, 0.98, 1.0), 1: (0.05, 0.08, 0.12)} if rule == SETTLED_RULE else {}
     lower, share, upper = map(list, zip(*(limits.get(side, (1.0,) * 3) for side in sides), strict=True))
     bets = costs["bets"][2 * slot + opponent]

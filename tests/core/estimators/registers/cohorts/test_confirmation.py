@@ -14,8 +14,8 @@ from streamwatch.core.alerting.book import AlarmBook
 from streamwatch.core.alerting.notification import Notification
 from streamwatch.core.alerting.rules import AlarmsSpec
 from streamwatch.core.estimators.registers.cohorts import CohortsSpec
-from streamwatch.core.estimators.registers.cohorts.confirmation import confirmation_of
-from streamwatch.core.estimators.registers.cohorts.confirmation import expected_ms as expected_ms_of
+from streamwatch.core.estimators.registers.cohorts.readout import confirmation_of
+from streamwatch.core.estimators.registers.cohorts.readout import expected_ms as expected_ms_of
 from streamwatch.core.estimators.registers.cohorts.state import (
     FAST_RULE,
     HITS,

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from streamwatch.core.estimators.names import Classes, Slice
 from streamwatch.core.estimators.registers.cohorts import CohortsSpec
-from streamwatch.core.estimators.registers.cohorts.headline import (
+from streamwatch.core.estimators.registers.cohorts.life import (
     append_headline_change,
     headline_of,
     read_headlines,

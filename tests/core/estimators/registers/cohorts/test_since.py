@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from streamwatch.core.estimators.registers.cohorts.since import limits_of
+from streamwatch.core.estimators.registers.cohorts.claims import limits_of
 from streamwatch.core.estimators.registers.cohorts.state import BOUNDS, MODEL
 from streamwatch.core.estimators.registers.cohorts.trackers import NEVER
 from streamwatch.core.estimators.verdicts.state import BETTER, WORSE

@@ -9,10 +9,9 @@ import pytest
 from numpy.typing import NDArray
 
 from streamwatch.core.estimators.registers.late_labels.accuracy import estimates_of
-from streamwatch.core.estimators.registers.late_labels.moved import typical_delays
 from streamwatch.core.estimators.registers.late_labels.observe import ERROR, HIT, geometry_of
 from streamwatch.core.estimators.registers.late_labels.register import LateLabels, LateLabelsSpec, document_of
-from streamwatch.core.estimators.registers.late_labels.ring import LabelRing, counted
+from streamwatch.core.estimators.registers.late_labels.ring import LabelRing, counted, typical_delays
 from streamwatch.core.specs import DAY_MS
 
 GEOMETRY = geometry_of(60 * DAY_MS)
