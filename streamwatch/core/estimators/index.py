@@ -1,7 +1,6 @@
 """Index of the models by name: row and local class indices of each.
 
-Names are converted to numbers here. This is the hot path outside the kernel: one loop, three dictionary
-look-ups per outcome.
+Names are converted to numbers here, each once: outcomes come in columns, and answers are kept by number.
 """
 
 from __future__ import annotations
@@ -16,8 +15,8 @@ from numpy.typing import NDArray
 
 from streamwatch.core.estimators.kernel.admission import NO_SCORES, UNKNOWN, Scores, number, remember
 from streamwatch.core.estimators.kernel.table import ModelTable, TableFull
-from streamwatch.core.estimators.names import Batch, Classes, Slice, fold_overflow, score_columns
-from streamwatch.core.records.events import Outcome, fold_of, model_of
+from streamwatch.core.estimators.names import Batch, Classes, Slice, fold_overflow
+from streamwatch.core.records.events import fold_of, model_of
 from streamwatch.core.records.outcomes import OutcomeBatch
 from streamwatch.core.records.scores import NO_LISTS
 from streamwatch.core.specs import MonitorsSpec, UtilitySpec, first_utility
@@ -80,7 +79,6 @@ class ModelIndex:
         self._table = table
         self._registers = registers
         self._judging_by_costs = [each for each in registers if isinstance(each, JudgesByCosts)]
-        self._index: dict[str, tuple[int, Classes]] = {}
         self.models: dict[str, ModelSlot] = {}
         """Current models by name, in the order in which they appeared; changed by `enter` and `retire`."""
         self.over_limit = {"classes": 0, "models": 0}
@@ -94,7 +92,7 @@ class ModelIndex:
         self._by_costs: dict[int, _Costed] = {}
         """Models that are judged by costs, by row."""
 
-    def enter(self, model: str, first_ms: int) -> tuple[int, Classes]:
+    def enter(self, model: str, first_ms: int) -> ModelSlot:
         """Give a new model a row and empty classes; raises TableFull if no row is free."""
         utility = utility_of(self._spec, model)
         row = self._table.add_model(utility, detectors_of(self._spec, model))
@@ -102,23 +100,21 @@ class ModelIndex:
         classes = Classes(self._spec.max_classes)
         if utility.kind == "costs":
             self._by_costs[row] = _Costed(utility, classes)
-        self.models[model] = ModelSlot(row, classes, first_ms)
+        slot = self.models[model] = ModelSlot(row, classes, first_ms)
         self._rows_by_model = self._slices = None
         for index, drift_weighted in enumerate(self._spec.drift_weighted):
             if drift_weighted.drift_signal == "reference" and drift_weighted.reference == model:
                 self._table.follow(index, row)
-        self._index[model] = entry = (row, classes)
         if fold_of(model) is not None:
             self.folds.setdefault(model_of(model), []).append(model)
             self._join_folds(model_of(model))
-        return entry
+        return slot
 
     def retire(self, model: str) -> None:
         """Remove a model and free its row."""
         row = self.models.pop(model).row
         self._rows_by_model = self._slices = None
         self.retired += 1
-        del self._index[model]
         if fold_of(model) is not None:
             self.folds[model_of(model)].remove(model)
             self._join_folds(model_of(model))
@@ -136,56 +132,23 @@ class ModelIndex:
                 for each in (self._table, *self._judging_by_costs):
                     each.name_classes(row, costed.utility, names)
 
-    def indexed(self, outcomes: Sequence[Outcome]) -> Batch:
-        """Convert outcomes to rows and class indices.
-
-        Those of models without a row are counted and left out.
-        """
-        rows: list[int] = []
-        true_class: list[int] = []
-        predicted_class: list[int] = []
-        label_at_prediction: list[int] = []
-        scored: dict[int, list[tuple[int, float]]] = {}
-        index, limit, most = self._index, self._spec.max_classes, self._spec.shadow_max_classes
-        for outcome in outcomes:
-            try:
-                row, classes = index[outcome.model]
-            except KeyError:
-                row, classes = self._enter_or_refuse(outcome.model, outcome.event_ms)
-            rows.append(row)
-            true_class.append(classes[outcome.true_class])
-            predicted_class.append(classes[outcome.predicted_class])
-            label = outcome.label_at_prediction
-            label_at_prediction.append(-1 if label is None else classes.get(label, limit + 1))
-            scores = outcome.scores
-            if scores and row >= 0 and len(scores) <= most and len(classes) <= most:
-                scored[len(rows) - 1] = classes.score_indices(scores)
-        batch = Batch(
-            outcomes,
-            np.array(rows, np.int32),
-            np.array(true_class, np.int32),
-            np.array(predicted_class, np.int32),
-            np.array(label_at_prediction, np.int32),
-            np.array([outcome.event_ms for outcome in outcomes], np.int64),
-            np.array([outcome.delay_ms for outcome in outcomes], np.int64),
-            np.array([outcome.assumed for outcome in outcomes], np.bool_),
-            np.array([outcome.made for outcome in outcomes], np.uint32),
-            np.array([outcome.resolved_ms for outcome in outcomes], np.int64),
-            np.array([outcome.waited_ms for outcome in outcomes], np.int64),
-        )
-        kept = np.flatnonzero(batch.rows >= 0).tolist() if scored else []
-        return self.completed(batch, score_columns(kept, scored))
-
     def numbers_of(
         self, model: str, event_ms: int, true_name: str, predicted_name: str, label: str | None
     ) -> tuple[int, int, int, int]:
-        """Row, true class, predicted class and label at prediction of one outcome, as in `indexed`.
+        """Row, true class, predicted class and label at prediction of one outcome, as in `Batch`.
 
-        To be followed by `completed` for the whole batch.
+        If the table is full, an outcome of a new model is counted, and its row is -1. To be followed by
+        `completed` for the whole batch.
         """
-        row, classes = self._index.get(model) or self._enter_or_refuse(model, event_ms)
+        limit = self._spec.max_classes
+        try:
+            slot = self.models.get(model) or self.enter(model, event_ms)
+            row, classes = slot.row, slot.classes
+        except TableFull:
+            self.over_limit["models"] += 1
+            row, classes = -1, Classes(limit)
         true_class, predicted_class = classes[true_name], classes[predicted_name]
-        known = -1 if label is None else classes.get(label, self._spec.max_classes + 1)
+        known = -1 if label is None else classes.get(label, limit + 1)
         return row, true_class, predicted_class, known
 
     @property
@@ -242,14 +205,6 @@ class ModelIndex:
         batch = replace(batch, scores=scores) if len(scores.offsets) else batch
         self.over_limit["classes"] += fold_overflow(batch, self._spec.max_classes)
         return batch
-
-    def _enter_or_refuse(self, model: str, event_ms: int) -> tuple[int, Classes]:
-        """Give the model of an outcome a row; if the table is full, count the outcome and return row -1."""
-        try:
-            return self.enter(model, event_ms)
-        except TableFull:
-            self.over_limit["models"] += 1
-            return -1, Classes(self._spec.max_classes)
 
     def _join_folds(self, model: str) -> None:
         """Pass to the table the rows that are folds of a model, ordered by fold number."""

@@ -12,8 +12,9 @@ from numpy.typing import NDArray
 from streamwatch.core.estimators.kernel.admission import NO_SCORES, Scores
 from streamwatch.core.estimators.kernel.shadow import FADING_FACTOR
 from streamwatch.core.metrics.series import ClassNames, ModelKeys
-from streamwatch.core.records.events import OTHER, Alarm, Outcome
-from streamwatch.core.records.outcomes import OutcomeBatch
+from streamwatch.core.records.events import OTHER, Alarm, Outcome, carried_by_all, segments_text
+from streamwatch.core.records.outcomes import OUTCOME, PAIR_COLUMNS, SEGMENTS_FROM, OutcomeBatch
+from streamwatch.core.records.scores import lists_of
 from streamwatch.core.specs import FadingSpec
 
 
@@ -38,11 +39,6 @@ class Classes(dict[str, int]):
         self[name] = index
         return index
 
-    def score_indices(self, scores: Mapping[str, float]) -> list[tuple[int, float]]:
-        """Local indices and scores of the classes within the limit; adds classes that are new."""
-        indexed = [(self[name], score) for name, score in scores.items()]
-        return [(index, score) for index, score in indexed if index < self.limit]
-
     def names(self, folded: bool) -> tuple[str, ...]:  # noqa: FBT001 - few readers
         """Names of all classes by index, plus, if `folded`, an unused name for those beyond the limit.
 
@@ -61,7 +57,7 @@ class Classes(dict[str, int]):
 class Batch:
     """Outcomes as the kernel takes them: parallel arrays, and the originals."""
 
-    outcomes: Sequence[Outcome]
+    outcomes: OutcomeBatch
     rows: NDArray[np.int32]
     true_class: NDArray[np.int32]
     predicted_class: NDArray[np.int32]
@@ -80,11 +76,8 @@ class Batch:
         """Select outcomes by mask, keeping their order; scores are dropped unless all are selected."""
         if chosen.all():
             return self
-        outcomes = self.outcomes
         return Batch(
-            outcomes.only(chosen)
-            if isinstance(outcomes, OutcomeBatch)
-            else [outcomes[position] for position in np.flatnonzero(chosen).tolist()],
+            self.outcomes.only(chosen),
             self.rows[chosen],
             self.true_class[chosen],
             self.predicted_class[chosen],
@@ -111,16 +104,49 @@ class Batch:
         return ordinals
 
 
-def score_columns(positions: Sequence[int], scored: Mapping[int, list[tuple[int, float]]]) -> Scores:
-    """Build `Scores` for the outcomes at `positions`; those missing in `scored` have no scores."""
-    if not scored:
-        return NO_SCORES
-    ragged = [scored.get(position, []) for position in positions]
-    flat = [entry for entries in ragged for entry in entries]
-    return Scores(
-        offsets=np.cumsum([0, *map(len, ragged)], dtype=np.int64),
-        classes=np.array([index for index, _ in flat], np.int32),
-        values=np.array([score for _, score in flat], np.float64),
+def in_columns(outcomes: Sequence[Outcome]) -> OutcomeBatch:
+    """Convert outcomes to columns, names numbered in order of occurrence; a batch is returned as it is."""
+    if isinstance(outcomes, OutcomeBatch):
+        return outcomes
+    models: dict[str, int] = {}
+    classes: dict[str, int] = {}
+    texts: dict[str, int] = {}
+    records = np.zeros(len(outcomes), OUTCOME)
+    records["model"] = [models.setdefault(each.model, len(models)) for each in outcomes]
+    for name in ("true_class", "predicted_class", "label_at_prediction", "last_class"):
+        named = [getattr(each, name) for each in outcomes]
+        records[name] = [-1 if one is None else classes.setdefault(one, len(classes)) for one in named]
+    records["last_class"] += 1
+    for name in ("event_ms", "delay_ms", "resolved_ms", "waited_ms", "assumed"):
+        records[name] = [getattr(each, name) for each in outcomes]
+    records["made"] = [each.made % 2**32 for each in outcomes]
+    records["carried"] = carried_by_all(outcomes)
+    segments = [
+        texts.setdefault(segments_text(each.segments), len(texts)) if each.segments else -1
+        for each in outcomes
+    ]
+    records["scores"] = [number + SEGMENTS_FROM if number >= 0 else -1 for number in segments]
+    scored = [position for position, each in enumerate(outcomes) if each.scores]
+    records["scores"][scored] = np.arange(len(scored))
+    of_scored = [outcomes[position].scores or {} for position in scored]
+    by_number = [{classes.setdefault(name, len(classes)): each[name] for name in each} for each in of_scored]
+    pairs = [
+        (
+            position,
+            models.setdefault(pair.model, len(models)),
+            classes.setdefault(pair.predicted_class, len(classes)),
+            pair.made % 2**32,
+        )
+        for position, each in enumerate(outcomes)
+        for pair in each.pairs or ()
+    ]
+    return OutcomeBatch(
+        records,
+        list(models),
+        list(classes),
+        lists_of(by_number, [segments[position] for position in scored]),
+        list(texts),
+        np.array(pairs, np.int64).reshape(-1, PAIR_COLUMNS).astype(np.int32),
     )
 
 

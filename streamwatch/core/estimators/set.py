@@ -18,7 +18,7 @@ from streamwatch.core.estimators import catalogue
 from streamwatch.core.estimators.comparisons.set import ComparisonSet
 from streamwatch.core.estimators.index import ColumnIndex
 from streamwatch.core.estimators.kernel.table import Trace
-from streamwatch.core.estimators.names import Batch, Cell, TraceChunk, cells
+from streamwatch.core.estimators.names import Batch, Cell, TraceChunk, cells, in_columns
 from streamwatch.core.estimators.notifying.alarm_naming import AlarmNaming, Headlines, NamedAlarm
 from streamwatch.core.estimators.notifying.model_facts import ModelFacts
 from streamwatch.core.estimators.past import PastSnapshot, PastView
@@ -29,7 +29,6 @@ from streamwatch.core.estimators.state import EstimatorState
 from streamwatch.core.estimators.verdicts.readout import Verdicts
 from streamwatch.core.metrics.series import Family
 from streamwatch.core.records.events import Alarm, Name, Outcome, shown_name
-from streamwatch.core.records.outcomes import OutcomeBatch
 from streamwatch.core.specs import AdwinSpec, MonitorsSpec
 
 # Trace: values of all estimators after every outcome, one row per outcome, columns fixed by the spec.
@@ -255,10 +254,7 @@ class EstimatorSet:
 
     def fold_models(self, outcomes: Sequence[Outcome]) -> list[Alarm]:
         """Evaluate outcomes in order, without their pairs, and return the alarms in the same order."""
-        if isinstance(outcomes, OutcomeBatch):
-            batch = self._columns.indexed(outcomes)
-        else:
-            batch = self._index.indexed(list(outcomes))
+        batch = self._columns.indexed(in_columns(outcomes))
         if not batch.outcomes:
             return []
         found = self._table.fold(
@@ -287,8 +283,9 @@ class EstimatorSet:
         alarms: list[Alarm] = []
         width = self._spec.max_classes + 2
         step = max(1, _TRACE_CELLS // width)
+        batches = in_columns(outcomes)
         for start in range(0, len(outcomes), step):
-            batch = self._index.indexed(list(outcomes[start : start + step]))
+            batch = self._columns.indexed(batches[start : start + step])
             if not batch.outcomes:
                 continue
             counted = self._table.outcomes(batch.rows.astype(np.int64)).tolist()
@@ -304,7 +301,7 @@ class EstimatorSet:
             late = self._observe_labels(batch, tracing=True)
             alarms += self._recorded(self._naming.named(batch, traced.alarms, changes))
             verdicts = self._table.verdicts_traced(traced)
-            rows += columns.rows(batch.outcomes, batch.ordinals(counted), traced, verdicts, late)
+            rows += columns.rows(list(batch.outcomes), batch.ordinals(counted), traced, verdicts, late)
         return TraceChunk(columns.names, rows, alarms)
 
     def retire(self, model: str) -> None:
@@ -407,9 +404,10 @@ class EstimatorSet:
             )
         if saved.model in state.index.models:
             state.index.retire(saved.model)
-        row, classes = state.index.enter(saved.model, saved.first_ms)
+        slot = state.index.enter(saved.model, saved.first_ms)
+        row = slot.row
         for name in saved.classes:
-            classes[name] = len(classes)
+            slot.classes[name] = len(slot.classes)
         state.index.name_classes([row])
         state.table.restore(row, saved.sections)
         state.delays.restore(row, saved.delays)

@@ -28,7 +28,7 @@ from streamwatch.core.estimators.registers.segments import observe as segments
 from streamwatch.core.estimators.registers.segments.observe import observe as observe_segments
 from streamwatch.core.estimators.set import EstimatorSet
 from streamwatch.core.records.events import Outcome, PairedAnswer
-from streamwatch.core.records.outcomes import OUTCOME, OutcomeBatch
+from streamwatch.core.records.outcomes import NO_OUTCOMES, OUTCOME, OutcomeBatch
 from streamwatch.core.specs import ComparisonSpec, MonitorsSpec
 
 ENTRIES: tuple[Any, ...] = (
@@ -122,7 +122,9 @@ def warm_up_cohorts() -> None:
     register = Cohorts(CohortsSpec(), 1)
     indices, times = np.zeros(1, np.int32), np.zeros(1, np.int64)
     assumed, made = np.zeros(1, np.bool_), np.zeros(1, np.uint32)
-    register.observe(Batch([], indices, indices, indices, indices, times, times, assumed, made, times, times))
+    register.observe(
+        Batch(NO_OUTCOMES, indices, indices, indices, indices, times, times, assumed, made, times, times)
+    )
     register.read([0])
 
 

@@ -6,6 +6,7 @@ from dataclasses import replace
 
 import pytest
 
+from streamwatch.core.estimators.names import in_columns
 from streamwatch.core.estimators.set import EstimatorSet
 from streamwatch.core.records.events import Outcome
 from streamwatch.core.specs import DriftWeightedSpec, MonitorsSpec
@@ -160,7 +161,7 @@ def test_the_sum_of_delays_ends_at_a_limit_where_timestamps_are_wrong(cuts):
     many.fold([Outcome("m", "x", "x", year_9999, year_9999)] * 48_000)  # more than a sum holds, at once
     assert value(many, "label_delay_seconds", "m").total == before
     assert many.snapshot("m") == monitors.snapshot("m")
-    batch = many._state.index.indexed([Outcome("m", "x", "x", year_9999, year_9999)] * 48_000)
+    batch = many._columns.indexed(in_columns([Outcome("m", "x", "x", year_9999, year_9999)] * 48_000))
     for _ in range(100):  # four million outcomes of all estimators would take long
         many._state.delays.observe(batch)
     assert value(many, "label_delay_seconds", "m").total == 2**62 / 1000

@@ -31,7 +31,7 @@ from streamwatch.core.estimators.registers.cohorts.readout import CohortVerdicts
 from streamwatch.core.estimators.registers.cohorts.register import Cohorts
 from streamwatch.core.jit import entry, inner
 from streamwatch.core.records.events import Name, model_of
-from streamwatch.core.records.outcomes import OutcomeBatch, Pairs
+from streamwatch.core.records.outcomes import NO_OUTCOMES, OutcomeBatch, Pairs
 from streamwatch.core.specs import first_utility
 
 COUNTED: Final = np.dtype(
@@ -265,10 +265,7 @@ def _batch(columns: NDArray[np.int64], times: NDArray[np.int64]) -> Batch:
     narrow: list[Any] = [column.astype(np.int32) for column in columns[:4]]
     rows, true_class, predicted, known = narrow
     assumed, made = columns[4].astype(np.bool_), columns[5].astype(np.uint32)
-    resolved_ms, waited_ms = times
-    return Batch(
-        [], rows, true_class, predicted, known, resolved_ms, waited_ms, assumed, made, resolved_ms, waited_ms
-    )
+    return Batch(NO_OUTCOMES, rows, true_class, predicted, known, times[0], times[1], assumed, made, *times)
 
 
 def pair_cohort_bytes(spec: CohortsSpec) -> int:

@@ -7,7 +7,10 @@ integers, faded ones S ← αS + x at every pair. The lead for the verdict is u(
 # pyright: reportMissingParameterType=false, reportUnknownParameterType=false
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
+from numpy.typing import NDArray
 
 from streamwatch.core.estimators.forgetting.mechanisms import LIMIT, SHRINK
 from streamwatch.core.estimators.verdicts.detector import ALPHA, balanced_weight, observe_lead
@@ -133,64 +136,62 @@ def lay_out(records, pairs, codes, row_of, rows, bits, leads, event_ms):
         event_ms[i] = outcome.event_ms
 
 
+class PairArrays(NamedTuple):
+    """State of comparisons by row, and their settings."""
+
+    latest: NDArray[np.void]
+    landmark: NDArray[np.void]
+    faded: NDArray[np.void]
+    """Sums by (row, fading mechanism)."""
+    windows: NDArray[np.void]
+    """Sums by (row, sliding mechanism)."""
+    rings: NDArray[np.uint8]
+    """Bits of the latest pairs, (rows, longest window)."""
+    paces: NDArray[np.void]
+    verdicts: NDArray[np.void]
+    balanced: NDArray[np.void]
+    counts: NDArray[np.float64]
+    """Faded counts of labels, (classes, rows), for the balanced utility."""
+    alphas: NDArray[np.float64]
+    """Fading factors."""
+    sizes: NDArray[np.int64]
+    """Sizes of the sliding windows."""
+    parameters: NDArray[np.void]
+    """Parameters of the verdicts, (1,)."""
+
+
 @entry
-def observe(
-    latest,
-    landmark,
-    faded,
-    windows,
-    rings,
-    paces,
-    verdicts,
-    balanced,
-    counts,
-    alphas,
-    sizes,
-    parameters,
-    rows,
-    bits,
-    leads,
-    true_class,
-    event_ms,
-):
+def observe(arrays, rows, bits, leads, true_class, event_ms):
     """Add a batch of pairs, in order.
 
     Parameters
     ----------
-    latest, landmark, paces, verdicts, balanced
-        One record per row.
-    faded, windows
-        Sums by (row, fading mechanism), and by (row, sliding mechanism).
-    rings
-        Bits of the latest pairs, (rows, longest window).
-    counts
-        Faded counts of labels, (classes, rows), for the balanced utility.
-    alphas, sizes, parameters
-        Fading factors, sizes of the sliding windows, and the parameters of the verdicts, (1,).
+    arrays
+        `PairArrays`, changed.
     rows, bits, leads, true_class, event_ms
         Each (n,), one per pair: its row; `CHAMPION_WRONG` and `CHALLENGER_WRONG`; lead by accuracy or costs;
         label, used by the balanced utility only; event time.
     """
-    p = parameters[0]
+    alphas, sizes, p = arrays.alphas, arrays.sizes, arrays.parameters[0]
     for i in range(rows.shape[0]):
         row = rows[i]
-        last = latest[row]
+        last, landmark, balanced = arrays.latest[row], arrays.landmark[row], arrays.balanced[row]
         seen = bits[i]
         lead = leads[i]
-        ring = rings[row]
+        ring = arrays.rings[row]
         for j in range(sizes.shape[0]):
-            window = windows[row, j]
+            window = arrays.windows[row, j]
             if window.pairs == sizes[j]:
                 gone = last.head - sizes[j]
                 add(window, ring[gone if gone >= 0 else gone + ring.shape[0]], -1)
             add(window, seen, 1)
         ring[last.head] = seen
         last.head = last.head + 1 if last.head + 1 < ring.shape[0] else 0
-        add(landmark[row], seen, 1)
+        add(landmark, seen, 1)
         last.event_ms = event_ms[i]
         for j in range(alphas.shape[0]):
-            fade(faded[row, j], alphas[j], seen)
-        if balanced[row].counted:
-            worth = weigh(balanced[row], counts, row, true_class[i])
+            fade(arrays.faded[row, j], alphas[j], seen)
+        if balanced.counted:
+            worth = weigh(balanced, arrays.counts, row, true_class[i])
             lead = worth * (int(seen & CHAMPION_WRONG) - int(seen >> 1))
-        observe_lead(paces[row], verdicts[row], p, lead, landmark[row].pairs, event_ms[i])
+        observe_lead(arrays.paces[row], arrays.verdicts[row], p, lead, landmark.pairs, event_ms[i])

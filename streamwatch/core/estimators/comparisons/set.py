@@ -18,14 +18,14 @@ from streamwatch.core.estimators.comparisons.observe import lay_out
 from streamwatch.core.estimators.comparisons.table import ComparisonTable
 from streamwatch.core.estimators.entries import fingerprint
 from streamwatch.core.estimators.index import utility_of
-from streamwatch.core.estimators.names import Cell, Classes, TraceChunk
+from streamwatch.core.estimators.names import Cell, Classes, TraceChunk, in_columns
 from streamwatch.core.estimators.registers.cohorts import CohortsSpec
 from streamwatch.core.estimators.registers.cohorts.readout import STATUSES, CohortVerdicts
 from streamwatch.core.estimators.verdicts.costs import CostTable, cost_table_of
 from streamwatch.core.metrics import family
 from streamwatch.core.metrics.series import Family
 from streamwatch.core.records.events import Name, Outcome
-from streamwatch.core.records.outcomes import OUTCOME, PAIR_COLUMNS, OutcomeBatch, Pairs
+from streamwatch.core.records.outcomes import OutcomeBatch, Pairs
 from streamwatch.core.specs import MonitorsSpec, UtilityKind, UtilitySpec, champion_of
 
 # Series of comparisons, labelled by challenger and champion.
@@ -172,10 +172,6 @@ def _defined(
     return [((*pair, *more), v) for pair, v in zip(pairs, numbers, strict=True) if v == v]  # noqa: PLR0124
 
 
-_ANY: Final = 2**31 - 1
-"""Limit of names that is never reached."""
-
-
 @dataclass(slots=True)
 class _Comparison:
     """Two models that are compared."""
@@ -253,7 +249,7 @@ class ComparisonSet:
 
     def fold(self, outcomes: Sequence[Outcome]) -> None:
         """Evaluate the pairs of outcomes, in order."""
-        batch = outcomes if isinstance(outcomes, OutcomeBatch) else _paired(outcomes)
+        batch = in_columns(outcomes)
         if batch.pairs is None:
             return
         pairs, records = batch.pairs, batch.records
@@ -492,26 +488,6 @@ class ComparisonSet:
             number for number, each in enumerate(self._listed) if each.utility.kind != "accuracy"
         ]
         self._names = ()
-
-
-def _paired(outcomes: Iterable[Outcome]) -> OutcomeBatch:
-    """Convert the outcomes that have pairs to a batch with the columns that comparisons need."""
-    models, classes = Classes(_ANY), Classes(_ANY)
-    chosen = [outcome for outcome in outcomes if outcome.pairs]
-    records = np.zeros(len(chosen), OUTCOME)
-    pairs: list[tuple[int, int, int, int]] = []
-    for number, outcome in enumerate(chosen):
-        record = records[number]
-        record["event_ms"], record["model"] = outcome.event_ms, models[outcome.model]
-        record["resolved_ms"], record["waited_ms"] = outcome.resolved_ms, outcome.waited_ms
-        record["made"], record["assumed"] = outcome.made % 2**32, outcome.assumed
-        record["true_class"] = classes[outcome.true_class]
-        record["predicted_class"] = classes[outcome.predicted_class]
-        for each in outcome.pairs or ():
-            made = each.made % 2**32
-            pairs.append((number, models[each.model], classes[each.predicted_class], made))
-    columns = np.array(pairs, np.int64).reshape(-1, PAIR_COLUMNS).astype(np.int32)
-    return OutcomeBatch(records, list(models), list(classes), pairs=columns)
 
 
 def _by_class(

@@ -18,6 +18,7 @@ from streamwatch.core.estimators.comparisons.observe import (
     LATEST,
     TALLY,
     VERSION,
+    PairArrays,
     observe,
 )
 from streamwatch.core.estimators.entries import fingerprint
@@ -39,6 +40,8 @@ Integers: TypeAlias = NDArray[np.int64]
 LANDMARK = f"pairs/{VERSION}"
 _NAME = "comparisons"
 _LEAST = 8
+_BY_ROW = PairArrays._fields.index("counts")
+"""Number of the arrays that have an entry for each row, which come first."""
 _encode = msgspec.msgpack.Encoder().encode
 _decode_landmark = msgspec.msgpack.Decoder(tuple[int, bytes]).decode
 _decode_sliding = msgspec.msgpack.Decoder(tuple[bytes, bytes]).decode
@@ -59,20 +62,22 @@ class ComparisonTable:
         self._spec = spec
         self._fading = [f for f in self.forgetting if isinstance(f, FadingSpec)]
         self._sliding = [f for f in self.forgetting if isinstance(f, SlidingSpec)]
-        self._alphas = np.array([f.alpha for f in self._fading], np.float64)
-        self._sizes = np.array([f.size for f in self._sliding], np.int64)
-        self._parameters = verdict_parameters(spec.verdict_outcomes, spec.confidence_delta).reshape(1)
         self._free: list[int] = []
         self._used = 0
-        self._latest = np.zeros(0, LATEST)
-        self._landmark = np.zeros(0, TALLY)
-        self._faded = np.zeros((0, len(self._fading)), FADED)
-        self._windows = np.zeros((0, len(self._sliding)), TALLY)
-        self._rings = np.zeros((0, max((f.size for f in self._sliding), default=1)), np.uint8)
-        self._paces = np.zeros(0, PACE)
-        self._verdicts = np.zeros(0, VERDICT)
-        self._balanced = np.zeros(0, BALANCED)
-        self._counts = np.zeros((1, 0), np.float64)
+        self._arrays = PairArrays(
+            latest=np.zeros(0, LATEST),
+            landmark=np.zeros(0, TALLY),
+            faded=np.zeros((0, len(self._fading)), FADED),
+            windows=np.zeros((0, len(self._sliding)), TALLY),
+            rings=np.zeros((0, max((f.size for f in self._sliding), default=1)), np.uint8),
+            paces=np.zeros(0, PACE),
+            verdicts=np.zeros(0, VERDICT),
+            balanced=np.zeros(0, BALANCED),
+            counts=np.zeros((1, 0), np.float64),
+            alphas=np.array([f.alpha for f in self._fading], np.float64),
+            sizes=np.array([f.size for f in self._sliding], np.int64),
+            parameters=verdict_parameters(spec.verdict_outcomes, spec.confidence_delta).reshape(1),
+        )
 
     def add_row(self, *, balanced: bool) -> int:
         """Allocate an empty row; `balanced` if it is judged by the balanced utility."""
@@ -81,25 +86,16 @@ class ComparisonTable:
         else:
             row = self._used
             self._used += 1
-            if row == len(self._latest):
+            if row == len(self._arrays.latest):
                 self._grow(max(_LEAST, 2 * row))
-        self._balanced[row]["counted"] = balanced
+        self._arrays.balanced[row]["counted"] = balanced
         return row
 
     def remove(self, row: int) -> None:
         """Clear and free a row."""
-        for array in (
-            self._latest,
-            self._landmark,
-            self._faded,
-            self._windows,
-            self._rings,
-            self._paces,
-            self._verdicts,
-            self._balanced,
-        ):
+        for array in self._arrays[:_BY_ROW]:
             array[row] = np.zeros((), array.dtype)
-        self._counts[:, row] = 0.0
+        self._arrays.counts[:, row] = 0.0
         self._free.append(row)
 
     def fold(
@@ -114,44 +110,30 @@ class ComparisonTable:
         if not len(rows):
             return
         self._make_room(int(true_class.max()) + 1)
-        observe(
-            self._latest,
-            self._landmark,
-            self._faded,
-            self._windows,
-            self._rings,
-            self._paces,
-            self._verdicts,
-            self._balanced,
-            self._counts,
-            self._alphas,
-            self._sizes,
-            self._parameters,
-            rows,
-            bits,
-            leads,
-            true_class,
-            event_ms,
-        )
+        observe(self._arrays, rows, bits, leads, true_class, event_ms)
 
     def pairs(self, rows: Integers) -> Integers:
         """Number of pairs of each comparison, int64 (m,)."""
-        return self._landmark["pairs"][rows]
+        return self._arrays.landmark["pairs"][rows]
 
     def last_seconds(self, rows: Integers) -> NDArray[np.float64]:
         """Event time in seconds of each comparison's last pair, float64 (m,)."""
-        return self._latest["event_ms"][rows] / 1000.0
+        return self._arrays.latest["event_ms"][rows] / 1000.0
 
     def sums(self, rows: Integers, forgetting: int) -> Sums:
         """Sums of m comparisons under mechanism number `forgetting`, each (m,)."""
         spec = self.forgetting[forgetting]
         if isinstance(spec, FadingSpec):
-            found = self._faded[rows, self._fading.index(spec)]
+            found = self._arrays.faded[rows, self._fading.index(spec)]
             weight, variance = found["weight"], found["variance"]
             squares = np.where(found["squares"] > 0, found["squares"], np.nan)
         else:
             slides = isinstance(spec, SlidingSpec)
-            found = self._windows[rows, self._sliding.index(spec)] if slides else self._landmark[rows]
+            found = (
+                self._arrays.windows[rows, self._sliding.index(spec)]
+                if slides
+                else self._arrays.landmark[rows]
+            )
             weight = found["pairs"].astype(np.float64)
             squares = np.where(weight > 0, weight, np.nan)
             variance = found["n01"] + found["n10"]
@@ -167,25 +149,25 @@ class ComparisonTable:
 
     def verdicts(self, rows: Integers) -> Verdicts:
         """Verdicts on m challengers, each array (1, m); steps are counted in pairs."""
-        threshold = float(self._parameters["threshold"][0])
-        steps, records = self._paces["steps"][rows][None, :], self._verdicts[rows][None, :]
+        threshold = float(self._arrays.parameters["threshold"][0])
+        steps, records = self._arrays.paces["steps"][rows][None, :], self._arrays.verdicts[rows][None, :]
         return read_verdicts(steps, records, self._spec.confidence_delta, threshold)
 
     def snapshot(self, row: int, utility: UtilitySpec) -> dict[str, bytes]:
         """Encode the state of a comparison, one section per estimator; equal states give equal bytes."""
-        latest = self._latest[row]
-        landmark = [int(latest["event_ms"]), self._landmark[row].tobytes()]
+        latest = self._arrays.latest[row]
+        landmark = [int(latest["event_ms"]), self._arrays.landmark[row].tobytes()]
         sections = {LANDMARK: _encode(landmark)}
         for j, spec in enumerate(self._fading):
-            sections[_named("fading", spec)] = self._faded[row, j].tobytes()
-        newest_last = np.roll(self._rings[row], -int(latest["head"]))
+            sections[_named("fading", spec)] = self._arrays.faded[row, j].tobytes()
+        newest_last = np.roll(self._arrays.rings[row], -int(latest["head"]))
         for j, spec in enumerate(self._sliding):
-            window = self._windows[row, j]
+            window = self._arrays.windows[row, j]
             recent = newest_last[len(newest_last) - int(window["pairs"]) :]
             sections[_named("sliding", spec)] = _encode([window.tobytes(), recent.tobytes()])
-        balanced = self._balanced[row]
-        counts = self._counts[: int(balanced["classes"]), row]
-        judged = (self._paces[row], self._verdicts[row], balanced, counts)
+        balanced = self._arrays.balanced[row]
+        counts = self._arrays.counts[: int(balanced["classes"]), row]
+        judged = (self._arrays.paces[row], self._arrays.verdicts[row], balanced, counts)
         sections[self.verdict_section(utility)] = _encode([each.tobytes() for each in judged])
         return sections
 
@@ -199,31 +181,31 @@ class ComparisonTable:
         """
         if LANDMARK in sections:
             event_ms, landmark = _decode_landmark(sections[LANDMARK])
-            self._latest[row]["event_ms"] = event_ms
-            self._landmark[row] = _record(landmark, TALLY)
+            self._arrays.latest[row]["event_ms"] = event_ms
+            self._arrays.landmark[row] = _record(landmark, TALLY)
         for j, spec in enumerate(self._fading):
             if (section := sections.get(_named("fading", spec))) is not None:
-                self._faded[row, j] = _record(section, FADED)
+                self._arrays.faded[row, j] = _record(section, FADED)
         for j, spec in enumerate(self._sliding):
             if (section := sections.get(_named("sliding", spec))) is not None:
                 window, recent = _decode_sliding(section)
-                self._windows[row, j] = _record(window, TALLY)
-                if not int(self._windows[row, j]["pairs"]) == len(recent) <= spec.size:
+                self._arrays.windows[row, j] = _record(window, TALLY)
+                if not int(self._arrays.windows[row, j]["pairs"]) == len(recent) <= spec.size:
                     raise ValueError(f"expected the pairs of a sliding window, got {len(recent)}")
                 pairs = np.frombuffer(recent, np.uint8)
                 require_all(_NAME, "pair", pairs, 0, CHAMPION_WRONG | CHALLENGER_WRONG)
-                self._rings[row, self._rings.shape[1] - len(recent) :] = pairs
+                self._arrays.rings[row, self._arrays.rings.shape[1] - len(recent) :] = pairs
         if (section := sections.get(self.verdict_section(utility))) is not None:
             pace, verdict, balanced, counts = _decode_verdict(section)
-            self._paces[row] = _record(pace, PACE)
-            self._verdicts[row] = _record(verdict, VERDICT)
-            require_steps(_NAME, self._paces[row], self._verdicts[row], LARGEST)
-            self._balanced[row] = _record(balanced, BALANCED)
+            self._arrays.paces[row] = _record(pace, PACE)
+            self._arrays.verdicts[row] = _record(verdict, VERDICT)
+            require_steps(_NAME, self._arrays.paces[row], self._arrays.verdicts[row], LARGEST)
+            self._arrays.balanced[row] = _record(balanced, BALANCED)
             counted = np.frombuffer(counts, np.float64)
-            if len(counted) != int(self._balanced[row]["classes"]):
+            if len(counted) != int(self._arrays.balanced[row]["classes"]):
                 raise ValueError(f"expected a count of each class of a comparison, got {len(counted)}")
             self._make_room(len(counted))
-            self._counts[: len(counted), row] = counted
+            self._arrays.counts[: len(counted), row] = counted
 
     def verdict_section(self, utility: UtilitySpec) -> str:
         """Name of the section of a verdict by this utility."""
@@ -236,19 +218,16 @@ class ComparisonTable:
 
     def _make_room(self, classes: int) -> None:
         """Make room in `counts` for this many classes."""
-        if classes > len(self._counts):
-            self._counts = _enlarged(self._counts, (1 << (classes - 1).bit_length(), self._counts.shape[1]))
+        counts = self._arrays.counts
+        if classes > len(counts):
+            larger = _enlarged(counts, (1 << (classes - 1).bit_length(), counts.shape[1]))
+            self._arrays = self._arrays._replace(counts=larger)
 
     def _grow(self, rows: int) -> None:
-        self._latest = _enlarged(self._latest, (rows,))
-        self._landmark = _enlarged(self._landmark, (rows,))
-        self._faded = _enlarged(self._faded, (rows, self._faded.shape[1]))
-        self._windows = _enlarged(self._windows, (rows, self._windows.shape[1]))
-        self._rings = _enlarged(self._rings, (rows, self._rings.shape[1]))
-        self._paces = _enlarged(self._paces, (rows,))
-        self._verdicts = _enlarged(self._verdicts, (rows,))
-        self._balanced = _enlarged(self._balanced, (rows,))
-        self._counts = _enlarged(self._counts, (len(self._counts), rows))
+        arrays = self._arrays
+        by_row = [_enlarged(array, (rows, *array.shape[1:])) for array in arrays[:_BY_ROW]]
+        counts = _enlarged(arrays.counts, (len(arrays.counts), rows))
+        self._arrays = PairArrays(*by_row, counts, arrays.alphas, arrays.sizes, arrays.parameters)
 
 
 def comparison_bytes(spec: MonitorsSpec) -> int:

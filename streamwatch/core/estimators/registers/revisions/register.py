@@ -35,7 +35,6 @@ from streamwatch.core.estimators.registers.revisions import (
 from streamwatch.core.jit import entry
 from streamwatch.core.metrics.series import Sample
 from streamwatch.core.ranges import MOST_COUNTED, require, require_all
-from streamwatch.core.records.outcomes import OutcomeBatch
 
 # JSON document of a model's revisions for the API.
 
@@ -172,19 +171,10 @@ class Revisions:
     def observe(self, batch: Batch) -> None:
         """Compare first and last predictions of outcomes with their labels."""
         first = batch.true_class == batch.predicted_class
-        last, revised = first, np.zeros(len(first), np.bool_)
-        if isinstance(batch.outcomes, OutcomeBatch):
-            records = batch.outcomes.records
-            if records["last_class"].any():
-                kept = records["last_class"] - 1
-                last = np.where(kept >= 0, kept == records["true_class"], first)
-                revised = (kept >= 0) & (kept != records["predicted_class"])
-        else:
-            last = first.copy()
-            for position, outcome in enumerate(batch.outcomes):
-                if outcome.last_class is not None:
-                    last[position] = outcome.last_class == outcome.true_class
-                    revised[position] = outcome.last_class != outcome.predicted_class
+        records = batch.outcomes.records
+        kept = records["last_class"] - 1
+        last = np.where(kept >= 0, kept == records["true_class"], first)
+        revised = (kept >= 0) & (kept != records["predicted_class"])
         edges_ms = self._geometry.edges_ms
         observe(
             self._sums, self._counts, edges_ms, self._factors, batch.rows, first, last, revised,

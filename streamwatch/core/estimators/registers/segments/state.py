@@ -23,7 +23,7 @@ from streamwatch.core.estimators.registers.segments.observe import (
     observe,
     remember,
 )
-from streamwatch.core.records.events import OTHER, Outcome, segments_of
+from streamwatch.core.records.events import OTHER, segments_of
 from streamwatch.core.records.outcomes import OutcomeBatch
 
 # Numbers for segment names and values, so that a compiled loop can process them.
@@ -95,29 +95,14 @@ class SegmentNumbers:
         self._columns = None
         return moved
 
-    def of(self, outcomes: Sequence[Outcome]) -> Given | None:
+    def of(self, outcomes: OutcomeBatch) -> Given | None:
         """Convert the segments of outcomes to numbers; None if no outcome has any."""
-        if not isinstance(outcomes, OutcomeBatch):
-            return self._of_objects(outcomes)
         numbers = outcomes.segment_numbers()
         if numbers is None or numbers.max(initial=-1) < 0:
             return None
         if self._columns is None or self._columns.texts is not outcomes.segments:
             self._columns = _Columns(self, outcomes.segments)
         return self._columns.of(numbers)
-
-    def _of_objects(self, outcomes: Sequence[Outcome]) -> Given | None:
-        lengths = [len(outcome.segments) if outcome.segments else 0 for outcome in outcomes]
-        names: list[int] = []
-        values: list[int] = []
-        for outcome in outcomes:
-            if outcome.segments:
-                self.put(outcome.segments, names, values)
-        if not names:
-            return None
-        each = np.array(lengths, np.int32)
-        starts = np.cumsum(each, dtype=np.int32) - each
-        return Given(starts, each, np.array(names, np.int32), np.array(values, np.int32))
 
     def put(self, segments: Mapping[str, str], names: list[int], values: list[int]) -> None:
         """Append the numbers of segment names and values."""
