@@ -23,7 +23,7 @@ from streamwatch.admin.capacity import (
 )
 from streamwatch.core import predictions
 from streamwatch.core.estimators import registers
-from streamwatch.core.estimators.names import Batch
+from streamwatch.core.estimators.names import Batch, in_columns
 from streamwatch.core.estimators.registers.probabilities import ProbabilitiesSpec
 from streamwatch.core.estimators.registers.probabilities.observe import empty
 from streamwatch.core.estimators.registers.probabilities.register import encode as probabilities_snapshot
@@ -106,10 +106,12 @@ def customers_of(model: int, customers: int) -> Batch:
     classes = np.arange(9_000, dtype=np.int32) % 20
     zeros = np.zeros(9_000, np.int64)
     return Batch(
-        [
-            Outcome("m", "x", "x", 0, 0, segments={"customer": f"{model:20}{i % customers:80}"})
-            for i in range(9_000)
-        ],
+        in_columns(
+            [
+                Outcome("m", "x", "x", 0, 0, segments={"customer": f"{model:20}{i % customers:80}"})
+                for i in range(9_000)
+            ]
+        ),
         np.full(9_000, model, np.int32),
         classes,
         classes,

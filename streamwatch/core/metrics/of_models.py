@@ -39,92 +39,82 @@ def metrics_of(
 ) -> tuple[Metric, ...]:
     """Every series of a model, in the order they are reported."""
     return (
-        Metric("outcomes_total", "counter", "Evaluated predictions, whose label is known", ("model",)),
-        Metric("errors_total", "counter", "Outcomes whose prediction was wrong", ("model",)),
-        *(Metric(m.name, "gauge", f"{m.help} ({m.formula}; {DECAY})", _PER_FORGETTING) for m in measures),
-        Metric(
+        counter("outcomes_total", "Evaluated predictions, whose label is known", "model"),
+        counter("errors_total", "Outcomes whose prediction was wrong", "model"),
+        *(gauge(m.name, f"{m.help} ({m.formula}; {DECAY})", *_PER_FORGETTING) for m in measures),
+        gauge(
             "effective_sample_size",
-            "gauge",
             f"Effective number of outcomes of the estimates under this forgetting, (Σw)²/Σw² ({DECAY})",
-            _PER_FORGETTING,
+            *_PER_FORGETTING,
         ),
-        Metric(
+        gauge(
             "accuracy_bound_ratio",
-            "gauge",
             "Bound of the true accuracy at monitors.confidence_delta, for independent losses; a lower "
             f"bound unless the name ends in upper: {', '.join(b.name for b in bounds)} ({DECAY})",
-            ("bound", *_PER_FORGETTING),
+            "bound",
+            *_PER_FORGETTING,
         ),
-        Metric(
+        gauge(
             "baseline_accuracy_ratio",
-            "gauge",
             f"Accuracy of a classifier without features: {', '.join(b.name for b in baselines)} ({DECAY})",
-            ("baseline", *_PER_FORGETTING),
+            "baseline",
+            *_PER_FORGETTING,
         ),
-        Metric(
+        gauge(
             "adwin_window_outcomes",
-            "gauge",
             "Outcomes in ADWIN's window, which shrinks when the loss changes",
-            _PER_FORGETTING,
+            *_PER_FORGETTING,
         ),
-        Metric(
+        gauge(
             "drift_weighted_accuracy_ratio",
-            "gauge",
             f"Accuracy in which outcomes right after a drift weigh more ({DECAY})",
-            ("model",),
+            "model",
         ),
-        Metric(
+        gauge(
             "drift_weighted_effective_sample_size",
-            "gauge",
             "Effective number of outcomes of the drift-weighted accuracy, (Σw)²/Σw²",
-            ("model",),
+            "model",
         ),
-        Metric(
+        gauge(
             "detector_statistic",
-            "gauge",
             "Statistic that a drift detector compares with its threshold",
-            _PER_DETECTOR,
+            *_PER_DETECTOR,
         ),
-        Metric(
+        gauge(
             "detector_threshold",
-            "gauge",
             "Threshold of the statistic above which a drift detector alarms",
-            _PER_DETECTOR,
+            *_PER_DETECTOR,
         ),
-        Metric(
+        gauge(
             "detector_warning",
-            "gauge",
             "1 while the statistic is above the warning level but below an alarm; only for detectors "
             "with warnings",
-            _PER_DETECTOR,
+            *_PER_DETECTOR,
         ),
-        Metric("alarms_total", "counter", "Drifts that a detector has declared", _PER_DETECTOR),
-        Metric(
+        counter("alarms_total", "Drifts that a detector has declared", *_PER_DETECTOR),
+        gauge(
             "last_alarm_timestamp_seconds",
-            "gauge",
             "Event time of the outcome that raised the latest alarm",
-            _PER_DETECTOR,
+            *_PER_DETECTOR,
         ),
-        Metric(
+        counter(
             "drifts_total",
-            "counter",
             "Drifts of the model by stage: begun (an alarm at a rise of the error, or a verdict that "
             "became worse; those that follow before its end belong to it), recovered, not_recovered",
-            ("model", "stage"),
+            "model",
+            "stage",
         ),
-        Metric("recovering", "gauge", "1 from the alarm of a drift until its end, else 0", ("model",)),
-        Metric(
+        gauge("recovering", "1 from the alarm of a drift until its end, else 0", "model"),
+        gauge(
             "recovery_depth",
-            "gauge",
             "Depth of the last drift that ended: highest faded error less that before it",
-            ("model",),
+            "model",
         ),
-        Metric(
+        gauge(
             "recovery_outcomes",
-            "gauge",
             "Outcomes from the start of the last drift that ended until the faded error was back within its "
             "bound of that before; no sample if it did not come back",
-            ("model",),
+            "model",
         ),
         Metric(
             "drift_depth",
@@ -140,89 +130,77 @@ def metrics_of(
             ("model",),
             LENGTH_BOUNDS,
         ),
-        Metric(
+        gauge(
             "accuracy_misleads",
-            "gauge",
             "1 for a model judged by accuracy whose largest class has at least 90 % of the labels and "
             "whose kappa lies 3 standard errors above 0, so that accuracy is a poor measure of "
             "its use; no sample for other models",
-            ("model",),
+            "model",
         ),
-        Metric(
+        gauge(
             "verdict",
-            "gauge",
             "1 if the model is better than the opponent, -1 if worse, 0 if open. False within "
             "monitors.verdict_outcomes outcomes with probability monitors.confidence_delta at most, per "
             "opponent, however often it is read, if losses do not depend on earlier ones",
-            _PER_OPPONENT,
+            *_PER_OPPONENT,
         ),
-        Metric(
+        gauge(
             "verdict_since_timestamp_seconds",
-            "gauge",
             "Event time since which the verdict holds; of an open verdict, the time at which it became open",
-            _PER_OPPONENT,
+            *_PER_OPPONENT,
         ),
-        Metric(
+        gauge(
             "verdict_since_outcome",
-            "gauge",
             "Number of the model's outcome since which the verdict holds",
-            _PER_OPPONENT,
+            *_PER_OPPONENT,
         ),
-        Metric(
+        gauge(
             "verdict_evidence",
-            "gauge",
             "Evidence that the model is better or worse than the opponent, from 0 (none) to 1 (a "
             "verdict); 0 before 2,000 outcomes times lead_dispersion, and it restarts at 0 after a verdict",
-            (*_PER_OPPONENT, "side"),
+            *_PER_OPPONENT,
+            "side",
         ),
-        Metric(
+        gauge(
             "lead",
-            "gauge",
             "Mean utility of the model minus that of the opponent, from -1 to 1, since the verdict "
             "last changed",
-            _PER_OPPONENT,
+            *_PER_OPPONENT,
         ),
-        Metric(
+        gauge(
             "lead_lower",
-            "gauge",
             "Lower bound of the mean lead at monitors.confidence_delta, however "
             "often it is read, if losses do not depend on earlier ones",
-            _PER_OPPONENT,
+            *_PER_OPPONENT,
         ),
-        Metric(
+        gauge(
             "lead_upper",
-            "gauge",
             "Upper bound of the mean lead at monitors.confidence_delta, however "
             "often it is read, if losses do not depend on earlier ones",
-            _PER_OPPONENT,
+            *_PER_OPPONENT,
         ),
-        Metric(
+        gauge(
             "lead_dispersion",
-            "gauge",
             "Variance of the lead's sums relative to that of independent outcomes; the evidence is "
             "divided by it",
-            _PER_OPPONENT,
+            *_PER_OPPONENT,
         ),
-        Metric(
-            "folds_evaluated",
-            "gauge",
-            "Folds of a model that have outcomes, if the model predicts in folds",
-            ("model",),
+        gauge(
+            "folds_evaluated", "Folds of a model that have outcomes, if the model predicts in folds", "model"
         ),
-        Metric(
+        gauge(
             "fold_accuracy_deviation",
-            "gauge",
             "Standard deviation of the accuracy over a model's folds, whose mean is accuracy_ratio "
             f"({DECAY})",
-            _PER_FORGETTING,
+            *_PER_FORGETTING,
         ),
-        Metric(
+        gauge(
             "fold_accuracy_ratio",
-            "gauge",
             f"Share of outcomes that one fold of the model got right ({DECAY})",
-            ("fold", *_PER_FORGETTING),
+            "fold",
+            *_PER_FORGETTING,
         ),
-        Metric("fold_outcomes_total", "counter", "Outcomes of one fold of the model", ("fold", "model")),
+        counter("fold_outcomes_total", "Outcomes of one fold of the model", "fold", "model"),
         Metric(
             "label_delay_seconds",
             "histogram",
@@ -230,16 +208,12 @@ def metrics_of(
             ("model",),
             LABEL_DELAY_BOUNDS,
         ),
-        Metric(
+        gauge(
             "last_label_timestamp_seconds",
-            "gauge",
             "Latest event time of a label that matched a prediction, without assumed labels",
-            ("model",),
+            "model",
         ),
-        *(
-            Metric(m.name, "gauge", f"{m.help} ({m.formula}; {DECAY})", ("class", *_PER_FORGETTING))
-            for m in per_class
-        ),
+        *(gauge(m.name, f"{m.help} ({m.formula}; {DECAY})", "class", *_PER_FORGETTING) for m in per_class),
     )
 
 

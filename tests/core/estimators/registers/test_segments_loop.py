@@ -9,7 +9,7 @@ from itertools import pairwise
 import numpy as np
 import pytest
 
-from streamwatch.core.estimators.names import Batch
+from streamwatch.core.estimators.names import Batch, in_columns
 from streamwatch.core.estimators.registers.segments import SegmentsSpec
 from streamwatch.core.estimators.registers.segments import state as numbers
 from streamwatch.core.estimators.registers.segments.observe import EMPTY, forget, remember
@@ -58,7 +58,7 @@ def batch(
     """Outcomes of these segments, as columns that name them in `texts`, some with scores, or as objects."""
     n = len(segments)
     rows, truth, answer, label = rng.integers(0, (MODELS, CLASSES, CLASSES, CLASSES), (n, 4), np.int32).T
-    outcomes: Sequence[Outcome] = [Outcome("m", "x", "x", 0, 0, segments=each) for each in segments]
+    outcomes = in_columns([Outcome("m", "x", "x", 0, 0, segments=each) for each in segments])
     if texts is not None:
         known = {text: number for number, text in enumerate(texts)}
         for text in {segments_text(each): None for each in segments if each is not None}:
