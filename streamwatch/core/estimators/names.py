@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
@@ -104,10 +104,11 @@ class Batch:
         return ordinals
 
 
-def in_columns(outcomes: Sequence[Outcome]) -> OutcomeBatch:
+def in_columns(given: Iterable[Outcome]) -> OutcomeBatch:
     """Convert outcomes to columns, names numbered in order of occurrence; a batch is returned as it is."""
-    if isinstance(outcomes, OutcomeBatch):
-        return outcomes
+    if isinstance(given, OutcomeBatch):
+        return given
+    outcomes = list(given)
     models: dict[str, int] = {}
     classes: dict[str, int] = {}
     texts: dict[str, int] = {}
