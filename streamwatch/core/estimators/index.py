@@ -246,7 +246,8 @@ class ColumnIndex:
     def __init__(self, models: ModelIndex, limit: int) -> None:
         self._models = models
         self._limit = limit
-        self._of: tuple[object, object, int] | None = None
+        self._of: tuple[object, object, int] = (None, None, 0)
+        """Lists of names to which the numbers belong, and the number of models retired then."""
         self._rows = np.full(0, UNKNOWN, np.int32)
         self._slots = FIRST_SLOTS
         self._keys = np.zeros(0, np.uint64)
@@ -372,13 +373,10 @@ class ColumnIndex:
 
     def _renew(self, outcomes: OutcomeBatch) -> None:
         """Clear the cache if the numbers have another meaning now, or if a model has retired since."""
-        of = (outcomes.models, outcomes.classes, self._models.retired)
-        if self._of is None or any(now is not then for now, then in zip(of[:2], self._of[:2], strict=True)):
-            changed = True
-        else:
-            changed = of[2] != self._of[2]
-        if changed:
-            self._of = of
+        models, classes, retired = self._of
+        other_names = outcomes.models is not models or outcomes.classes is not classes
+        if other_names or self._models.retired != retired:
+            self._of = outcomes.models, outcomes.classes, self._models.retired
             self._rows[:] = UNKNOWN
             self._forget_classes()
         if len(self._rows) < len(outcomes.models):

@@ -314,10 +314,6 @@ def _next_slice(models: Sequence[Slice]) -> tuple[Sequence[Slice], Sequence[Slic
 # document is requested: a report is built every second, and hardly anybody ever requests all models.
 
 
-_SLICE_MODELS: Final = 500
-"""Number of models whose details are read at once, in several turns of the event loop."""
-
-
 _Read: TypeAlias = Callable[[int, Collection[str] | None], Mapping[str, object]]
 """Function from a model's index among some models, and the parts that are needed, to its details."""
 
@@ -356,8 +352,8 @@ def details_in_slices(state: EstimatorState) -> Generator[None, None, ModelDetai
     index = state.index
     all_models = index.slices()
     models = [one for one in all_models if SEPARATOR not in one.model]
-    for start in range(0, len(models), _SLICE_MODELS):
-        chosen = models[start : start + _SLICE_MODELS]
+    for start in range(0, len(models), _MODELS):
+        chosen = models[start : start + _MODELS]
         if index.slices() is not all_models:
             chosen = [one for one in chosen if index.has(one)]
         if chosen:

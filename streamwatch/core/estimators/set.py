@@ -19,11 +19,11 @@ from streamwatch.core.estimators.comparisons.set import ComparisonSet
 from streamwatch.core.estimators.index import ColumnIndex
 from streamwatch.core.estimators.kernel.table import Trace
 from streamwatch.core.estimators.names import Batch, Cell, TraceChunk, cells, in_columns
-from streamwatch.core.estimators.notifying.alarm_naming import AlarmNaming, Headlines, NamedAlarm
+from streamwatch.core.estimators.notifying.alarm_naming import AlarmNaming, NamedAlarm
 from streamwatch.core.estimators.notifying.model_facts import ModelFacts
 from streamwatch.core.estimators.past import PastSnapshot, PastView
 from streamwatch.core.estimators.recovery import read_recoveries, watched_of
-from streamwatch.core.estimators.registers.kind import ExplainsAlarms, RaisesAlarms
+from streamwatch.core.estimators.registers.kind import RaisesAlarms
 from streamwatch.core.estimators.report import details_in_slices, families_in_slices
 from streamwatch.core.estimators.state import EstimatorState
 from streamwatch.core.estimators.verdicts.readout import Verdicts
@@ -204,17 +204,8 @@ class EstimatorSet:
         self._spec = spec
         self._state = state = EstimatorState(spec)
         self._table, self._index = state.table, state.index
-        explaining = [each for each in state.registers if isinstance(each, ExplainsAlarms)]
-        self._naming = AlarmNaming(
-            spec,
-            state.table,
-            state.index,
-            state.raising,
-            explaining,
-            Headlines(state.table, spec.utilities, state.judging),
-            state.delays,
-        )
-        self.facts = ModelFacts(spec, state.table, state.index, explaining, state.judging)
+        self._naming = AlarmNaming(state)
+        self.facts = ModelFacts(state)
         """Facts about models that notifications report."""
         self._columns = ColumnIndex(state.index, spec.max_classes)
         self.comparisons = ComparisonSet(spec) if spec.comparisons else None

@@ -15,7 +15,7 @@ from streamwatch.core.estimators.names import Batch, ReportKeys
 from streamwatch.core.estimators.past import Pasts
 from streamwatch.core.estimators.registers import registers_of
 from streamwatch.core.estimators.registers.counting import count_delays
-from streamwatch.core.estimators.registers.kind import JudgesModels, RaisesAlarms
+from streamwatch.core.estimators.registers.kind import ExplainsAlarms, JudgesModels, RaisesAlarms
 from streamwatch.core.metrics import LABEL_DELAY_BOUNDS
 from streamwatch.core.metrics.series import HistogramColumn, ModelKeys
 from streamwatch.core.records.events import VERDICT, Alarm
@@ -149,6 +149,7 @@ class EstimatorState:
     __slots__ = (
         "alarms",
         "delays",
+        "explaining",
         "index",
         "judging",
         "pasts",
@@ -167,7 +168,11 @@ class EstimatorState:
         self.registers = registers_of(spec)
         self.raising = [each for each in self.registers if isinstance(each, RaisesAlarms)]
         """Registers with detectors of their own."""
-        self.judging = next((each for each in self.registers if isinstance(each, JudgesModels)), None)
+        explaining = [each for each in self.registers if isinstance(each, ExplainsAlarms)]
+        self.explaining: Sequence[ExplainsAlarms] = explaining
+        """Registers that can locate a change among the predictions."""
+        judging = (each for each in self.registers if isinstance(each, JudgesModels))
+        self.judging: JudgesModels | None = next(judging, None)
         """Register whose verdicts are headlines; None if there is none."""
         late = [name for register in self.raising for name in register.detectors]
         self.alarms = Alarms(spec.max_models, [*(d.name for d in spec.detectors), VERDICT, *late])

@@ -227,7 +227,8 @@ class ComparisonTable:
         arrays = self._arrays
         by_row = [_enlarged(array, (rows, *array.shape[1:])) for array in arrays[:_BY_ROW]]
         counts = _enlarged(arrays.counts, (len(arrays.counts), rows))
-        self._arrays = PairArrays(*by_row, counts, arrays.alphas, arrays.sizes, arrays.parameters)
+        names = PairArrays._fields[:_BY_ROW]
+        self._arrays = arrays._replace(counts=counts, **dict(zip(names, by_row, strict=True)))
 
 
 def comparison_bytes(spec: MonitorsSpec) -> int:

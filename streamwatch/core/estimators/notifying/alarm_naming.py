@@ -7,21 +7,17 @@ from collections.abc import Sequence
 import numpy as np
 
 from streamwatch.core.estimators.detectors.kind import AlarmRow
-from streamwatch.core.estimators.index import ModelIndex, utility_of
-from streamwatch.core.estimators.kernel.table import ModelTable
+from streamwatch.core.estimators.index import utility_of
 from streamwatch.core.estimators.names import Batch
 from streamwatch.core.estimators.registers.kind import (
-    ExplainsAlarms,
     HeadlineChange,
-    JudgesModels,
-    RaisesAlarms,
 )
-from streamwatch.core.estimators.state import LabelDelays
+from streamwatch.core.estimators.state import EstimatorState
 from streamwatch.core.join.caveats import Caveats, labels_are_in
 from streamwatch.core.metrics import LABEL_DELAY_BOUNDS
 from streamwatch.core.metrics.series import Histogram
 from streamwatch.core.records.events import VERDICT, Alarm, ErrorChange, Judgement, Outcome, fold_of, model_of
-from streamwatch.core.specs import HEADLINE, MonitorsSpec, UtilitySpec, first_utility
+from streamwatch.core.specs import HEADLINE
 
 # Headlines of models in a batch: by cohorts where a register judges them so, else in the order of labels.
 #
@@ -30,33 +26,18 @@ from streamwatch.core.specs import HEADLINE, MonitorsSpec, UtilitySpec, first_ut
 # register first has a headline, changes of that headline are notified instead.
 
 
-NO_CHANGES: Sequence[HeadlineChange] = ()
-
-
 class Headlines:
-    """Finds changes of headlines in a batch that kernel and registers have evaluated.
+    """Finds changes of headlines in a batch that kernel and registers, of this `state`, have evaluated."""
 
-    Parameters
-    ----------
-    table
-        State of the models' estimators.
-    utilities
-        Utilities by which models are judged.
-    judging
-        Register whose verdicts are headlines; None if there is none.
-    """
-
-    def __init__(
-        self, table: ModelTable, utilities: tuple[UtilitySpec, ...], judging: JudgesModels | None
-    ) -> None:
-        self._table = table
-        self._utilities = utilities
-        self._judging = judging
+    def __init__(self, state: EstimatorState) -> None:
+        self._spec = state.spec
+        self._table = state.table
+        self._judging = state.judging
 
     def changes(self, batch: Batch) -> Sequence[HeadlineChange]:
         """Changes of headlines that the register found in a batch, in their order."""
         if self._judging is None:
-            return NO_CHANGES
+            return ()
         found = self._judging.headline_changes()
         return [each for each in found if self._judging.gives_headline(batch.outcomes[each.position].model)]
 
@@ -84,15 +65,11 @@ class Headlines:
         later = [each for each in found if each.row == change.row and each.position > change.position]
         before = change.before
         if change.is_first:
-            no_change = (
-                self._table.layout.opponents.index(HEADLINE)
-                if HEADLINE in self._table.layout.opponents
-                else None
-            )
+            opponents = self._table.layout.opponents
             if later:
                 before = int(later[0].before)
-            elif no_change is not None:
-                latest = float(self._table.verdicts(rows).verdict[no_change, 0])
+            elif HEADLINE in opponents:
+                latest = float(self._table.verdicts(rows).verdict[opponents.index(HEADLINE), 0])
                 before = int(latest) if latest == latest else 0  # noqa: PLR0124  # NaN before its first answer
             if before == change.verdict == 0:
                 return None
@@ -120,7 +97,7 @@ class Headlines:
                 status=change.status,
                 earliest_ms=change.earliest_ms,
                 latest_ms=change.latest_ms,
-                utility=first_utility(self._utilities, model_of(cause.model)).kind,
+                utility=utility_of(self._spec, cause.model).kind,
             ),
         )
 
@@ -132,41 +109,18 @@ NamedAlarm = tuple[int, int, int, Alarm]
 class AlarmNaming:
     """Builds alarms with names from the row and detector numbers of the kernel and of registers.
 
-    Parameters
-    ----------
-    spec
-        Configuration of the estimators.
-    table
-        State of the models' estimators.
-    index
-        Rows of the models.
-    raising
-        Registers with detectors of their own, numbered after the kernel's detectors and the verdicts.
-    explaining
-        Registers that can locate a change among the predictions.
-    headlines
-        Decides which changes of verdicts are notified.
-    delays
-        Label delays of the models, including those of the current batch.
+    Detectors of registers are numbered after the kernel's detectors and the verdicts.
     """
 
-    def __init__(
-        self,
-        spec: MonitorsSpec,
-        table: ModelTable,
-        index: ModelIndex,
-        raising: Sequence[RaisesAlarms],
-        explaining: Sequence[ExplainsAlarms],
-        headlines: Headlines,
-        delays: LabelDelays,
-    ) -> None:
-        self._delays = delays
-        self._spec = spec
-        self._table = table
-        self._index = index
-        self._raising = raising
-        self._explaining = explaining
-        self._headlines = headlines
+    def __init__(self, state: EstimatorState) -> None:
+        self._spec = state.spec
+        self._table = state.table
+        self._index = state.index
+        self._raising = state.raising
+        self._explaining = state.explaining
+        self._headlines = Headlines(state)
+        self._delays = state.delays
+        """Label delays of the models, including those of the current batch."""
 
     def changes(self, batch: Batch, found: Sequence[AlarmRow]) -> list[ErrorChange | None]:
         """Locate each alarm's change among the predictions; to be called before registers observe the batch.

@@ -11,8 +11,7 @@ from typing import Final, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from streamwatch.core.estimators.index import ModelIndex, ModelSlot, detectors_of, utility_of
-from streamwatch.core.estimators.kernel.table import ModelTable
+from streamwatch.core.estimators.index import ModelSlot, detectors_of, utility_of
 from streamwatch.core.estimators.measures.measures import (
     Flags,
     Totals,
@@ -25,8 +24,9 @@ from streamwatch.core.estimators.measures.measures import (
 from streamwatch.core.estimators.notifying.class_shift import ClassShift, shift_between, shift_over_folds
 from streamwatch.core.estimators.notifying.false_alarms import monthly
 from streamwatch.core.estimators.registers.fleet import WorseList
-from streamwatch.core.estimators.registers.kind import ComparesDelays, ExplainsAlarms, JudgesModels
+from streamwatch.core.estimators.registers.kind import ComparesDelays, JudgesModels
 from streamwatch.core.estimators.registers.segments import SegmentChange
+from streamwatch.core.estimators.state import EstimatorState
 from streamwatch.core.records.events import SEPARATOR, Alarm, Confirmation, DelayKind, model_of
 from streamwatch.core.specs import (
     HEADLINE,
@@ -124,35 +124,14 @@ def joined_levels(levels: Mapping[str, Level]) -> dict[str, Level]:
 
 
 class ModelFacts:
-    """Facts about models by name, from the tables of an `EstimatorSet`.
+    """Facts about models by name, from the `state` of an `EstimatorSet`."""
 
-    Parameters
-    ----------
-    spec
-        Configuration of the estimators.
-    table
-        State of the models' estimators.
-    index
-        Rows and classes of the models, and the folds of those that predict in folds.
-    explaining
-        Registers that can locate a change of the error.
-    judging
-        Register whose verdicts are headlines; None if there is none.
-    """
-
-    def __init__(
-        self,
-        spec: MonitorsSpec,
-        table: ModelTable,
-        index: ModelIndex,
-        explaining: Sequence[ExplainsAlarms],
-        judging: JudgesModels | None = None,
-    ) -> None:
-        self._spec = spec
-        self._table = table
-        self._index = index
-        self._explaining = explaining
-        self._judging = judging
+    def __init__(self, state: EstimatorState) -> None:
+        self._spec = state.spec
+        self._table = state.table
+        self._index = state.index
+        self._explaining = state.explaining
+        self._judging = state.judging
 
     def headlines(self, models: Sequence[str]) -> dict[str, int]:
         """Current headlines by model: 1 better, −1 worse, 0 open; models that have none are left out.

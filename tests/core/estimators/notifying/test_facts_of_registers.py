@@ -52,12 +52,13 @@ class Delays:
 def state() -> EstimatorState:
     """Models in the rows 0, 1 and 2."""
     found = EstimatorState(SPEC)
-    assert [found.index.enter(name, 5)[0] for name in ("by labels", "late", FOLD)] == [0, 1, 2]
+    assert [found.index.enter(name, 5).row for name in ("by labels", "late", FOLD)] == [0, 1, 2]
     return found
 
 
 def facts_of(state: EstimatorState, judging: Judging | None, delays: Sequence[Delays] = ()) -> ModelFacts:
-    return ModelFacts(SPEC, state.table, state.index, delays, judging)
+    state.explaining, state.judging = delays, judging  # type: ignore[assignment]
+    return ModelFacts(state)
 
 
 def test_an_alarm_is_confirmed_by_the_row_of_its_model_where_cohorts_judge_it(state: EstimatorState) -> None:
