@@ -96,7 +96,7 @@ BOUNDS: Final[Mapping[str, str]] = {
 _TOTALS: Final = """\
 >>> import numpy as np
 >>> from streamwatch.core.estimators.measures.measures import Totals
->>> from streamwatch.core.estimators.measures import baselines
+>>> from streamwatch.core.estimators.measures import measures
 >>> one, two = np.ones(1), np.ones((1, 2))
 """
 BASELINES: Final[Mapping[str, str]] = {
@@ -115,13 +115,13 @@ BASELINES: Final[Mapping[str, str]] = {
     "persistent_at_prediction": f"""\
 {_TOTALS}>>> sums = {{"label_at_prediction_repeats": 6 * one, "label_at_prediction_pairs": 8 * one}}
 >>> late = Totals(10 * one, 7 * one, 5 * one, 9 * one, 10 * one, two, two, two, **sums)
->>> float(baselines.p_persistent_at_prediction(late)[0])  # = 6/8
+>>> float(measures.p_persistent_at_prediction(late)[0])  # = 6/8
 0.75
 """,
     "temporal_correction": """\
 >>> sums = {"corrected": 9 * one, "scored": 10 * one}
 >>> scored = Totals(10 * one, 7 * one, 5 * one, 9 * one, 10 * one, two, two, two, **sums)
->>> float(baselines.p_temporal_correction(scored)[0])  # = 9/10
+>>> float(measures.p_temporal_correction(scored)[0])  # = 9/10
 0.9
 """,
 }

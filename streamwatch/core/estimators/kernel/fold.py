@@ -8,7 +8,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from streamwatch.core.estimators.detectors import observe_all, show_all
+from streamwatch.core.estimators.detectors.chain import observe_all, show_all
 from streamwatch.core.estimators.forgetting.adwin import SMALL_WINDOW_BYTES, check
 from streamwatch.core.estimators.forgetting.drift_weighted import (
     LABELS,

@@ -8,7 +8,7 @@ from typing import NamedTuple, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from streamwatch.core.estimators.detectors import show_all
+from streamwatch.core.estimators.detectors.chain import show_all
 from streamwatch.core.estimators.forgetting.mechanisms import settle
 from streamwatch.core.estimators.kernel.pools import Pools
 from streamwatch.core.estimators.measures.measures import Totals

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from streamwatch.core.estimators.detectors import KINDS, observe_all, show_all
+from streamwatch.core.estimators.detectors import KINDS
+from streamwatch.core.estimators.detectors.chain import observe_all, show_all
 from streamwatch.core.estimators.warming import warm_up
 from streamwatch.core.jit.cache import cache_directory
 from tests.layouts import EVERYTHING
