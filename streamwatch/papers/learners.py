@@ -9,10 +9,10 @@ from itertools import pairwise
 import numpy as np
 from numpy.typing import NDArray
 
-from streamwatch.core.estimators.agreement import Totals
 from streamwatch.core.estimators.detectors.ddm import DdmSpec
 from streamwatch.core.estimators.kernel.admission import Scores
 from streamwatch.core.estimators.kernel.table import ModelTable, Trace
+from streamwatch.core.estimators.measures.measures import Totals
 from streamwatch.core.specs import (
     AdwinDriftSpec,
     AdwinSpec,

@@ -12,8 +12,7 @@ import msgspec
 from streamwatch.core.alerting.notification import Notification, Severity
 from streamwatch.core.join.models import ModelActivity
 from streamwatch.core.metrics import with_labels
-from streamwatch.core.metrics.layered import Layered
-from streamwatch.core.metrics.series import Family
+from streamwatch.core.metrics.series import Family, Layered
 from streamwatch.core.specs import DAY_MS
 
 EARLY_HINT: Final = "early_hint"

@@ -28,8 +28,7 @@ from typing import Any, Final, cast
 
 from streamwatch.core.estimators.registers.fleet import RULE as WORSE_RULE
 from streamwatch.core.estimators.registers.fleet import SHARE, VERDICT_WORDS, Listed, worse_pairs
-from streamwatch.core.metrics.layered import with_parts
-from streamwatch.core.metrics.series import Family, Histogram
+from streamwatch.core.metrics.series import Family, Histogram, with_parts
 from streamwatch.edge.web.documents import (
     Comparison,
     Comparisons,
