@@ -47,8 +47,6 @@ from streamwatch.core.join.layout import (
     PARTNER,
     PARTNERS,
     PREDICTIONS,
-    QUEUED_NOTED,
-    SETTLED_NOTED,
     STREAM,
     TIMING,
     TOTALS,
@@ -177,8 +175,6 @@ def new_arrays(spec: JoinSpec, classes: Mapping[str, int], *, outcomes: int, num
         allocate_log_positions(2 * _FIRST_ENTRIES),
         allocate_numbers(_FIRST_ENTRIES),
         np.zeros(0, np.int8),
-        np.zeros(SETTLED_NOTED, np.int32),
-        np.zeros(QUEUED_NOTED, np.int32),
         np.zeros((FIRST_PAIRS if spec.comparisons else 0, PAIR_COLUMNS), np.int32),
         np.zeros((0, 2, 0), np.uint64),
         np.zeros(0, PARTNER),
@@ -494,7 +490,6 @@ class CompiledJoin:
         """All entries, as a store would contain them; not for a join whose changes are committed."""
         self.arrays.log_positions[: int(self.arrays.totals["top"][0])] = UNWRITTEN
         self.arrays.totals["obsolete"] = self.arrays.totals["changed"] = 0
-        self.arrays.totals["queued"] = -1  # those noted are not all
         for names in (self.models, self.classes, self.names.segments, self.names.topics):
             names.mark_all_changed()
         self._durable = DurableEntries(self.names, self._spec)

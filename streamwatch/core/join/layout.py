@@ -157,8 +157,6 @@ TOTALS: Final = np.dtype(
         ("cold_unmatched", np.int64),
         ("needed", np.int64),
         ("used", np.int64),
-        ("settled", np.int64),
-        ("queued", np.int64),
         ("clock_ms", np.int64),
         ("pairs", np.int64),
         ("pairs_needed", np.int64),
@@ -182,24 +180,18 @@ which no model can be idle. `outcomes`, `discarded`: numbers written since they 
 entries of each queue outside the table, guests included; `cold_unmatched`: those of them that are labels
 without a match; `cold_ms`: lower bound of their record times. `front`: number of entries at the start of each
 queue that were loaded from outside, older than all that are still there. `needed`: queue whose oldest entries
-must be loaded. `used`: number of entries of the table in use. `settled`, `queued`: numbers of entries noted
-since the last commit; -1 once there were too many. `clock_ms`: record time of the last row. `pairs`: number
-written since they were last handed over; `pairs_needed`: room that one record needs. `pair_generation`:
-generation in which `PARTNER` is up to date, -1 at first; `known_models`: number of models known then;
-`open_partners`: as `partners` of a closed generation. `partners_ms`: record time up to which the partners of
-pending predictions are in the table; see `loop.pass_time`. `marked_chains`: number of the last chain
-whose models were marked (`rules.mark_models`).
+must be loaded. `used`: number of entries of the table in use. `clock_ms`: record time of the last row.
+`pairs`: number written since they were last handed over; `pairs_needed`: room that one record needs.
+`pair_generation`: generation in which `PARTNER` is up to date, -1 at first; `known_models`: number of models
+known then; `open_partners`: as `partners` of a closed generation. `partners_ms`: record time up to which the
+partners of pending predictions are in the table; see `loop.pass_time`. `marked_chains`: number of the last
+chain whose models were marked (`rules.mark_models`).
 """
 
 NEVER_MS: Final = 2**62
 """Time that is never reached."""
 PARTNERS: Final = 3
 """Value of `needed` if the other entries of the ids of predictions that fall due must be loaded."""
-
-SETTLED_NOTED: Final = 1 << 16
-"""Length of `Arrays.settled`: more than settle between two commits, unless very many expire at once."""
-QUEUED_NOTED: Final = 1 << 16
-"""Length of `Arrays.queued`: usually more entries than begin to wait between two commits."""
 
 UNWRITTEN: Final = 0
 """Value in `Arrays.log_positions` of an entry that no commit has written as waiting."""
@@ -374,13 +366,6 @@ class Arrays(NamedTuple):
     """Shape (capacity,): written entries that changed since the last commit and are marked `CHANGED`."""
     guests: NDArray[np.int8]
     """Shape (guests,): state of each guest."""
-    settled: NDArray[np.int32]
-    """Shape (`SETTLED_NOTED`,): entries that settled since the last commit, in order."""
-    queued: NDArray[np.int32]
-    """Shape (`QUEUED_NOTED`,): entries that began to wait since the last commit, in order.
-
-    Some do not wait any more, and may be in use for others, which are noted again.
-    """
     pairs: NDArray[np.int32]
     """Columns `outcomes.Pairs`, (room, `PAIR_COLUMNS`)."""
     relations: NDArray[np.uint64]

@@ -85,11 +85,11 @@ def own_time(record_ms, timestamp_ms):
 
 
 @hot
-def discard_scores(totals, discarded, scores):
+def discard_scores(t, scores):
     """Note that these scores are not needed any more; segment numbers are shared and not noted."""
     if 0 <= scores < SEGMENTS_FROM:
-        discarded[totals.discarded] = scores
-        totals.discarded += 1
+        t.discarded[t.totals[0].discarded] = scores
+        t.totals[0].discarded += 1
 
 
 @hot
@@ -198,8 +198,7 @@ def resolve(t, x, first, true_class, label_ms, record_ms, label_topic):
     counters.topics[e.topic, PREDICTIONS_JOINED] += 1
     e.true_or_scores = true_class
     mark_obsolete(t, x)
-    limits, settled = t.limits[0], t.settled
-    add_dedup_entry(t.entries, totals, t.generations, counters, limits, settled, x, RESOLVED, record_ms)
+    add_dedup_entry(t, x, RESOLVED, record_ms)
 
 
 @inner
@@ -214,8 +213,7 @@ def end_without_label(t, x, state, record_ms):
     stop_waiting(t, PREDICTIONS, x)
     e.true_or_scores = -1
     mark_obsolete(t, x)
-    limits, settled = t.limits[0], t.settled
-    add_dedup_entry(t.entries, totals, t.generations, t.counters[0], limits, settled, x, state, record_ms)
+    add_dedup_entry(t, x, state, record_ms)
 
 
 @inner
@@ -263,7 +261,7 @@ def evict_prediction(t, record_ms):
     """Evict the prediction that would expire first."""
     x = t.totals[0].first[PREDICTIONS]
     if x >= 0:
-        discard_scores(t.totals[0], t.discarded, t.entries[x].true_or_scores)
+        discard_scores(t, t.entries[x].true_or_scores)
         end_without_label(t, x, EVICTED, record_ms)
         t.counters[0].predictions_evicted += 1
 
@@ -306,7 +304,7 @@ def expire(t, shift, limit_s, before_ms, room):
             if limits.shares_stream:
                 share_stream(t, x, limits.assume)
         else:
-            discard_scores(totals, t.discarded, e.true_or_scores)
+            discard_scores(t, e.true_or_scores)
         counters.predictions_expired += 1
         end_without_label(t, x, EXPIRED, deadline_s * 1000)
         t.entries[x].true_or_scores = limits.assume  # pairs need the class that was assumed

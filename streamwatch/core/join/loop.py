@@ -117,7 +117,7 @@ def pass_time(t, shift, clock_ms, before_ms, room):
         stopped = expire_labels(t, shift, clock_ms // SECOND_MS)
     if stopped != NOTHING_DUE:
         return stopped
-    pass_dedup_time(t.entries, t.totals[0], t.generations, t.counters[0], t.limits[0], clock_ms)
+    pass_dedup_time(t, clock_ms)
     t.totals[0].passed_ms = clock_ms
     return NOTHING_DUE
 
@@ -215,7 +215,7 @@ def join_rows(t, rows, start, shift, room):
                 return r, TAKE_OUTCOMES if totals.pairs > 0 else ROOM_FOR_PAIRS
         before = totals.outcomes
         if row.side == PREDICTION:
-            own, early, bare, last = find_in_chain(entries, totals, first, row.model, owner_of(t, row.model))
+            own, early, bare, last = find_in_chain(t, first, row.model, owner_of(t, row.model))
             admission = activity[row.model]["admission"]
             if own >= 0:
                 repeat(t, row, own)

@@ -60,7 +60,7 @@ from streamwatch.core.join.table import (
     add_dedup_entry,
     allocate_entry,
     append,
-    begin_to_wait,
+    enqueue,
     first_of,
     is_alive,
 )
@@ -79,7 +79,7 @@ def result_of(e, true_class):
 
 
 @hot
-def find_in_chain(entries, totals, first, model, owner):
+def find_in_chain(t, first, model, owner):
     """Find the entry of (id, model), its waiting label, the label for all models, and the end of the chain.
 
     Returns -1 for each that does not exist. The first is a prediction or a dedup entry. The waiting label of
@@ -88,13 +88,13 @@ def find_in_chain(entries, totals, first, model, owner):
     own = early = bare = last = -1
     x = first
     while x >= 0:
-        e = entries[x]
+        e = t.entries[x]
         if e.model < 0:
             bare = x
         elif e.state in (EARLY, RETAINED):
             if e.model == owner:
                 early = x
-        elif e.model == model and (e.state == PENDING or is_alive(totals, e)):
+        elif e.model == model and (e.state == PENDING or is_alive(t.totals[0], e)):
             own = x
         last = x
         x = np.int64(e.next)
@@ -130,10 +130,10 @@ def mark_models(t, first):
 
 
 @hot
-def new_entry(slots, entries, totals, i, last, row, timestamp_ms, state):
+def new_entry(t, i, last, row, timestamp_ms, state):
     """Append a new entry for a row to a chain."""
-    x = allocate_entry(entries, totals)
-    e = entries[x]
+    x = allocate_entry(t.entries, t.totals[0])
+    e = t.entries[x]
     e.low = row.low
     e.high = row.high
     e.record_ms = row.record_ms
@@ -144,7 +144,7 @@ def new_entry(slots, entries, totals, i, last, row, timestamp_ms, state):
     e.label_at_prediction = -1
     e.state = state
     e.topic = row.topic
-    append(slots, entries, totals, i, last, x)
+    append(t.slots, t.entries, t.totals[0], i, last, x)
     return x
 
 
@@ -175,13 +175,11 @@ def take_early(t, shift, early, result):
 @inner
 def refuse(t, shift, row, i, early, bare, last):
     """Refuse a prediction of a model over the limit."""
-    totals, counters = t.totals[0], t.counters[0]
-    counters.models_over_limit += 1
-    discard_scores(totals, t.discarded, row.scores)
-    x = new_entry(t.slots, t.entries, totals, i, last, row, NO_TIME, OVER_LIMIT)
+    t.counters[0].models_over_limit += 1
+    discard_scores(t, row.scores)
+    x = new_entry(t, i, last, row, NO_TIME, OVER_LIMIT)
     t.entries[x].predicted_class = row["class"]
-    limits, settled = t.limits[0], t.settled
-    add_dedup_entry(t.entries, totals, t.generations, counters, limits, settled, x, OVER_LIMIT, row.record_ms)
+    add_dedup_entry(t, x, OVER_LIMIT, row.record_ms)
     if early >= 0 and t.entries[early].state == EARLY and t.entries[early].model == row.model:
         take_early(t, shift, early, OVER_LIMIT)
     if bare >= 0:
@@ -224,19 +222,19 @@ def repeat(t, row, own):
         stands = np.int32(t.side[own, limits.last_class] - 1)
     if stands == row["class"]:
         counters.predictions_duplicate += 1
-        discard_scores(t.totals[0], t.discarded, row.scores)
+        discard_scores(t, row.scores)
         return
     counters.predictions_conflict += 1
     if not pending or limits.conflicts == FIRST:
-        discard_scores(t.totals[0], t.discarded, row.scores)
+        discard_scores(t, row.scores)
         return
     a = t.activity[row.model]
     note_prediction(a, row)
     if limits.conflicts == BOTH:
         t.side[own, limits.last_class] = row["class"] + 1
-        discard_scores(t.totals[0], t.discarded, row.scores)
+        discard_scores(t, row.scores)
     else:
-        discard_scores(t.totals[0], t.discarded, e.true_or_scores)
+        discard_scores(t, e.true_or_scores)
         e.predicted_class = row["class"]
         e.true_or_scores = row.scores
         e.timestamp_ms = own_time(row.record_ms, row.timestamp_ms)
@@ -258,7 +256,7 @@ def accept(t, shift, row, i, early, bare, last):
     note_prediction(a, row)
     if row.topic > 0:
         a.topic = row.topic
-    x = new_entry(t.slots, entries, totals, i, last, row, row.timestamp_ms, PENDING)
+    x = new_entry(t, i, last, row, row.timestamp_ms, PENDING)
     e = entries[x]
     e.predicted_class = row["class"]
     e.true_or_scores = row.scores
@@ -285,7 +283,7 @@ def accept(t, shift, row, i, early, bare, last):
         resolve(t, x, first, entries[bare].true_or_scores, label_ms, record_ms, entries[bare].topic)
         record_match(t, bare, JOINED)
     else:
-        begin_to_wait(t, PREDICTIONS, x)
+        enqueue(t.entries, t.totals[0], PREDICTIONS, x)
     for _ in range(min(EVICTIONS, totals.pending - t.limits[0].max_pending)):
         evict_prediction(t, record_ms)
     return x
@@ -300,15 +298,15 @@ def hold_label(t, shift, row, i, last, form, state):
             count_never_matched(t, form, row.topic, row.record_ms)
             return
         t.counters[0].labels_early += 1
-    x = new_entry(t.slots, t.entries, totals, i, last, row, row.timestamp_ms, state)
+    x = new_entry(t, i, last, row, row.timestamp_ms, state)
     t.entries[x].true_or_scores = row["class"]
     if form == WITH_MODEL:
         totals.early += 1
-        begin_to_wait(t, EARLY_LABELS, x)
+        enqueue(t.entries, t.totals[0], EARLY_LABELS, x)
     else:
         totals.retained += 1
         totals.unmatched += state == UNMATCHED
-        begin_to_wait(t, RETAINED_LABELS, x)
+        enqueue(t.entries, t.totals[0], RETAINED_LABELS, x)
     if totals.early + totals.retained > limits.max_labels:
         evict_labels(t, shift)
 
@@ -318,7 +316,7 @@ def label_named(t, shift, row, i, first):
     """Process a label with a model."""
     entries, counters = t.entries, t.counters[0]
     count_in(counters, WITH_MODEL, row.topic, ACCEPTED_LABELS)
-    own, early, bare, last = find_in_chain(entries, t.totals[0], first, row.model, row.model)
+    own, early, bare, last = find_in_chain(t, first, row.model, row.model)
     existing = own if own >= 0 else early if early >= 0 else bare
     if existing < 0:
         hold_label(t, shift, row, i, last, WITH_MODEL, EARLY)
@@ -335,12 +333,12 @@ def label_named(t, shift, row, i, first):
 def keep_for_folds(t, shift, row, i, last, model, true_class, label_ms):
     """Keep a label that was met by a fold of its model for the model's other folds."""
     totals = t.totals[0]
-    x = new_entry(t.slots, t.entries, totals, i, last, row, label_ms, RETAINED)
+    x = new_entry(t, i, last, row, label_ms, RETAINED)
     t.entries[x].model = model
     t.entries[x].true_or_scores = true_class
     t.entries[x].topic = 0
     totals.retained += 1
-    begin_to_wait(t, RETAINED_LABELS, x)
+    enqueue(t.entries, t.totals[0], RETAINED_LABELS, x)
     if totals.early + totals.retained > t.limits[0].max_labels:
         evict_labels(t, shift)
 
@@ -368,7 +366,7 @@ def label_folds(t, shift, row, i, first):
         last = x
         x = np.int64(e.next)
     if result == ORPHAN:
-        _, early, bare, _ = find_in_chain(entries, totals, first, row.model, row.model)
+        _, early, bare, _ = find_in_chain(t, first, row.model, row.model)
         existing = early if early >= 0 else bare
         if existing < 0:
             hold_label(t, shift, row, i, last, WITH_MODEL, EARLY)
@@ -415,7 +413,7 @@ def withdraw(t, row, first):
     while x >= 0:
         e = t.entries[x]
         if e.state == PENDING and (row.model < 0 or row.model == owner_of(t, e.model)):
-            discard_scores(t.totals[0], t.discarded, e.true_or_scores)
+            discard_scores(t, e.true_or_scores)
             end_without_label(t, x, WITHDRAWN, row.record_ms)
             t.counters[0].predictions_withdrawn += 1
         x = np.int64(e.next)

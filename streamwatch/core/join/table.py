@@ -207,18 +207,6 @@ def enqueue(entries, totals, queue, x):
 
 
 @hot
-def begin_to_wait(t, queue, x):
-    """Append an entry to a queue, and note that no commit has written it."""
-    totals = t.totals[0]
-    enqueue(t.entries, totals, queue, x)
-    if 0 <= totals.queued < t.queued.shape[0]:
-        t.queued[totals.queued] = x
-        totals.queued += 1
-    else:
-        totals.queued = -1
-
-
-@hot
 def dequeue(entries, totals, queue, x):
     """Remove an entry from a queue."""
     e = entries[x]
@@ -249,13 +237,9 @@ def is_alive(totals, e):
 
 
 @hot
-def add_dedup_entry(entries, totals, generations, counters, limits, settled, x, state, record_ms):
+def add_dedup_entry(t, x, state, record_ms):
     """Turn an entry that stopped waiting at `record_ms` into a dedup entry."""
-    if 0 <= totals.settled < settled.shape[0]:
-        settled[totals.settled] = x
-        totals.settled += 1
-    else:
-        totals.settled = -1
+    entries, totals, limits = t.entries, t.totals[0], t.limits[0]
     e = entries[x]
     e.state = state
     e.earlier_or_generation = totals.generation & NUMBERS
@@ -269,18 +253,19 @@ def add_dedup_entry(entries, totals, generations, counters, limits, settled, x, 
     totals.open_newest_ms = max(totals.open_newest_ms, record_ms)
     share = max(1, limits.max_dedup_entries // GENERATIONS)
     if totals.open_entries >= min(share, limits.max_dedup_entries - totals.closed_entries + 1):
-        rotate_generations(entries, totals, generations, counters, limits, share)
+        rotate_generations(t, share)
 
 
 @inner
-def rotate_generations(entries, totals, generations, counters, limits, share):
+def rotate_generations(t, share):
     """Close the open generation if it is full, and drop the oldest if there are too many entries."""
+    totals = t.totals[0]
     if totals.open_entries >= share:
-        close(totals, generations)
-    if totals.closed_entries + totals.open_entries > limits.max_dedup_entries:
+        close(totals, t.generations)
+    if totals.closed_entries + totals.open_entries > t.limits[0].max_dedup_entries:
         if totals.closed == 0:
-            close(totals, generations)
-        counters.dedup_entries_evicted += drop(entries, totals, generations, counters)
+            close(totals, t.generations)
+        t.counters[0].dedup_entries_evicted += drop(t)
 
 
 @inner
@@ -305,17 +290,18 @@ def close(totals, generations):
 
 
 @inner
-def drop(entries, totals, generations, counters):
+def drop(t):
     """Drop the oldest generation, whose entries are freed later bit by bit; return their number."""
-    g = generations[totals.closed_start % generations.shape[0]]
+    totals = t.totals[0]
+    g = t.generations[totals.closed_start % t.generations.shape[0]]
     totals.closed_start += 1
     totals.closed -= 1
     totals.closed_entries -= g.count
     totals.floor = g.number + 1
-    counters.pairs_expired += max(0, g.partners)
+    t.counters[0].pairs_expired += max(0, g.partners)
     if g.first >= 0:
         if totals.dead_last >= 0:
-            entries[totals.dead_last].later = g.first
+            t.entries[totals.dead_last].later = g.first
         else:
             totals.dead_first = g.first
         totals.dead_last = g.last
@@ -323,18 +309,19 @@ def drop(entries, totals, generations, counters):
 
 
 @inner
-def pass_dedup_time(entries, totals, generations, counters, limits, clock_ms):
+def pass_dedup_time(t, clock_ms):
     """Close the open generation if it is old enough, and drop expired ones."""
+    totals, horizon_ms = t.totals[0], t.limits[0].dedup_horizon_ms
     totals.dedup_clock_ms = clock_ms
     if totals.open_entries == 0:
         totals.opened_ms = clock_ms
-    elif clock_ms - totals.opened_ms >= max(1000, limits.dedup_horizon_ms // GENERATIONS):
-        close(totals, generations)
+    elif clock_ms - totals.opened_ms >= max(1000, horizon_ms // GENERATIONS):
+        close(totals, t.generations)
     while totals.closed > 0:
-        newest_ms = generations[totals.closed_start % generations.shape[0]].newest_ms
-        if clock_ms // 1000 < deadline(newest_ms, limits.dedup_horizon_ms):
+        newest_ms = t.generations[totals.closed_start % t.generations.shape[0]].newest_ms
+        if clock_ms // 1000 < deadline(newest_ms, horizon_ms):
             return
-        drop(entries, totals, generations, counters)
+        drop(t)
 
 
 @inner
@@ -354,95 +341,46 @@ def free_dead(slots, entries, totals, shift, most):
 
 
 class DedupMark(NamedTuple):
-    """Position of the dedup entry that was written last."""
+    """Position of the dedup entry that was written last; without arguments, before all entries."""
 
     generation: int = 0
     entry: int = -1
     """Index of the entry; -1 if none of that generation was written."""
-    settled: int = -1
-    """Number of entries of that generation up to and including it; -1 if the written ones are obsolete."""
-
-
-_AHEAD = 16
-"""Number of entries between prefetching one and reading it."""
-
-
-@inner
-def _find_noted(entries, last, log_positions, queued, found):
-    """Do the same as `_find_unwritten`, faster, with the entries that were noted in `queued`.
-
-    The notes tell which entries are read next, so that they can be prefetched. An entry that was noted may
-    have stopped waiting, and be in use for one that was loaded to the front of the queue, which is not noted.
-    """
-    x = last
-    n = 0
-    for k in range(queued.shape[0] - 1, -1, -1):
-        if k >= _AHEAD:
-            prefetch(entries, entries.itemsize * np.int64(queued[k - _AHEAD]))
-        if queued[k] == x:
-            if log_positions[x] != UNWRITTEN:
-                break
-            found[n] = x
-            n += 1
-            x = np.int64(entries[x]["earlier_or_generation"])
-    return n
-
-
-@inner
-def _find_unwritten(entries, last, log_positions, found):
-    """Put the entries at the end of a queue that no commit has written into `found`, the last first.
-
-    Returns how many there are.
-    """
-    x = last
-    n = 0
-    while x >= 0 and log_positions[x] == UNWRITTEN:
-        found[n] = x
-        n += 1
-        x = np.int64(entries[x]["earlier_or_generation"])
-    return n
 
 
 @entry
-def find_waiting(
-    entries: Any, totals: Any, log_positions: Any, queued: Any, came_back: Any, found: Any
-) -> int:
+def find_waiting(entries: Any, totals: Any, log_positions: Any, came_back: Any, found: Any) -> int:
     """Find the entries that no commit has written: the last ones of each queue; return their number.
 
     Of each queue, entries that were loaded to its front precede the others.
 
     Parameters
     ----------
-    entries, totals, log_positions, queued
+    entries, totals, log_positions
         Fields of `Arrays`.
     came_back
         Whether entries may have been loaded to the front of a queue.
     found
         int32 (room for all that waits,), output: entries queue by queue, each in its order.
     """
-    start = 0
-    noted = totals[0]["queued"]
+    n = 0
     for queue in range(3):
         if came_back:
             x = totals[0]["first"][queue]
             while x >= 0 and log_positions[x] >= FRONT:
                 if log_positions[x] & POSITION_MASK == 0:
-                    found[start] = x
-                    start += 1
+                    found[n] = x
+                    n += 1
                 x = np.int64(entries[x]["later"])
-        last = np.int64(totals[0]["last"][queue])
-        if last < 0 or log_positions[last] != UNWRITTEN:
-            continue
-        if noted >= 0:
-            n = _find_noted(entries, last, log_positions, queued[:noted], found[start:])
-        else:
-            n = _find_unwritten(entries, last, log_positions, found[start:])
-        for k in range(n // 2):
-            other = found[start + n - 1 - k]
-            found[start + n - 1 - k] = found[start + k]
-            found[start + k] = other
-        start += n
-    return start
+        start = n
+        x = np.int64(totals[0]["last"][queue])
+        while x >= 0 and log_positions[x] == UNWRITTEN:
+            found[n] = x
+            n += 1
+            x = np.int64(entries[x]["earlier_or_generation"])
+        for k in range((n - start) // 2):
+            found[start + k], found[n - 1 - k] = found[n - 1 - k], found[start + k]
+    return n
 
 
 @inner
@@ -455,7 +393,7 @@ def _append_list(entries, first, found, n):
     return n
 
 
-@entry
+@detached
 def find_dedup(
     entries: Any, totals: Any, generations: Any, generation: int, last: int, found: Any, runs: Any
 ) -> int:
@@ -504,9 +442,7 @@ def unwritten_waiting(arrays: Arrays, *, came_back: bool = False) -> NDArray[np.
     totals = arrays.totals[0]
     waiting = totals["pending"] + totals["early"] + totals["retained"] - totals["cold"].sum()
     found = np.empty(int(waiting), np.int32)
-    log_positions, queued = arrays.log_positions, arrays.queued
-    count: int = find_waiting(arrays.entries, arrays.totals, log_positions, queued, came_back, found)
-    arrays.totals["queued"] = 0
+    count: int = find_waiting(arrays.entries, arrays.totals, arrays.log_positions, came_back, found)
     return found[:count]
 
 
@@ -516,48 +452,12 @@ def unwritten_dedup(arrays: Arrays, mark: DedupMark) -> tuple[list[tuple[int, ND
     Those of one generation are in the order in which they settled.
     """
     totals = arrays.totals[0]
-    now = DedupMark(int(totals["generation"]), int(totals["open_last"]), int(totals["open_entries"]))
-    noted = int(totals["settled"])
-    arrays.totals["settled"] = 0
-    if (counts := _since(arrays, mark)) and sum(counts.values()) == noted:
-        ends = np.cumsum(list(counts.values())).tolist()
-        settled = arrays.settled[:noted].copy()
-        return [
-            (number, settled[end - count : end])
-            for (number, count), end in zip(counts.items(), ends, strict=True)
-            if count
-        ], now
     found = np.empty(int(totals["closed_entries"] + totals["open_entries"]), np.int32)
     ends = np.empty((GENERATIONS_KEPT + 1, 2), np.int64)
-    generation, last, _ = mark
-    count = find_dedup(arrays.entries, arrays.totals, arrays.generations, generation, last, found, ends)
+    count = find_dedup(arrays.entries, arrays.totals, arrays.generations, *mark, found, ends)
     runs: list[tuple[int, NDArray[np.int32]]] = []
     start = 0
     for generation, end in ends[:count].tolist():
         runs.append((generation, found[start:end]))
         start = end
-    return runs, now
-
-
-def entries_by_generation(arrays: Arrays) -> dict[int, int]:
-    """Count the dedup entries of each generation that is not dropped, those outside the table included."""
-    totals = arrays.totals[0]
-    start, closed = int(totals["closed_start"]), int(totals["closed"])
-    ring = arrays.generations[(start + np.arange(closed)) % GENERATIONS_KEPT]
-    counts = dict(zip(ring["number"].tolist(), ring["count"].tolist(), strict=True))
-    counts[int(totals["generation"])] = int(totals["open_entries"])
-    return counts
-
-
-def _since(arrays: Arrays, mark: DedupMark) -> dict[int, int]:
-    """Count the dedup entries after `mark` by generation, without dropped ones; empty if unknown.
-
-    If a generation was dropped in the meantime, fewer are counted than settled.
-    """
-    if mark.settled < 0:
-        return {}
-    counts = entries_by_generation(arrays)
-    counts = {number: count for number, count in counts.items() if number >= mark.generation}
-    if mark.generation in counts:
-        counts[mark.generation] -= mark.settled
-    return counts
+    return runs, DedupMark(int(totals["generation"]), int(totals["open_last"]))

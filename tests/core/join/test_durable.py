@@ -5,15 +5,12 @@ from __future__ import annotations
 from dataclasses import replace
 from random import Random
 
+import numpy as np
 import pytest
 
-from streamwatch.core.join import join as compiled_join
-from streamwatch.core.join import table as unwritten
-from streamwatch.core.join.durable import entries
-from streamwatch.core.join.durable import entry_logs as dedup_log
 from streamwatch.core.join.durable.columns import PackedError
 from streamwatch.core.join.durable.packed import DEDUP, check_generations, parts_of
-from streamwatch.core.join.table import DedupState, Generation, entries_by_generation
+from streamwatch.core.join.table import DedupState, Generation
 from streamwatch.core.pipeline.pipeline import Pipeline
 from streamwatch.edge.keys import digest_bytes
 from tests.core.join.durable_streams import DurableJoined, cramped_logs
@@ -33,7 +30,6 @@ from tests.core.join.streams import (
 from tests.tiers import by_tier
 
 STREAMS = by_tier(fast=6, rotating=12, default=40, everything=10_000)
-NOTED = by_tier(fast=4, default=15, everything=15)
 
 
 def compare(chance, digests=digest_bytes):
@@ -72,69 +68,6 @@ def compare(chance, digests=digest_bytes):
 def test_lives_that_follow_each_other_say_what_one_life_says():
     restarts = sum(compare(Random(seed)) for seed in range(STREAMS))
     assert restarts > 3 * STREAMS
-
-
-@pytest.mark.slow
-def test_what_settled_is_known_from_notes_as_from_the_lists(monkeypatch):
-    by_notes = []
-
-    def both_ways(arrays, mark):
-        noted = int(arrays.totals["settled"][0])
-        by_lists, ends = unwritten.unwritten_dedup(arrays, mark._replace(settled=-1))
-        arrays.totals["settled"] = noted
-        found, now = unwritten.unwritten_dedup(arrays, mark)
-        assert now == ends
-        assert [(number, rows.tolist()) for number, rows in found] == [
-            (number, rows.tolist()) for number, rows in by_lists
-        ]
-        settled = sum(len(rows) for _, rows in found)
-        by_notes.append(settled == noted > 0 and mark.settled >= 0)
-        return found, now
-
-    monkeypatch.setattr(dedup_log, "unwritten_dedup", both_ways)
-    for seed in range(3 * 10**6, 3 * 10**6 + NOTED):
-        compare(Random(seed))
-    assert sum(by_notes) > 10 * NOTED // 3
-
-
-@pytest.mark.slow
-def test_more_than_can_be_noted_is_known_from_the_lists(monkeypatch):
-    monkeypatch.setattr("streamwatch.core.join.join.SETTLED_NOTED", 2)
-    for seed in range(4 * 10**6, 4 * 10**6 + 10):
-        compare(Random(seed))
-
-
-@pytest.mark.slow
-def test_what_began_to_wait_is_known_from_notes_as_from_the_queues(monkeypatch):
-    """Also where entries that were noted are used for others before the commit."""
-    by_notes = []
-    again = []
-
-    def both_ways(arrays, *, came_back=False):
-        noted = int(arrays.totals["queued"][0])
-        arrays.totals["queued"] = -1
-        by_queues = unwritten.unwritten_waiting(arrays, came_back=came_back)
-        arrays.totals["queued"] = noted
-        found = unwritten.unwritten_waiting(arrays, came_back=came_back)
-        assert found.tolist() == by_queues.tolist()
-        assert len(set(found.tolist())) == len(found)
-        assert arrays.totals["queued"][0] == 0
-        by_notes.append(noted >= len(found) > 0)
-        again.append(noted > len(set(arrays.queued[: max(noted, 0)].tolist())))
-        return found
-
-    monkeypatch.setattr(entries, "unwritten_waiting", both_ways)
-    for seed in range(4 * 10**6, 4 * 10**6 + NOTED):
-        compare(Random(seed))
-    assert sum(by_notes) > 10 * NOTED // 3
-    assert sum(again) >= NOTED // 3
-
-
-@pytest.mark.slow
-def test_more_began_to_wait_than_can_be_noted(monkeypatch):
-    monkeypatch.setattr(compiled_join, "QUEUED_NOTED", 3)
-    for seed in range(4 * 10**6, 4 * 10**6 + NOTED):
-        compare(Random(seed))
 
 
 @pytest.mark.slow
@@ -187,7 +120,10 @@ def test_generations_of_dedup_entries_are_numbered_in_succession_whatever_was_dr
             sizes = [len(each) for each in naive.dedup.generations]
             first = naive.dedup.generation + 1 - len(sizes)
             arrays = durable.pipeline.join.arrays
-            assert entries_by_generation(arrays) == dict(enumerate(sizes, first))
+            ring = np.roll(arrays.generations, -int(arrays.totals["closed_start"][0]))
+            closed = ring["count"][: int(arrays.totals["closed"][0])].tolist()
+            assert [*closed, int(arrays.totals["open_entries"][0])] == sizes
+            assert int(arrays.totals["generation"][0]) == first + len(sizes) - 1
             assert int(arrays.totals["floor"][0]) == first
             written = {parts_of(key).first for key, _ in durable.shelf.items() if key[:1] == DEDUP}
             assert written == {first + n for n, size in enumerate(sizes) if size}

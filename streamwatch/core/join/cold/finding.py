@@ -36,27 +36,12 @@ from streamwatch.core.join.cold.store import ENTRIES, ColdDamaged, RunStore, key
 
 
 _AHEAD = 12
-_STEPS = 8
-"""Number of fences examined one by one around the interpolated position, before a binary search."""
 
 
 @hot
 def fences_below(fences, low):
-    """Count the fences smaller than `low`, by interpolation, as digests are uniform."""
-    n = fences.shape[0]
-    span = fences[n - 1] - fences[0]
-    at = 0
-    if low > fences[0] and span > 0:
-        at = n if low > fences[n - 1] else np.int64(np.float64(low - fences[0]) / np.float64(span) * (n - 1))
-    at = min(max(at, 0), n)
-    for _ in range(_STEPS):
-        if at < n and fences[at] < low:
-            at += 1
-        elif at > 0 and fences[at - 1] >= low:
-            at -= 1
-        else:
-            return at
-    a, b = 0, n
+    """Count the fences smaller than `low`."""
+    a, b = 0, fences.shape[0]
     while a < b:
         middle = (a + b) >> 1
         if fences[middle] < low:
@@ -303,8 +288,6 @@ def read_living(store: RunStore, run: Run, dead: Bits, floor: int, step: int) ->
 
 AT_ONCE: Final = 256
 """Number of ids whose blocks are read before they are searched, small enough for the processor's cache."""
-_FEW: Final = 32
-"""Largest number of entries of one id that are sorted by insertion."""
 
 
 class FoundEntries(NamedTuple):
@@ -318,45 +301,6 @@ class FoundEntries(NamedTuple):
     """Index of the id that each entry belongs to."""
     runs: NDArray[np.int64]
     positions: NDArray[np.int64]
-
-
-@entry
-def arrange(words, origins, order, ends, sequence, id_indices):
-    """Order entries by the position of their id in the query, then by arrival.
-
-    Returns False if one id has too many entries; the caller sorts then.
-
-    Parameters
-    ----------
-    words, origins
-        uint64 (n, words), int64 (n, 3): output of `search`.
-    order
-        int64 (ids,): position in the query of each of the sorted ids.
-    ends
-        int64 (ids,), all 0; output: end of the entries of each id.
-    sequence, id_indices
-        int64 (n,), `id_indices` all -1; output: index of the entry, and position of its id.
-    """
-    for k in range(origins.shape[0]):
-        ends[order[origins[k, 0]]] += 1
-    end = 0
-    for i in range(ends.shape[0]):
-        if ends[i] > _FEW:
-            return False
-        begin = end
-        end += ends[i]
-        ends[i] = begin
-    for k in range(origins.shape[0]):
-        i = order[origins[k, 0]]
-        at = ends[i]
-        ends[i] += 1
-        id_indices[at] = i
-        arrival = np.int64(words[k, ARRIVAL])
-        while at > 0 and id_indices[at - 1] == i and np.int64(words[sequence[at - 1], ARRIVAL]) > arrival:
-            sequence[at] = sequence[at - 1]
-            at -= 1
-        sequence[at] = k
-    return True
 
 
 class _Room(NamedTuple):
@@ -402,14 +346,11 @@ def find_entries(
                 store, run, low, high, which[part], first[part], last[part], floor, room, count
             )
     words, origins = room.words[:count], room.origins[:count]
-    sequence, id_indices = np.empty(count, np.int64), np.full(count, -1, np.int64)
-    if not arrange(words, origins, order, np.zeros(len(low), np.int64), sequence, id_indices):
-        id_of_each = order[origins[:, 0]]
-        sequence = np.lexsort((words[:, ARRIVAL].copy(), id_of_each))
-        id_indices = id_of_each[sequence]
+    id_of_each = order[origins[:, 0]]
+    sequence = np.lexsort((words[:, ARRIVAL].copy(), id_of_each))
     words = words[sequence]
     return FoundEntries(
-        entries_of(words), side_of(words), id_indices, origins[sequence, 2], origins[sequence, 1]
+        entries_of(words), side_of(words), id_of_each[sequence], origins[sequence, 2], origins[sequence, 1]
     )
 
 

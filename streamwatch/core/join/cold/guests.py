@@ -118,19 +118,7 @@ class Guests:
         table.arrays = table.arrays._replace(guests=np.zeros(len(packed), np.int8))
         start = 0
         while start < len(packed):
-            arrays = table.arrays
-            start = add_guests(
-                arrays.slots,
-                arrays.entries,
-                arrays.totals,
-                arrays.log_positions,
-                arrays.side,
-                packed,
-                self._found.side,
-                start,
-                self._entries,
-                table.shift,
-            )
+            start = add_guests(table.arrays, packed, self._found.side, start, self._entries, table.shift)
             if start < len(packed):
                 table.grow()
 
@@ -172,9 +160,7 @@ class Guests:
             table.names.scores.free(numbers[(numbers >= 0) & (numbers < SEGMENTS_FROM)])
         if revised.any():
             self._store_anew(table, np.flatnonzero(revised))
-        remove_guests(
-            arrays.slots, arrays.entries, arrays.totals, arrays.log_positions, self._entries, table.shift
-        )
+        remove_guests(arrays, self._entries, table.shift)
         self._found = None
 
     def _store_anew(self, table: Table, revised: NDArray[np.intp]) -> None:

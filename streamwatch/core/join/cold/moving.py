@@ -13,17 +13,16 @@ from streamwatch.core.join.layout import (
     EARLY_LABELS,
     FRONT,
     NO_TIME,
-    POSITION_MASK,
     PREDICTIONS,
     RETAINED_LABELS,
     UNWRITTEN,
     Arrays,
 )
+from streamwatch.core.join.leaving import mark_obsolete, stop_waiting
 from streamwatch.core.join.names import JoinNames
 from streamwatch.core.join.table import (
     UPPER,
     allocate_entry,
-    dequeue,
     find_slot,
     first_of,
     free_entry,
@@ -34,18 +33,21 @@ _AHEAD = 16
 
 
 @hot
-def has_room(slots, entries, totals):
+def has_room(t):
     """Return whether one more entry fits into the table."""
-    return totals.chains < slots.shape[0] // 8 * 5 and (totals.free >= 0 or totals.top < entries.shape[0])
+    totals = t.totals[0]
+    return totals.chains < t.slots.shape[0] // 8 * 5 and (totals.free >= 0 or totals.top < t.entries.shape[0])
 
 
 @hot
-def unpacked(entries, totals, side, packed, values, k):
-    """Allocate an entry with the contents of `packed`, in no chain and no queue, and return its index.
+def insert(t, packed, values, k, position, shift):
+    """Insert row k of `packed`, with its log position, and return the index of its entry, in no queue yet.
 
-    Its side columns are row k of `values`, which has no columns for labels.
+    Its side columns are row k of `values`, which has no columns for labels. In its chain it comes before the
+    first prediction that never left the table.
     """
-    x = allocate_entry(entries, totals)
+    entries, packed = t.entries, packed[k]
+    x = allocate_entry(entries, t.totals[0])
     e = entries[x]
     e.low = packed.low
     e.high = packed.high
@@ -60,40 +62,33 @@ def unpacked(entries, totals, side, packed, values, k):
     e.later = -1
     e.earlier_or_generation = packed.generation
     for column in range(values.shape[1]):
-        side[x, column] = values[k, column]
-    return x
-
-
-@hot
-def insert_in_chain(slots, entries, totals, log_positions, x, shift):
-    """Insert an entry from outside into its chain, before the first prediction that never left the table."""
-    e = entries[x]
-    i = find_slot(slots, entries, e.low, e.high, shift)
+        t.side[x, column] = values[k, column]
+    t.log_positions[x] = position
+    i = find_slot(t.slots, entries, e.low, e.high, shift)
     before = -1
-    behind = first_of(slots[i])
+    behind = first_of(t.slots[i])
     while behind >= 0:
-        position = log_positions[behind]
-        if entries[behind].state == PENDING and position >= 0 and position < FRONT:
+        if entries[behind].state == PENDING and 0 <= t.log_positions[behind] < FRONT:
             break
         before = behind
         behind = entries[behind].next + 0
     e.next = behind
     if before >= 0:
         entries[before].next = x
-        return
-    if behind < 0:
-        totals.chains += 1
-    slots[i] = (e.low & UPPER) | np.uint64(x + 1)
+    else:
+        t.totals[0].chains += behind < 0
+        t.slots[i] = (e.low & UPPER) | np.uint64(x + 1)
+    return x
 
 
 @entry
-def add_guests(slots, entries, totals, log_positions, side, packed, values, start, at, shift):
+def add_guests(t, packed, values, start, at, shift):
     """Insert guests into their chains from `start` on while there is room; return the next one.
 
     Parameters
     ----------
-    slots, entries, totals, log_positions, side
-        Fields of `Arrays`.
+    t
+        `Arrays`.
     packed, values
         `PACKED_ENTRY` (n,), those of one id by arrival; their side columns, (n, columns).
     start
@@ -103,62 +98,54 @@ def add_guests(slots, entries, totals, log_positions, side, packed, values, star
     shift
         See `loop.join_rows`.
     """
-    t = totals[0]
     for k in range(start, packed.shape[0]):
-        if not has_room(slots, entries, t):
+        if not has_room(t):
             return k
         if k + _AHEAD < packed.shape[0]:
-            prefetch(slots, slots.itemsize * np.int64(packed[k + _AHEAD].low >> shift))
-        x = unpacked(entries, t, side, packed[k], values, k)
-        log_positions[x] = -1 - k
-        insert_in_chain(slots, entries, t, log_positions, x, shift)
-        at[k] = x
+            prefetch(t.slots, 8 * np.int64(packed[k + _AHEAD].low >> shift))
+        at[k] = insert(t, packed, values, k, -1 - k, shift)
     return packed.shape[0]
 
 
 @entry
-def remove_guests(slots, entries, totals, log_positions, at, shift):
+def remove_guests(t, at, shift):
     """Remove guests from the table; those with entry -1 in `at` are gone already."""
-    t = totals[0]
-    for k in range(at.shape[0]):
-        x = at[k]
+    for x in at:
         if x >= 0:
-            log_positions[x] = UNWRITTEN
-            unchain(slots, entries, t, x, shift)
-            free_entry(entries, t, x)
+            t.log_positions[x] = UNWRITTEN
+            unchain(t.slots, t.entries, t.totals[0], x, shift)
+            free_entry(t.entries, t.totals[0], x)
 
 
 @entry
-def bring_to_front(slots, entries, totals, log_positions, side, packed, values, start, queue, shift):
+def bring_to_front(t, packed, values, start, queue, shift):
     """Insert entries into their queue after those that were loaded before, and before all others.
 
     Returns the position of the next entry if there is no more room. Parameters as for `add_guests`; `packed`
     is ordered by arrival.
     """
-    t = totals[0]
+    entries, totals = t.entries, t.totals[0]
     before = -1
-    behind = t.first[queue]
-    while behind >= 0 and log_positions[behind] >= FRONT:
+    behind = totals.first[queue]
+    while behind >= 0 and t.log_positions[behind] >= FRONT:
         before = behind
         behind = entries[behind].later + 0
     for k in range(start, packed.shape[0]):
-        if not has_room(slots, entries, t):
+        if not has_room(t):
             return k
-        x = unpacked(entries, t, side, packed[k], values, k)
-        log_positions[x] = FRONT
-        insert_in_chain(slots, entries, t, log_positions, x, shift)
+        x = insert(t, packed, values, k, FRONT, shift)
         entries[x].later = behind
         entries[x].earlier_or_generation = before
         if before >= 0:
             entries[before].later = x
         else:
-            t.first[queue] = x
+            totals.first[queue] = x
         if behind >= 0:
             entries[behind].earlier_or_generation = x
         else:
-            t.last[queue] = x
-        t.front[queue] += 1
-        t.cold[queue] -= 1
+            totals.last[queue] = x
+        totals.front[queue] += 1
+        totals.cold[queue] -= 1
         before = x
     return packed.shape[0]
 
@@ -245,31 +232,24 @@ def look_ahead(slots, entries, chosen, shift, k):
 
 
 @entry
-def remove_waiting(slots, entries, totals, log_positions, obsolete_positions, queue, chosen, shift):
+def remove_waiting(t, queue, chosen, shift):
     """Remove entries from their queue and the table, and note that their committed values are obsolete."""
-    t = totals[0]
     for k in range(chosen.shape[0]):
-        look_ahead(slots, entries, chosen, shift, k)
-        x = chosen[k]
-        position = log_positions[x]
-        if position & POSITION_MASK != 0:
-            obsolete_positions[t.obsolete] = position
-            t.obsolete += 1
-        log_positions[x] = UNWRITTEN
-        dequeue(entries, t, queue, x)
-        unchain(slots, entries, t, x, shift)
-        free_entry(entries, t, x)
-        t.cold[queue] += 1
+        look_ahead(t.slots, t.entries, chosen, shift, k)
+        stop_waiting(t, queue, chosen[k])
+        mark_obsolete(t, chosen[k])
+        unchain(t.slots, t.entries, t.totals[0], chosen[k], shift)
+        free_entry(t.entries, t.totals[0], chosen[k])
+        t.totals[0].cold[queue] += 1
 
 
 @entry
-def remove_settled(slots, entries, totals, chosen, shift):
+def remove_settled(t, chosen, shift):
     """Remove dedup entries from the table; their lists must be empty already."""
-    t = totals[0]
     for k in range(chosen.shape[0]):
-        look_ahead(slots, entries, chosen, shift, k)
-        unchain(slots, entries, t, chosen[k], shift)
-        free_entry(entries, t, chosen[k])
+        look_ahead(t.slots, t.entries, chosen, shift, k)
+        unchain(t.slots, t.entries, t.totals[0], chosen[k], shift)
+        free_entry(t.entries, t.totals[0], chosen[k])
 
 
 # Interface of the join to what is outside its table.

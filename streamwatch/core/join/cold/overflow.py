@@ -7,7 +7,7 @@ done.
 # pyright: reportMissingParameterType=false, reportUnknownParameterType=false
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Final
 
@@ -34,8 +34,8 @@ from streamwatch.core.join.cold.moving import (
 from streamwatch.core.join.cold.run import DEDUP_ENTRIES
 from streamwatch.core.join.cold.store import ColdSpec, RunStore
 from streamwatch.core.join.counters import UNMATCHED
-from streamwatch.core.join.layout import GENERATIONS_KEPT, NEVER_MS, PREDICTIONS, Records
-from streamwatch.core.join.table import deadline, entries_by_generation, find_dedup
+from streamwatch.core.join.layout import NEVER_MS, PREDICTIONS, Records
+from streamwatch.core.join.table import DedupMark, deadline, unwritten_dedup
 
 # Sizes of a compiled join's table and of what is outside.
 
@@ -107,19 +107,7 @@ def load_oldest(contents: OutsideContents, table: Table, queue: int, most: int) 
     totals["cold_unmatched"] -= int((packed["state"] == UNMATCHED).sum())
     start = 0
     while start < len(packed):
-        arrays = table.arrays
-        start = bring_to_front(
-            arrays.slots,
-            arrays.entries,
-            totals,
-            arrays.log_positions,
-            arrays.side,
-            packed,
-            side,
-            start,
-            queue,
-            table.shift,
-        )
+        start = bring_to_front(table.arrays, packed, side, start, queue, table.shift)
         if start < len(packed):
             table.grow()
     contents.update_oldest_ms(table)
@@ -184,12 +172,6 @@ class TableEviction:
         self._arrival = contents.cold.next_arrival
         self.dedup_moved_out = False
         """Whether all dedup entries were moved out of the table since this was last set to False."""
-        self._written: dict[int, list[NDArray[np.int32]]] = {}
-
-    def note_written(self, runs: Sequence[tuple[int, NDArray[np.int32]]]) -> None:
-        """Note the dedup entries that a commit wrote, by generation, in the order in which they settled."""
-        for generation, chosen in runs:
-            self._written.setdefault(generation, []).append(chosen.copy())
 
     def is_full(self, table: Table) -> bool:
         """Return whether entries have to be evicted."""
@@ -248,16 +230,7 @@ class TableEviction:
         eviction = cold.plan_eviction(queue, PackedEntries(packed, side))
         yield eviction.run
         cold.finish_eviction(eviction)
-        remove_waiting(
-            arrays.slots,
-            arrays.entries,
-            arrays.totals,
-            arrays.log_positions,
-            arrays.obsolete_positions,
-            queue,
-            chosen,
-            table.shift,
-        )
+        remove_waiting(arrays, queue, chosen, table.shift)
         arrays.totals["cold_unmatched"] += int((packed["state"] == UNMATCHED).sum())
         self._outside.update_oldest_ms(table)
 
@@ -265,11 +238,11 @@ class TableEviction:
         """Evict all dedup entries: a stored value holds those of one generation, and is removed whole."""
         arrays, cold, settled = table.arrays, self._outside.cold, self._outside.settled
         totals, generations = arrays.totals, arrays.generations
-        parts = self._noted(table) or self._listed(table)
+        parts: list[tuple[int, NDArray[np.int32]]] = []
+        yield lambda: parts.extend(unwritten_dedup(arrays, DedupMark())[0])  # all: a cache miss for each
         found = np.concatenate([part for _, part in parts])
         for generation, part in parts:
             settled[generation] = settled.get(generation, 0) + len(part)
-        self._written.clear()
         eviction = cold.plan_eviction(DEDUP_ENTRIES, Settled(arrays.entries, found, self._arrival))
         self._arrival += len(found)
         yield eviction.run
@@ -281,39 +254,8 @@ class TableEviction:
             if start:
                 yield yield_to_loop
             part = found[start : start + AT_ONCE]
-            remove_settled(arrays.slots, arrays.entries, totals, part, table.shift)
+            remove_settled(arrays, part, table.shift)
         self.dedup_moved_out = True
-
-    def _noted(self, table: Table) -> list[tuple[int, NDArray[np.int32]]]:
-        """Return the dedup entries of the table by generation, from notes instead of their lists.
-
-        Of each generation, those that commits wrote come first, then those settled since the last commit.
-        Empty if notes are missing, as after a start, or include entries of a generation dropped since.
-        """
-        arrays = table.arrays
-        noted = int(arrays.totals["settled"][0])
-        parts: list[tuple[int, NDArray[np.int32]]] = []
-        start = 0
-        for generation, count in entries_by_generation(arrays).items():
-            written = self._written.get(generation, ())
-            since = count - self._outside.settled.get(generation, 0) - sum(map(len, written))
-            if not 0 <= since <= noted - start:
-                return []
-            parts += [(generation, each) for each in written]
-            if since:
-                parts.append((generation, arrays.settled[start : start + since]))
-            start += since
-        return parts if start == noted else []
-
-    def _listed(self, table: Table) -> list[tuple[int, NDArray[np.int32]]]:
-        """Return the dedup entries of the table by generation, along their lists: a cache miss for each."""
-        arrays = table.arrays
-        found = np.empty(self._dedup_entries(table), np.int32)
-        ends = np.empty((GENERATIONS_KEPT + 1, 2), np.int64)
-        runs = find_dedup(arrays.entries, arrays.totals, arrays.generations, 0, -1, found, ends)
-        stops = ends[:runs, 1].tolist()
-        parts = zip(ends[:runs, 0].tolist(), [0, *stops[:-1]], stops, strict=True)
-        return [(generation, found[start:stop]) for generation, start, stop in parts]
 
 
 class Overflow:

@@ -151,9 +151,7 @@ class DurableEntries:
             self._write_outside(arrays, overflow, changes)
         fresh = unwritten_waiting(arrays, came_back=came_back)
         self._waiting.write(commit, arrays, fresh, self._names.scores, self._columns, changes)
-        written = self._dedup.write(arrays, changes)
-        if overflow is not None:
-            overflow.eviction.note_written(written)
+        self._dedup.write(arrays, changes)
         for kind, names in (
             (MODEL, self._names.models),
             (CLASS, self._names.classes),
@@ -231,7 +229,7 @@ class DurableEntries:
         self._waiting = WaitingLog(waiting.runs, waiting.notes, holders)
         self._dedup = DedupLog(
             {generation: [each for each, _ in pairs] for generation, pairs in values.dedup.items()},
-            DedupMark(opened.number, end - 1, opened.count),
+            DedupMark(opened.number, end - 1),
         )
         built = arrays._replace(
             entries=entries,

@@ -474,11 +474,8 @@ class DedupLog:
         """Number from which on values are not in the store yet."""
         self._mark = mark or DedupMark()
 
-    def write(self, arrays: Arrays, changes: Changes) -> Sequence[tuple[int, NDArray[np.int32]]]:
-        """Add to the changes the dedup entries made since the last commit, and remove dropped generations.
-
-        Return the added ones: their indices by generation, in the order in which they settled.
-        """
+    def write(self, arrays: Arrays, changes: Changes) -> None:
+        """Add to the changes the dedup entries made since the last commit, and remove dropped generations."""
         floor = int(arrays.totals["floor"][0])
         for generation in [generation for generation in self._values if generation < floor]:
             for each in self._values.pop(generation):
@@ -488,7 +485,6 @@ class DedupLog:
         for generation, chosen in runs:
             for start in range(0, len(chosen), RUN_ROWS):
                 self._write_run(generation, arrays, chosen[start : start + RUN_ROWS], changes)
-        return runs
 
     def remove_all(self, changes: Changes) -> None:
         """Add to the changes the removal of all values, after all dedup entries left the table."""

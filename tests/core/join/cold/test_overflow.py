@@ -10,7 +10,7 @@ import pytest
 
 from streamwatch.core.join import join
 from streamwatch.core.join.activity import used_entries
-from streamwatch.core.join.cold.overflow import Overflow, OverflowSpec, TableEviction
+from streamwatch.core.join.cold.overflow import Overflow, OverflowSpec
 from streamwatch.core.pipeline.pipeline import Pipeline
 from streamwatch.core.records.batch import batch_of
 from streamwatch.core.records.events import Prediction
@@ -34,10 +34,9 @@ from tests.core.join.streams import (
     listened,
     reported,
 )
-from tests.tiers import by_tier, seeds
+from tests.tiers import by_tier
 
 STREAMS = by_tier(fast=40, default=50, everything=10_000)
-NOTED = by_tier(fast=5, default=20, everything=1_000)
 pytestmark = pytest.mark.timeout(1_800 + 2 * STREAMS)
 
 
@@ -94,32 +93,6 @@ def test_a_table_of_a_few_entries_says_what_one_without_limits_says():
     for queue in range(4):
         assert seen[f"outside {queue}"] > STREAMS, seen
     assert min(seen["front 0"], seen["merges"], seen["restarts"]) > STREAMS, seen
-
-
-def test_dedup_entries_leave_the_table_by_notes_as_along_their_lists(monkeypatch):
-    ways = Counter()
-
-    def both_ways(eviction, table):
-        by_lists = _of_each(eviction._listed(table))
-        noted = _noted(eviction, table)
-        ways["notes" if noted else "lists"] += 1
-        assert not noted or _of_each(noted) == by_lists
-        return noted
-
-    _noted = TableEviction._noted
-    monkeypatch.setattr(TableEviction, "_noted", both_ways)
-    streams = seeds(3 * 10**6, NOTED)
-    for seed in streams:
-        compare(Random(seed))
-    assert min(ways["notes"], ways["lists"]) > len(streams), ways
-
-
-def _of_each(parts):
-    """Entries by generation."""
-    found = {}
-    for generation, part in parts:
-        found.setdefault(generation, []).extend(part.tolist())
-    return {generation: entries for generation, entries in found.items() if entries}
 
 
 @pytest.mark.slow
