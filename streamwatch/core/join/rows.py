@@ -53,8 +53,8 @@ _SIDES: Final[dict[type[object], int]] = {
 }
 
 
-class RowBuilder:
-    """Builds rows from events.
+class JoinRows:
+    """Builds rows, in which names are numbers, and counts records that are neither prediction nor label.
 
     Parameters
     ----------
@@ -62,19 +62,50 @@ class RowBuilder:
         Function that computes the ids' digests.
     names
         Names and scores of the join; new ones get numbers.
+    others
+        Counters of null and invalid records.
     """
 
-    __slots__ = ("_digests", "_names")
+    __slots__ = ("_digests", "_names", "_numbering", "_others")
 
-    def __init__(self, digests: Digests, names: JoinNames) -> None:
+    def __init__(self, digests: Digests, names: JoinNames, others: OtherRecords) -> None:
         self._digests = digests
         self._names = names
+        self._numbering = RecordNumbering(names)
+        self._others = others
 
     def rows(self, events: Sequence[Event]) -> Records:
         """Build the rows of events, in order.
 
-        Rows of records that are neither prediction, label nor withdrawal contain only the time.
+        Those that are neither prediction nor label are counted when the join reaches their row.
         """
+        rows = self._rows(events)
+        self._others.note(rows, range(len(events)), events)
+        return rows
+
+    def record_rows(self, records: RecordBatch) -> Records:
+        """Build the rows of records in columns, as `rows` does.
+
+        Event objects among them are converted one by one.
+        """
+        indices = records.object_rows()
+        events = records.objects_at(indices)
+        if events and len(events) == len(records):
+            return self.rows(events)
+        rows = self._numbering.rows(records.rows, records.vocabulary, records.topics)
+        self._numbering.hold_scores(rows, records)
+        self.convert_objects(rows, indices, events)
+        return rows
+
+    def convert_objects(self, rows: Records, indices: NDArray[np.intp], events: Sequence[Event]) -> None:
+        """Convert these event objects, and replace the rows with these indices by theirs."""
+        if events:
+            built = self._rows(events)
+            rows.view(np.int64).reshape(len(rows), -1)[indices] = built.view(np.int64).reshape(len(built), -1)
+            self._others.note(built, indices.tolist(), events)
+
+    def _rows(self, events: Sequence[Event]) -> Records:
+        """Build the rows of events; those that are not joined contain only the time."""
         rows = np.zeros(len(events), ROW)
         sides = np.array([_SIDES[type(event)] for event in events], np.int32)
         rows["side"] = sides
@@ -344,57 +375,3 @@ def _with_room(numbers: NDArray[np.int32], names: Sequence[str]) -> NDArray[np.i
     longer = np.full(max(2 * len(names), 16), _UNKNOWN, np.int32)
     longer[: len(numbers)] = numbers
     return longer
-
-
-# Conversion of events, and of records in columns, to the rows of a compiled join.
-
-
-class JoinRows:
-    """Builds rows, in which names are numbers, and counts records that are neither prediction nor label.
-
-    Parameters
-    ----------
-    digests
-        Function that computes the ids' digests.
-    names
-        Names of the join; new names get a number.
-    others
-        Counters of null and invalid records.
-    """
-
-    __slots__ = ("_builder", "_numbering", "_others")
-
-    def __init__(self, digests: Digests, names: JoinNames, others: OtherRecords) -> None:
-        self._builder = RowBuilder(digests, names)
-        self._numbering = RecordNumbering(names)
-        self._others = others
-
-    def rows(self, events: Sequence[Event]) -> Records:
-        """Build the rows of events, in order.
-
-        Those that are neither prediction nor label are counted when the join reaches their row.
-        """
-        rows = self._builder.rows(events)
-        self._others.note(rows, range(len(events)), events)
-        return rows
-
-    def record_rows(self, records: RecordBatch) -> Records:
-        """Build the rows of records in columns, as `rows` does.
-
-        Event objects among them are converted one by one.
-        """
-        indices = records.object_rows()
-        events = records.objects_at(indices)
-        if events and len(events) == len(records):
-            return self.rows(events)
-        rows = self._numbering.rows(records.rows, records.vocabulary, records.topics)
-        self._numbering.hold_scores(rows, records)
-        self.convert_objects(rows, indices, events)
-        return rows
-
-    def convert_objects(self, rows: Records, indices: NDArray[np.intp], events: Sequence[Event]) -> None:
-        """Convert these event objects, and replace the rows with these indices by theirs."""
-        if events:
-            built = self._builder.rows(events)
-            rows.view(np.int64).reshape(len(rows), -1)[indices] = built.view(np.int64).reshape(len(built), -1)
-            self._others.note(built, indices.tolist(), events)

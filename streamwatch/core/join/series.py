@@ -11,6 +11,7 @@ from numpy.typing import ArrayLike
 
 from streamwatch.core.join.caveats import Mismatch
 from streamwatch.core.join.counters import JoinCounters, LabelCounters
+from streamwatch.core.join.layout import PLAIN_COUNTERS
 from streamwatch.core.join.models import ModelActivity, joined_folds
 from streamwatch.core.metrics import family, single
 from streamwatch.core.metrics.series import Columns, Family, ModelKeys
@@ -41,26 +42,7 @@ class Holdings:
     """Number of entries by storage tier (`memory`, `disk`); empty if unknown."""
 
 
-_COUNTERS = (
-    "predictions_accepted",
-    "predictions_resolved",
-    "predictions_duplicate",
-    "predictions_conflict",
-    "predictions_expired",
-    "predictions_evicted",
-    "predictions_withdrawn",
-    "predictions_wrong_fold",
-    "outcomes_assumed",
-    "outcomes_released_early",
-    "labels_early",
-    "labels_negative_delay",
-    "labels_retained_evicted",
-    "dedup_entries_evicted",
-    "models_retired",
-    "pairs_made",
-    "pairs_labels_differ",
-    "pairs_expired",
-)
+_COUNTERS = tuple(name for name in PLAIN_COUNTERS if not name.endswith("_over_limit"))
 _LABEL_COUNTERS = (
     "accepted", "joined", "orphaned", "duplicate", "corrected", "late", "evicted", "before_start",
 )  # fmt: skip

@@ -45,13 +45,11 @@ class HostClock:
 
     WINDOW: Final = 100
     FEWEST: Final = 10
-    _AT_ONCE: Final = 64
-    """Number of polls whose timestamps are processed together."""
 
     def __init__(self, max_future_ms: int) -> None:
         self._max_future_ms = max_future_ms
-        self._looks: dict[Partition, list[_Look]] = {}
-        self._fresh: list[tuple[Sequence[Partition], NDArray[np.int64], int]] = []  # not in `_looks` yet
+        self._looks: dict[Partition, deque[_Look]] = {}
+        self._records: dict[Partition, int] = {}  # in `_looks`
         self._arrivals_ms: deque[int] = deque(maxlen=self.FEWEST)  # of the last records, newest last
         self._newest_ms = EVER  # upper bound of the medians
         self.is_behind = False
@@ -76,34 +74,20 @@ class HostClock:
         found = lower_medians(stamps_ms, decodable, counts)
         self._newest_ms = max(self._newest_ms, int(found[:, 1].max()))
         self._arrivals_ms.extend([now_ms] * min(int(found[:, 0].sum()), self.FEWEST))
-        self._fresh.append((partitions, found, now_ms))
-        if len(self._fresh) == self._AT_ONCE:
-            self._take_in()
-
-    def _take_in(self) -> None:
-        """Update `_looks`: keep of each partition the fewest latest ones that have `WINDOW` records."""
-        latest: dict[Partition, list[_Look]] = {}
-        records: dict[Partition, int] = {}
-        for partitions, found, now_ms in reversed(self._fresh):
-            if all(records.get(name, 0) >= self.WINDOW for name in partitions):
+        for name, (count, median_ms) in zip(partitions, found.tolist(), strict=True):
+            if not count:
                 continue
-            for name, (count, median_ms) in zip(partitions, found.tolist(), strict=True):
-                if count and records.get(name, 0) < self.WINDOW:
-                    latest.setdefault(name, []).append(_Look(now_ms, count, median_ms))
-                    records[name] = records.get(name, 0) + count
-        self._fresh.clear()
-        for name, looks in latest.items():
-            for look in reversed(self._looks.get(name, [])):
-                if records[name] >= self.WINDOW:
-                    break
-                looks.append(look)
-                records[name] += look.records
-            self._looks[name] = looks[::-1]
+            looks = self._looks.setdefault(name, deque())
+            looks.append(_Look(now_ms, count, median_ms))
+            records = self._records.get(name, 0) + count
+            while records - looks[0].records >= self.WINDOW:  # keep the fewest latest ones that have as many
+                records -= looks.popleft().records
+            self._records[name] = records
 
     def keep(self, partitions: Collection[Partition]) -> None:
         """Drop the votes of all partitions but these."""
-        self._take_in()
-        self._looks = {name: looks for name, looks in self._looks.items() if name in partitions}
+        for name in self._looks.keys() - set(partitions):
+            del self._looks[name], self._records[name]
 
     def may_be_behind(self, host_ms: int) -> bool:
         """Return whether a timestamp may be in the future, so that votes have to be counted."""
@@ -114,7 +98,6 @@ class HostClock:
         if not self.may_be_behind(host_ms):
             self.is_behind = False
         elif len(self._arrivals_ms) == self.FEWEST:
-            self._take_in()
             found = self._most(self._votes(EVER, host_ms), host_ms, unread)
             self.is_behind = self.is_behind if found is None else found
             medians_ms = (look.median_ms for looks in self._looks.values() for look in looks)
@@ -142,7 +125,6 @@ class HostClock:
         behind
             None while too little has arrived to decide.
         """
-        self._take_in()
         votes = self._votes(since_ms, host_ms)
         if votes.get(own, 0) < 0:
             return False

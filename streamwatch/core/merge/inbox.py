@@ -261,7 +261,7 @@ class KeptBatches:
     Batches that `batch` returned do not change when others are added.
     """
 
-    __slots__ = ("_elements", "_is_plain", "_objects", "_scores", "_texts", "_used", "_vocabulary", "count")
+    __slots__ = ("_elements", "_is_plain", "_objects", "_scores", "_texts", "_vocabulary", "count")
 
     def __init__(self) -> None:
         self.count = 0
@@ -270,17 +270,17 @@ class KeptBatches:
 
     def clear(self) -> None:
         """Drop everything."""
-        self.count = self._used = 0
+        self.count = 0
         self._is_plain = False  # whether some rows are no event objects
         self._scores, self._elements = _KeptScores(), _KeptElements()
-        self._texts: NDArray[np.uint8] | None = None
+        self._texts: _Kept | None = None
         self._objects: list[Event] = []
         self._vocabulary: Vocabulary | None = None
 
     @property
     def is_bare(self) -> bool:
         """Return whether nothing is kept but the vocabulary."""
-        return self._texts is None and not (self._objects or self._scores.count or self._elements.count)
+        return self._texts is None and not (self._objects or len(self._scores) or len(self._elements))
 
     def numbers_by(self, vocabulary: Vocabulary) -> bool:
         """Return whether kept rows number names by this vocabulary."""
@@ -308,7 +308,8 @@ class KeptBatches:
 
     def _move(self, rows: NDArray[np.void], batch: RecordBatch) -> None:
         """Append a batch's texts, scores, objects and events, and point its kept rows at them."""
-        before = Beside(self._used, len(self._objects), self._scores.count, self._elements.count)
+        texts = 0 if self._texts is None else self._texts.size
+        before = Beside(texts, len(self._objects), len(self._scores), len(self._elements))
         if any(before):
             point_behind(rows, before)
         if len(batch.elements):
@@ -316,11 +317,9 @@ class KeptBatches:
         self._objects += batch.objects
         self._scores.add(batch.scores)
         if batch.texts is not None and not batch.only_objects:
-            texts = batch.texts
-            held = np.empty(0, np.uint8) if self._texts is None else self._texts
-            self._texts = _with_room(held, self._used, self._used + len(texts))
-            self._texts[self._used : self._used + len(texts)] = texts
-            self._used += len(texts)
+            if self._texts is None:
+                self._texts = _Kept(np.empty(0, np.uint8))
+            self._texts.add(batch.texts)
 
     def batch(
         self,
@@ -333,9 +332,8 @@ class KeptBatches:
         rows["record_ms"] = clock_ms
         rows["topic"] = of
         vocabulary, scores = self._vocabulary or Vocabulary(), self._scores.view()
-        return RecordBatch(
-            rows, self._texts, self._objects, vocabulary, topics, scores, self._elements.view()
-        )
+        texts = None if self._texts is None else self._texts.values
+        return RecordBatch(rows, texts, self._objects, vocabulary, topics, scores, self._elements.view())
 
     def rows_of_elements(self) -> NDArray[np.void]:
         """Rows of all events kept of records that hold several."""
@@ -366,7 +364,7 @@ class KeptBatches:
         """Drop the texts, scores and objects that these rows, of records and of events, do not point at."""
         chosen = rows["side"] == OBJECT
         scored = (rows["side"] < OBJECT) & (rows["object"] >= 0)
-        if self._scores.count:
+        if len(self._scores):
             left = self._scores.view().only(rows["object"][scored])
             rows["object"][scored] = np.arange(len(left))
             self._scores = _KeptScores()
@@ -377,9 +375,9 @@ class KeptBatches:
         if self._texts is not None:
             sizes = np.where(rows["side"] < OBJECT, rows["id_bytes"], -1).astype(np.int64)
             texts = np.empty(int((sizes + 1).sum()), np.uint8)
-            gather_texts(self._texts, rows["id_at"].astype(np.int64), sizes, texts)
+            gather_texts(self._texts.values, rows["id_at"].astype(np.int64), sizes, texts)
             rows["id_at"] = np.cumsum(sizes + 1) - sizes - 1
-            self._texts, self._used = texts, len(texts)
+            self._texts = _Kept(texts)
 
     def _settle(self, batches: Sequence[RecordBatch]) -> None:
         """Use the vocabulary of these batches; raises ValueError if it is not that of the rows kept."""
@@ -388,7 +386,7 @@ class KeptBatches:
         first, has_texts = batches[0], self._texts is not None
         if self._vocabulary is None or not self._is_plain:
             self._vocabulary, has_texts = first.vocabulary, first.texts is not None
-            self._texts, self._used = None, 0
+            self._texts = None
         self._is_plain = True
         found = {(batch.vocabulary, batch.texts is not None) for batch in batches}
         if {vocabulary for vocabulary, _ in found} != {self._vocabulary}:
@@ -397,71 +395,77 @@ class KeptBatches:
             raise ValueError("records of one sequence must all have texts of keys, or none")
 
 
+class _Kept:
+    """Column that grows at its end; what is kept does not change when more is added."""
+
+    __slots__ = ("_all", "size")
+
+    def __init__(self, values: NDArray[Any]) -> None:
+        self._all = values
+        self.size = len(values)
+
+    def add(self, values: NDArray[Any]) -> NDArray[Any]:
+        """Append values; return them as kept here."""
+        size = self.size + len(values)
+        self._all = _with_room(self._all, self.size, size)
+        added = self._all[self.size : size]
+        added[:] = values
+        self.size = size
+        return added
+
+    @property
+    def values(self) -> NDArray[Any]:
+        """Values kept so far."""
+        return self._all[: self.size]
+
+
 class _KeptScores:
     """Concatenated scores, with room for more."""
 
-    __slots__ = ("_all", "_used", "count")
+    __slots__ = ("_beside", "_classes", "_ends", "_values")
 
     def __init__(self) -> None:
-        self.count = 0
-        """Number of predictions whose scores are kept."""
-        self._used = 0
-        self._all = NO_LISTS
+        none = NO_LISTS
+        self._ends, self._classes = _Kept(none.ends), _Kept(none.classes)
+        self._values, self._beside = _Kept(none.values), _Kept(none.beside)
+
+    def __len__(self) -> int:
+        return self._ends.size
 
     def add(self, scores: ScoreLists) -> None:
         """Append the scores of further predictions."""
-        if not len(scores):
-            return
-        count, used = self.count + len(scores), self._used + len(scores.values)
-        kept = self._all = ScoreLists(
-            _with_room(self._all.ends, self.count, count),
-            _with_room(self._all.classes, self._used, used),
-            _with_room(self._all.values, self._used, used),
-            _with_room(self._all.beside, self.count, count),
-        )
-        kept.ends[self.count : count] = scores.ends + self._used
-        kept.classes[self._used : used] = scores.classes
-        kept.values[self._used : used] = scores.values
-        kept.beside[self.count : count] = scores.beside
-        self.count, self._used = count, used
+        if len(scores):
+            self._ends.add(scores.ends + self._values.size)
+            self._classes.add(scores.classes)
+            self._values.add(scores.values)
+            self._beside.add(scores.beside)
 
     def view(self) -> ScoreLists:
-        """Return the scores kept so far; they do not change when others are added."""
-        kept, used = self._all, self._used
-        beside = kept.beside[: self.count]
-        return ScoreLists(kept.ends[: self.count], kept.classes[:used], kept.values[:used], beside)
+        """Return the scores kept so far."""
+        return ScoreLists(self._ends.values, self._classes.values, self._values.values, self._beside.values)
 
 
 class _KeptElements:
     """Concatenated events of records that hold several, with room for more."""
 
-    __slots__ = ("_all", "_used", "count")
+    __slots__ = ("_ends", "_tied", "_words")
 
     def __init__(self) -> None:
-        self.count = 0
-        """Number of records whose events are kept."""
-        self._used = 0
-        self._all = NO_ELEMENTS
+        none = NO_ELEMENTS
+        self._ends, self._words, self._tied = _Kept(none.ends), _Kept(words_of(none.rows)), _Kept(none.tied)
+
+    def __len__(self) -> int:
+        return self._ends.size
 
     def add(self, elements: RecordElements) -> NDArray[np.void]:
         """Append the events of further records; return their rows as kept here."""
-        count, used = self.count + len(elements), self._used + len(elements.rows)
-        kept = self._all = RecordElements(
-            _with_room(self._all.ends, self.count, count),
-            rows_of(_with_room(words_of(self._all.rows), self._used, used)),
-            _with_room(self._all.tied, self.count, count),
-        )
-        kept.ends[self.count : count] = elements.ends + self._used
-        kept.tied[self.count : count] = elements.tied
-        words_of(kept.rows)[self._used : used] = words_of(elements.rows)
-        added = kept.rows[self._used : used]
-        self.count, self._used = count, used
-        return added
+        self._ends.add(elements.ends + self._words.size)
+        self._tied.add(elements.tied)
+        return rows_of(self._words.add(words_of(elements.rows)))
 
     def view(self) -> RecordElements:
-        """Return the events kept so far; they do not change when others are added."""
-        kept = self._all
-        return RecordElements(kept.ends[: self.count], kept.rows[: self._used], kept.tied[: self.count])
+        """Return the events kept so far."""
+        return RecordElements(self._ends.values, rows_of(self._words.values), self._tied.values)
 
 
 def _with_room(column: NDArray[Any], used: int, wanted: int) -> NDArray[Any]:

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Generator, Iterable, Sequence
-from dataclasses import dataclass
-from typing import Final
+from dataclasses import dataclass, fields
+from typing import Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -69,18 +69,12 @@ class Released:
 
     def part(self, start: int, stop: int) -> Released:
         """Take the records from `start` up to `stop`."""
-        return Released(
-            self.records.part(start, stop),
-            self.partitions,
-            self.indices[start:stop],
-            self.offsets[start:stop],
-            self.times_ms[start:stop],
-            self.clock_ms[start:stop],
-            self.lateness_ms[start:stop],
-            self.reasons[start:stop],
-            None if self.events is None else self.events[start:stop],
-            None if self.tied is None else self.tied[start:stop],
-        )
+        columns: list[Any] = [getattr(self, name) for name in _COLUMNS]
+        parts: list[Any] = [None if column is None else column[start:stop] for column in columns]
+        return Released(self.records.part(start, stop), self.partitions, *parts)
+
+
+_COLUMNS: Final = tuple(field.name for field in fields(Released))[2:]
 
 
 def together(parts: Sequence[Released]) -> Released:
@@ -105,12 +99,7 @@ def together(parts: Sequence[Released]) -> Released:
             last.elements,
         ),
         parts[0].partitions,
-        np.concatenate([part.indices for part in parts]),
-        np.concatenate([part.offsets for part in parts]),
-        np.concatenate([part.times_ms for part in parts]),
-        np.concatenate([part.clock_ms for part in parts]),
-        np.concatenate([part.lateness_ms for part in parts]),
-        np.concatenate([part.reasons for part in parts]),
+        *(np.concatenate([getattr(part, name) for part in parts]) for name in _COLUMNS[:-2]),
     )
 
 

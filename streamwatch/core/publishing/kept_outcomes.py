@@ -71,11 +71,6 @@ class KeptOutcomes(msgspec.Struct, frozen=True, array_like=True):
             key_sizes=self.key_sizes[4 * count :],
         )
 
-    def batch(self) -> OutcomeBatch:
-        """Return the outcomes as a batch, without scores."""
-        records = np.frombuffer(self.records, OUTCOME).copy()
-        return OutcomeBatch(records, self.models, self.classes, segments=self.segments)
-
     def record_keys(self) -> Keys:
         """Return the keys of the outcomes' records."""
         sizes = np.frombuffer(self.key_sizes, np.int32).astype(np.int64)

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from streamwatch.core.jit import copy_bytes, entry, hot, inner
-from streamwatch.core.records.outcomes import OUTCOME
+from streamwatch.core.records.outcomes import OUTCOME, SEGMENTS_FROM
 
 _DIGITS: Final = 20
 """Digits of the largest number of 64 bits, with its sign."""
@@ -41,24 +41,6 @@ class TextTable(NamedTuple):
     def longest(self) -> int:
         """Number of bytes of the longest text."""
         return int(np.diff(self.ends).max(initial=0))
-
-
-class NumberedTexts(NamedTuple):
-    """One text for each outcome."""
-
-    table: TextTable
-    numbers: NDArray[np.int32]
-    """Shape (n,)."""
-
-
-class ClassTexts(NamedTuple):
-    """Texts of the classes of each outcome; each column has shape (n,)."""
-
-    table: TextTable
-    prediction: NDArray[np.int32]
-    last: NDArray[np.int32]
-    label: NDArray[np.int32]
-    known: NDArray[np.int32]
 
 
 class Keys(NamedTuple):
@@ -194,25 +176,25 @@ def put_lines(parts, first, out, ends):
     ends
         int64 (n,), output: index after each line.
     """
-    models, classes, pieces = parts.models, parts.classes, parts.pieces
+    classes, pieces = parts.classes, parts.pieces
     at = 0
     for i in range(parts.records.shape[0]):
         row = parts.records[i]
         at = put_numbered(out, at, pieces, 0)
         at = put_number(out, at, first + i)
         at = put_numbered(out, at, pieces, 1)
-        at = put_numbered(out, at, models.table, models.numbers[i])
+        at = put_numbered(out, at, parts.models, row.model)
         at = put_numbered(out, at, pieces, 2)
         at = put_key(out, at, pieces, parts.keys, i)
         at = put_numbered(out, at, pieces, 4)
         at = put_hex(out, at, row.high)
         at = put_hex(out, at, row.low)
         at = put_numbered(out, at, pieces, 5)
-        at = put_numbered(out, at, classes.table, classes.prediction[i])
+        at = put_numbered(out, at, classes, row.predicted_class + 1)
         at = put_numbered(out, at, pieces, 6)
-        at = put_numbered(out, at, classes.table, classes.last[i])
+        at = put_numbered(out, at, classes, row.last_class)
         at = put_numbered(out, at, pieces, 7)
-        at = put_numbered(out, at, classes.table, classes.label[i])
+        at = put_numbered(out, at, classes, row.true_class + 1)
         at = put_numbered(out, at, pieces, 8)
         right = 1 if row.true_class == row.predicted_class else 0
         at = put_numbered(out, at, pieces, _FALSE_PIECE + right)
@@ -220,7 +202,7 @@ def put_lines(parts, first, out, ends):
         assumed = 1 if row.assumed != 0 else 0
         at = put_numbered(out, at, pieces, _FALSE_PIECE + assumed)
         at = put_numbered(out, at, pieces, 10)
-        at = put_numbered(out, at, classes.table, classes.known[i])
+        at = put_numbered(out, at, classes, row.label_at_prediction + 1)
         at = put_numbered(out, at, pieces, 11)
         at = put_number(out, at, row.event_ms - row.delay_ms)
         at = put_numbered(out, at, pieces, 12)
@@ -232,9 +214,9 @@ def put_lines(parts, first, out, ends):
         at = put_numbered(out, at, pieces, 15)
         at = put_number(out, at, row.waited_ms)
         at = put_numbered(out, at, pieces, 16)
-        at = put_numbered(out, at, parts.segments.table, parts.segments.numbers[i])
+        at = put_numbered(out, at, parts.segments, max(row.scores - SEGMENTS_FROM, -1) + 1)
         at = put_numbered(out, at, pieces, 17)
-        at = put_numbered(out, at, parts.sampling.table, parts.sampling.numbers[i])
+        at = put_numbered(out, at, parts.sampling, parts.sampled[i])
         at = put_numbered(out, at, pieces, 18)
         ends[i] = at
 
@@ -243,20 +225,23 @@ class LineParts(NamedTuple):
     """Columns and tables from which lines of outcomes are written."""
 
     records: NDArray[np.void]
-    """Outcomes, dtype `OUTCOME`, shape (n,)."""
-    models: NumberedTexts
-    classes: ClassTexts
+    """Outcomes without scores, dtype `OUTCOME`, shape (n,)."""
+    models: TextTable
+    classes: TextTable
+    """Texts by number of the class + 1; the first stands for none. So have `segments`."""
     keys: Keys
-    segments: NumberedTexts
-    sampling: NumberedTexts
+    segments: TextTable
+    sampling: TextTable
+    sampled: NDArray[np.int32]
+    """Number of each outcome's text in `sampling`, shape (n,)."""
     pieces: TextTable
     """Result of `pieces_of`."""
 
     @property
     def most_bytes(self) -> int:
         """Upper bound of the number of bytes of all lines."""
-        texts = self.models.table.longest + self.segments.table.longest + self.sampling.table.longest
-        texts += 4 * self.classes.table.longest + int(self.pieces.ends[-1])
+        texts = self.models.longest + self.segments.longest + self.sampling.longest
+        texts += 4 * self.classes.longest + int(self.pieces.ends[-1])
         each = texts + _HEX + _QUOTES + 2 * _NULL + 2 * _FALSE + _NUMBERS * _DIGITS
         return len(self.records) * each + 2 * int(np.maximum(self.keys.sizes, 0).sum())
 
@@ -275,8 +260,6 @@ def pieces_of(begin: str) -> TextTable:
 def warm_up_lines() -> None:
     """Compile the writer, or load it from the cache."""
     table, none = TextTable.of([b"null"]), np.zeros(0, np.int32)
-    texts = NumberedTexts(table, none)
     empty: Any = np.zeros(0, np.int64)
     keys = Keys(np.zeros(0, np.uint8), empty, empty)
-    classes = ClassTexts(table, none, none, none, none)
-    LineParts(np.zeros(0, OUTCOME), texts, classes, keys, texts, texts, pieces_of("")).written(1)
+    LineParts(np.zeros(0, OUTCOME), table, table, keys, table, table, none, pieces_of("")).written(1)

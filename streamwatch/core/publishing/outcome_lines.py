@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from typing import Any
+from collections.abc import Callable
 
 import msgspec
 import numpy as np
@@ -11,11 +10,10 @@ import xxhash
 from numpy.typing import NDArray
 
 from streamwatch.core.publishing.documents import SCHEMA_VERSION
+from streamwatch.core.publishing.kept_outcomes import KeptOutcomes
 from streamwatch.core.publishing.line_writer import (
-    ClassTexts,
     Keys,
     LineParts,
-    NumberedTexts,
     TextTable,
     Written,
     pieces_of,
@@ -31,7 +29,7 @@ from streamwatch.core.records.events import (
     requested_of,
     segments_of,
 )
-from streamwatch.core.records.outcomes import OutcomeBatch
+from streamwatch.core.records.outcomes import OUTCOME, OutcomeBatch
 
 _json = msgspec.json.Encoder().encode
 
@@ -117,31 +115,21 @@ class OutcomeLines:
 
     def __init__(self, life: str) -> None:
         self._pieces = pieces_of(
-            f'{{"schema_version":{SCHEMA_VERSION},"life":{_text(life).decode()},"number":'
+            f'{{"schema_version":{SCHEMA_VERSION},"life":{_json(life).decode()},"number":'
         )
 
-    def of(self, batch: OutcomeBatch, keys: Keys, first: int) -> Written:
+    def of(self, kept: KeptOutcomes, first: int) -> Written:
         """Write outcomes in order, numbered from `first` on."""
-        records = batch.records
-        [(model, models)] = _named([records["model"]], batch.models, _model)
-        columns = [
-            records["predicted_class"],
-            records["last_class"] - 1,
-            records["true_class"],
-            records["label_at_prediction"],
-        ]
-        classes = _named(columns, batch.classes, _text)
-        segments = batch.segment_numbers()
-        if segments is None:
-            segments = np.full(len(records), -1, np.int32)
-        [(values, of_values)] = _named([segments], batch.segments, _segments)
+        records = np.frombuffer(kept.records, OUTCOME)
+        different, sampled = np.unique(records["carried"][:, SAMPLING], return_inverse=True)
         return LineParts(
             records,
-            NumberedTexts(models, model),
-            ClassTexts(classes[0][1], *[numbers for numbers, _ in classes]),
-            keys,
-            NumberedTexts(of_values, values),
-            _sampling(records["carried"][:, SAMPLING]),
+            TextTable.of(list(map(_model, kept.models))),
+            TextTable.of([b"null", *map(_json, kept.classes)]),
+            kept.record_keys(),
+            TextTable.of([b"null", *(_json(segments_of(text)) for text in kept.segments)]),
+            TextTable.of(list(map(_sampled, different.tolist()))),
+            sampled.astype(np.int32),
             self._pieces,
         ).written(first)
 
@@ -166,40 +154,9 @@ def keys_of(batch: OutcomeBatch, ids: Callable[[], IdTexts] | None) -> Keys:
     return Keys(found.texts, starts, sizes)
 
 
-def _named(
-    columns: Sequence[NDArray[Any]], names: Sequence[str], write: Callable[[str], bytes]
-) -> list[tuple[NDArray[np.int32], TextTable]]:
-    """Convert columns of numbers of names to numbers of texts, with their table; negative ones are null."""
-    used = np.zeros(max([int(column.max(initial=-1)) for column in columns]) + 2, np.bool_)
-    used[0] = True
-    for column in columns:
-        used[column + 1] = True
-    numbers = np.cumsum(used, dtype=np.int32) - 1
-    chosen: list[int] = np.flatnonzero(used).tolist()
-    table = TextTable.of([b"null", *(write(names[number - 1]) for number in chosen[1:])])
-    return [(numbers[column + 1].astype(np.int32), table) for column in columns]
-
-
-def _text(text: str) -> bytes:
-    return _json(text)
-
-
 def _model(name: str) -> bytes:
     fold = fold_of(name)
     return b'"model":%b,"fold":%b' % (_json(model_of(name)), b"null" if fold is None else b"%d" % fold)
-
-
-def _segments(text: str) -> bytes:
-    return _json(segments_of(text))
-
-
-def _sampling(numbers: NDArray[Any]) -> NumberedTexts:
-    """Texts of the probability of each outcome's label, and of whether it was asked for."""
-    if not numbers.any():
-        return NumberedTexts(TextTable.of([_sampled(0)]), np.zeros(len(numbers), np.int32))
-    different, indices = np.unique(numbers, return_inverse=True)
-    table = TextTable.of([_sampled(number) for number in different.tolist()])
-    return NumberedTexts(table, indices.astype(np.int32))
 
 
 def _sampled(number: int) -> bytes:

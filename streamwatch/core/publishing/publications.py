@@ -153,7 +153,7 @@ class Publication(msgspec.Struct, frozen=True, array_like=True):
         writer, first = OutcomeLines(self.life), self.outcomes_before + 1
         for kept in self.outcomes:
             keys, numbers = kept.topic_keys()
-            yield OutcomeLinesPart(writer.of(kept.batch(), kept.record_keys(), first), keys, numbers)
+            yield OutcomeLinesPart(writer.of(kept, first), keys, numbers)
             first += kept.count
 
     def after(self, ledger: Ledger) -> Publication:

@@ -51,7 +51,7 @@ def outcomes() -> OutcomeBatch:
 def lines_of(ids: Callable[[], IdTexts] | None, first: int = 1) -> list[bytes]:
     """The lines of these outcomes."""
     kept = KeptOutcomes.of(outcomes(), keys_of(outcomes(), ids))
-    written = OutcomeLines("life").of(kept.batch(), kept.record_keys(), first)
+    written = OutcomeLines("life").of(kept, first)
     lines = written.text.tobytes().split(b"\n")
     assert lines.pop() == b""
     assert written.ends.tolist() == np.cumsum([len(line) + 1 for line in lines]).tolist()

@@ -76,31 +76,22 @@ class NamesUsed:
     def __init__(self, side: tuple[str, ...]) -> None:
         columns = [WORDS + column for column, name in enumerate(side) if name in OF_CLASSES]
         self._of_classes = np.array(columns, np.int64)
-        self._models = np.zeros(_ROOM, np.bool_)
-        self._classes = np.zeros(_ROOM, np.bool_)
-        self._segments = np.zeros(_ROOM, np.bool_)
+        self._marks: list[NDArray[np.bool_]] = [np.zeros(_ROOM, np.bool_) for _ in range(3)]
+        """Whether a number is used, by number, of models, classes and segments."""
 
     def add(self, words: Words) -> None:
         """Collect the numbers that these entries, uint64 (n, words), use."""
-        model, named, values = map(
-            int, mark_names(words, self._models, self._classes, self._segments, self._of_classes)
-        )
-        if model >= len(self._models) or named >= len(self._classes) or values >= len(self._segments):
-            self._models, self._classes = _with_room(self._models, model), _with_room(self._classes, named)
-            self._segments = _with_room(self._segments, values)
-            mark_names(words, self._models, self._classes, self._segments, self._of_classes)
+        models, classes, segments = self._marks
+        largest = [*map(int, mark_names(words, models, classes, segments, self._of_classes))]
+        if any(most >= len(marks) for most, marks in zip(largest, self._marks, strict=True)):
+            self._marks = [_with_room(marks, most) for most, marks in zip(largest, self._marks, strict=True)]
+            models, classes, segments = self._marks
+            mark_names(words, models, classes, segments, self._of_classes)
 
-    def models(self) -> bytes:
-        """Numbers of the models, int32, ascending."""
-        return np.flatnonzero(self._models).astype(np.int32).tobytes()
-
-    def classes(self) -> bytes:
-        """Numbers of the classes, int32, ascending."""
-        return np.flatnonzero(self._classes).astype(np.int32).tobytes()
-
-    def segments(self) -> bytes:
-        """Numbers of the segments, int32, ascending."""
-        return np.flatnonzero(self._segments).astype(np.int32).tobytes()
+    def used(self) -> tuple[bytes, bytes, bytes]:
+        """Numbers of the models, of the classes and of the segments, each int32, ascending."""
+        models, classes, segments = (np.flatnonzero(marks).astype(np.int32) for marks in self._marks)
+        return models.tobytes(), classes.tobytes(), segments.tobytes()
 
 
 def _with_room(marks: NDArray[np.bool_], most: int) -> NDArray[np.bool_]:

@@ -319,10 +319,6 @@ BOUNDS: Final = (2**63 - 1, 2**63 - 1, 2**31, -1, -(2**63))
 NO_ID: Final = (np.uint64(2**64 - 1), np.uint64(2**64 - 1))
 """Halves of a digest that no id has."""
 _AHEAD: Final = 16
-_PER_BUCKET: Final = 4
-"""Number of entries in a bucket of the sort, about."""
-_MOST_IN_BUCKET: Final = 1_000
-"""Number of entries in a bucket above which another sort is used: one id may have many entries."""
 
 
 @detached
@@ -369,64 +365,11 @@ def count_ids(words, low, high):
     return count
 
 
-@detached
-def sort_by_upper_bits(low, shift, ends, keys, order):
-    """Sort digests, which are uniform: by their upper bits into buckets, then by insertion.
-
-    Parameters
-    ----------
-    low
-        uint64 (n,).
-    shift
-        uint64: 64 minus the binary logarithm of the number of buckets.
-    ends
-        int32 (buckets,), all 0; output: end of each bucket.
-    keys, order
-        uint64 (n,), int32 (n,), output: the sorted values, and the index of each in `low`.
-
-    Returns
-    -------
-    Number of distinct values; -1 if a bucket has too many to be sorted by insertion.
-    """
-    n = low.shape[0]
-    for i in range(n):
-        ends[np.int64(low[i] >> shift)] += 1
-    end = 0
-    for b in range(ends.shape[0]):
-        count = ends[b]
-        if count > _MOST_IN_BUCKET:
-            return -1
-        ends[b] = end
-        end += count
-    for i in range(n):
-        at = ends[np.int64(low[i] >> shift)]
-        ends[np.int64(low[i] >> shift)] = at + 1
-        keys[at] = low[i]
-        order[at] = i
-    distinct = min(n, 1)
-    for i in range(1, n):
-        key, index, at = keys[i], order[i], i
-        while at > 0 and keys[at - 1] > key:
-            keys[at] = keys[at - 1]
-            order[at] = order[at - 1]
-            at -= 1
-        keys[at] = key
-        order[at] = index
-        if (at == i and key != keys[i - 1]) or (at < i and (at == 0 or keys[at - 1] != key)):
-            distinct += 1
-    return distinct
-
-
 def sorted_by_low(low: NDArray[np.uint64]) -> tuple[NDArray[np.int32], int]:
     """Return the order of digests, given by their lower halves, (n,), and the number of distinct ones."""
-    buckets = max(1, len(low) // _PER_BUCKET).bit_length()
-    order, keys = np.empty(len(low), np.int32), np.empty(len(low), np.uint64)
-    ends = np.zeros(2**buckets, np.int32)
-    distinct: int = sort_by_upper_bits(low, np.uint64(64 - buckets), ends, keys, order)
-    if distinct < 0:
-        order = np.argsort(low, kind="stable").astype(np.int32)
-        distinct = len(np.unique(low))
-    return order, distinct
+    order = np.argsort(low).astype(np.int32)
+    in_order = low[order]
+    return order, min(len(low), 1) + int(np.count_nonzero(in_order[1:] != in_order[:-1]))
 
 
 class RunWriter:
@@ -510,9 +453,7 @@ class RunWriter:
                 (self._floor + smallest_age) & NUMBERS,
                 (self._floor + largest_age) & NUMBERS,
                 newest_arrival,
-                self._names.models(),
-                self._names.classes(),
-                self._names.segments(),
+                *self._names.used(),
                 self._ids,
                 self._side,
             ),
