@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from typing import Final
 
 from streamwatch.core.records.events import Name
@@ -95,25 +95,9 @@ class LabelCounters:
     evicted: int = 0
     before_start: int = 0
 
-    def count(self, result: int) -> None:
-        """Count a label by its result, one of `COUNTED_AS`."""
-        name = COUNTED_AS[result]
-        setattr(self, name, getattr(self, name) + 1)
-
     def settled(self) -> int:
         """Number of labels accepted that are no longer held."""
-        return (
-            self.joined
-            + self.orphaned
-            + self.duplicate
-            + self.corrected
-            + self.late
-            + self.withdrawn
-            + self.evicted_prediction
-            + self.over_limit
-            + self.evicted
-            + self.before_start
-        )
+        return sum(getattr(self, each.name) for each in fields(self)) - self.accepted
 
 
 @dataclass(slots=True)
@@ -160,21 +144,3 @@ class JoinCounters:
     """By topic; predictions whose topic is unknown are not counted."""
     topic_labels: dict[Name, LabelCounters] = field(default_factory=dict[str, LabelCounters])
     """By topic, labels with and without a model together; labels whose topic is unknown are not counted."""
-
-    def of_predictions(self, topic: str) -> PredictionCounters:
-        """Return the counters of a topic's predictions, which the caller may increase."""
-        if not topic:
-            return PredictionCounters()
-        found = self.topic_predictions.get(topic)
-        if found is None:
-            found = self.topic_predictions[topic] = PredictionCounters()
-        return found
-
-    def of_labels(self, topic: str) -> LabelCounters:
-        """Return the counters of a topic's labels, which the caller may increase."""
-        if not topic:
-            return LabelCounters()
-        found = self.topic_labels.get(topic)
-        if found is None:
-            found = self.topic_labels[topic] = LabelCounters()
-        return found

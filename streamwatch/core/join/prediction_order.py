@@ -84,10 +84,7 @@ class HeldRows(NamedTuple):
         return HeldRows(
             taken(self.outcomes, chosen),
             pairs_at(self.pairs, chosen, len(self.outcomes)),
-            self.prediction_ms[chosen],
-            self.opened_ms[chosen],
-            self.sequence[chosen],
-            self.run[chosen],
+            *(column[chosen] for column in self[2:]),
         )
 
 
@@ -97,10 +94,7 @@ def joined_rows(parts: Sequence[HeldRows]) -> HeldRows:
     return HeldRows(
         joined([part.outcomes for part in parts]),
         np.concatenate([moved(part.pairs, start) for start, part in zip(starts, parts, strict=False)]),
-        np.concatenate([part.prediction_ms for part in parts]),
-        np.concatenate([part.opened_ms for part in parts]),
-        np.concatenate([part.sequence for part in parts]),
-        np.concatenate([part.run for part in parts]),
+        *(np.concatenate(columns) for columns in zip(*(part[2:] for part in parts), strict=True)),
     )
 
 

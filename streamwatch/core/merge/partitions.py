@@ -20,16 +20,40 @@ from streamwatch.core.records.events import Partition
 
 EVER: Final = 2**63 - 1
 """Number larger than every time and every index."""
+PROGRESS: Final = np.dtype(
+    [
+        ("running_ms", np.int64),
+        ("held", np.int64),
+        ("at_end_ms", np.int64),
+        ("holds_since_ms", np.int64),
+        ("answered_ms", np.int64),
+        ("size_bytes", np.int64),
+        ("released", np.int64),
+        ("seen_end", np.bool_),
+        ("left_behind", np.bool_),
+        ("left", np.bool_),
+    ],
+    align=True,
+)
+"""Progress of one partition.
+
+`running_ms`: newest time given to a record; -1 before the first. `held`: number of records that have a time
+and are held. `at_end_ms`: when the fetch was sent that found the partition at its end; -1: not known to be
+there. `holds_since_ms`: since when records of others wait for it; -1 if none does. `answered_ms`: when the
+latest fetch was sent that found it at its end in this run; -1 before. `size_bytes`: approximate memory of the
+records held. `seen_end`, `left_behind`: found at its end in this run; no longer waited for. `released`,
+`left`: see `subtract_released`, `note_waiting`.
+"""
 
 
 @entry
-def find_bounds(running, held, at_end, left_behind, waiting):
+def find_bounds(records, waiting):
     """Find how far reading has come in partitions that are waited for, and in those at their end.
 
     Parameters
     ----------
-    running, held, at_end, left_behind
-        Columns of `Partitions`.
+    records
+        Records `PROGRESS`.
     waiting
         bool, equally long: partitions of which records have no time yet.
 
@@ -45,93 +69,78 @@ def find_bounds(running, held, at_end, left_behind, waiting):
         When the earliest fetch was sent that found one of the latter at its end; `EVER` if there is none.
     """
     read = rested = read_index = rested_index = fetched = EVER
-    for index in range(running.shape[0]):
-        if left_behind[index]:
+    for index in range(records.shape[0]):
+        p = records[index]
+        if p.left_behind:
             continue
-        time = running[index]
-        if at_end[index] < 0 or held[index] != 0 or waiting[index]:
+        time = p.running_ms
+        if p.at_end_ms < 0 or p.held != 0 or waiting[index]:
             if time < read:
                 read, read_index = time, index
         else:
             if time < rested:
                 rested, rested_index = time, index
-            fetched = min(fetched, at_end[index])
+            fetched = min(fetched, p.at_end_ms)
     return read, read_index, rested, rested_index, fetched
 
 
 @entry
-def subtract_released(held, size_bytes, indices, released):
-    """Subtract released records and their share of the bytes held from the columns of their partitions.
+def subtract_released(records, indices):
+    """Subtract released records, given by their partitions, and their share of the bytes held.
 
     Parameters
     ----------
-    held, size_bytes
-        Columns of `Partitions`, updated.
+    records
+        Records `PROGRESS`, updated; `released` is 0 before and after.
     indices
         int64: partition of each record released.
-    released
-        int64, one for each partition, all 0 before and after: work space.
     """
     for index in indices:
-        released[index] += 1
-    for index in range(held.shape[0]):
-        if released[index]:
-            size_bytes[index] -= size_bytes[index] * released[index] // held[index]
-            held[index] -= released[index]
-            released[index] = 0
+        records[index].released += 1
+    for index in range(records.shape[0]):
+        p = records[index]
+        if p.released:
+            p.size_bytes -= p.size_bytes * p.released // p.held
+            p.held -= p.released
+            p.released = 0
 
 
 @entry
-def note_waiting(
-    running,
-    held,
-    at_end,
-    left_behind,
-    seen_end,
-    holds_since,
-    time,
-    first_index,
-    fetched_since,
-    now,
-    longest,
-    connected,
-    left,
-):
+def note_waiting(records, time, first_index, fetched_since, now, longest, connected):
     """Note which partitions the first held record waits for, and leave behind those that take too long.
 
     Parameters
     ----------
-    running, held, at_end, left_behind, seen_end, holds_since
-        Columns of `Partitions`; `left_behind` and `holds_since` are updated.
+    records
+        Records `PROGRESS`, updated: `left` is whether a partition was left behind just now.
     time, first_index
         The record's time, and the index of its partition.
     fetched_since, now, longest, connected
         As in `Partitions.wait`.
-    left
-        bool, one for each partition; output: whether it was left behind just now.
 
     Returns
     -------
     Number of partitions left behind just now.
     """
     count = 0
-    for index in range(running.shape[0]):
-        left[index] = False
-        precedes = running[index] < time or (running[index] == time and index < first_index)
-        if not (precedes and held[index] == 0 and not left_behind[index] and at_end[index] < fetched_since):
-            holds_since[index] = -1
+    for index in range(records.shape[0]):
+        p = records[index]
+        p.left = False
+        precedes = p.running_ms < time or (p.running_ms == time and index < first_index)
+        if not (precedes and p.held == 0 and not p.left_behind and p.at_end_ms < fetched_since):
+            p.holds_since_ms = -1
             continue
-        if holds_since[index] < 0 or not connected:
-            holds_since[index] = now
-        if seen_end[index] and now - holds_since[index] >= longest:
-            left[index] = left_behind[index] = True
-            holds_since[index] = -1
+        if p.holds_since_ms < 0 or not connected:
+            p.holds_since_ms = now
+        if p.seen_end and now - p.holds_since_ms >= longest:
+            p.left = p.left_behind = True
+            p.holds_since_ms = -1
             count += 1
     return count
 
 
 class Partitions:
-    """Progress of the partitions, as columns; a partition's index is its rank in the order of the sequence.
+    """Progress of the partitions; a partition's index is its rank in the order of the sequence.
 
     Parameters
     ----------
@@ -144,20 +153,9 @@ class Partitions:
     ----------
     names, order
         Partitions in the order of their indices; index by partition.
-    running_ms
-        int64: newest time given to a record; -1 before the first record.
-    held
-        int64: number of records that have a time and are held.
-    at_end_ms
-        int64: when the fetch was sent that found the partition at its end; -1: not known to be there.
-    seen_end, left_behind
-        bool: found at its end in this run; no longer waited for.
-    holds_since_ms
-        int64: since when records of others wait for it; -1 if none does.
-    answered_ms
-        int64: when the latest fetch was sent that found the partition at its end in this run; -1 before.
-    size_bytes
-        int64: approximate memory of the records held.
+    records
+        Records `PROGRESS`; `running_ms`, `held`, `at_end_ms`, `holds_since_ms`, `size_bytes` and
+        `left_behind` are its columns.
     """
 
     def __init__(self, running_ms: Mapping[Partition, int], rank: Callable[[Partition], Any]) -> None:
@@ -165,16 +163,13 @@ class Partitions:
         self._restored_ms = dict(running_ms)
         self.names: list[Partition] = []
         self.order: dict[Partition, int] = {}
-        self.running_ms = np.empty(0, np.int64)
-        self.held = np.empty(0, np.int64)
-        self.at_end_ms = np.empty(0, np.int64)
-        self.holds_since_ms = np.empty(0, np.int64)
-        self.answered_ms = np.empty(0, np.int64)
-        self.size_bytes = np.empty(0, np.int64)
-        self.seen_end = np.empty(0, np.bool_)
-        self.left_behind = np.empty(0, np.bool_)
-        self._released = np.empty(0, np.int64)
-        self._left = np.empty(0, np.bool_)
+        self._set(np.zeros(0, PROGRESS))
+
+    def _set(self, records: NDArray[np.void]) -> None:
+        self.records = records
+        self.running_ms, self.held = records["running_ms"], records["held"]
+        self.at_end_ms, self.holds_since_ms = records["at_end_ms"], records["holds_since_ms"]
+        self.size_bytes, self.left_behind = records["size_bytes"], records["left_behind"]
 
     def by_name(self, column: NDArray[np.int64]) -> dict[Partition, int]:
         """Read a column of whole numbers by partition."""
@@ -189,24 +184,12 @@ class Partitions:
         order = {name: index for index, name in enumerate(names)}
         for removed in set(before) - order.keys():
             self._restored_ms.pop(removed, None)
-        restored = np.array([self._restored_ms.get(name, -1) for name in names], np.int64)
         indices = np.array([order.get(name, -1) for name in before], np.int64)
-        kept = indices >= 0
-        fresh: dict[str, NDArray[Any]] = {
-            "running_ms": restored,
-            "held": np.zeros(len(names), np.int64),
-            "at_end_ms": np.full(len(names), -1),
-            "holds_since_ms": np.full(len(names), -1),
-            "answered_ms": np.full(len(names), -1),
-            "size_bytes": np.zeros(len(names), np.int64),
-            "seen_end": np.zeros(len(names), np.bool_),
-            "left_behind": np.zeros(len(names), np.bool_),
-            "_released": np.zeros(len(names), np.int64),
-            "_left": np.zeros(len(names), np.bool_),
-        }
-        for column, values in fresh.items():
-            values[indices[kept]] = getattr(self, column)[kept]
-            setattr(self, column, values)
+        fresh = np.zeros(len(names), PROGRESS)
+        fresh["running_ms"] = [self._restored_ms.get(name, -1) for name in names]
+        fresh["at_end_ms"] = fresh["holds_since_ms"] = fresh["answered_ms"] = -1
+        fresh[indices[indices >= 0]] = self.records[indices >= 0]
+        self._set(fresh)
         self.names, self.order = names, order
         return indices
 
@@ -222,9 +205,9 @@ class Partitions:
             self.at_end_ms[index] = -1
             return
         self.at_end_ms[index] = at_end_ms
-        if at_end_ms > self.answered_ms[index]:  # otherwise nothing new: it cannot be reached
-            self.answered_ms[index] = at_end_ms
-            self.seen_end[index] = True
+        if at_end_ms > self.records["answered_ms"][index]:  # otherwise nothing new: it cannot be reached
+            self.records["answered_ms"][index] = at_end_ms
+            self.records["seen_end"][index] = True
             self.left_behind[index] = False
             self.holds_since_ms[index] = -1
 
@@ -236,7 +219,7 @@ class Partitions:
 
     def note_released(self, indices: NDArray[np.int64]) -> None:
         """Subtract released records, given by their partitions, from `held` and `size_bytes`."""
-        subtract_released(self.held, self.size_bytes, indices, self._released)
+        subtract_released(self.records, indices)
 
     def wait(
         self,
@@ -267,23 +250,9 @@ class Partitions:
         left
             Partitions left behind just now.
         """
-        time_ms, index = first_key
-        count: int = note_waiting(
-            self.running_ms,
-            self.held,
-            self.at_end_ms,
-            self.left_behind,
-            self.seen_end,
-            self.holds_since_ms,
-            time_ms,
-            index,
-            fetched_since_ms,
-            now_ms,
-            longest_ms,
-            connected,
-            self._left,
-        )
-        return [self.names[index] for index in np.flatnonzero(self._left).tolist()] if count else ()
+        if not note_waiting(self.records, *first_key, fetched_since_ms, now_ms, longest_ms, connected):
+            return ()
+        return [self.names[index] for index in np.flatnonzero(self.records["left"]).tolist()]
 
 
 # Bounds up to which records may be released, from the progress of every partition.
@@ -328,9 +297,7 @@ def bounds_of(
     waited_ms
         Newest arrival of records that have waited so long that their times are `settle_ms` ago, too.
     """
-    read_ms, read_index, least_ms, index, fetched_ms = find_bounds(
-        partitions.running_ms, partitions.held, partitions.at_end_ms, partitions.left_behind, waiting
-    )
+    read_ms, read_index, least_ms, index, fetched_ms = find_bounds(partitions.records, waiting)
     if index == EVER:
         return Bounds(read=(read_ms, read_index))
     return Bounds(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Final
 
 import msgspec
 import numpy as np
@@ -49,6 +49,10 @@ class ReleasedState(msgspec.Struct, frozen=True, array_like=True):
     events: dict[Name, Int64] = {}
     skipped: dict[Name, Int64] = {}
     tied: dict[Name, Int64] = {}
+
+
+_COUNTS: Final = ("out_of_order", "lateness_ms", "corrected", "evaluated", "events", "skipped", "tied")
+"""Counts by topic, or by reason, of `ReleasedState` and `MergeProgress`."""
 
 
 @dataclass(slots=True)
@@ -148,19 +152,9 @@ class MergeProgress:
             PartitionProgress(*partition, position, self.running_ms.get(partition, -1))
             for partition, position in sorted(self.positions.items())
         ]
-        return ReleasedState(
-            indices,
-            self.last,
-            self.clock_ms,
-            _by_name(self.out_of_order),
-            _by_name(self.lateness_ms),
-            _by_name(self.corrected),
-            self.left_behind,
-            _by_name(self.evaluated),
-            _by_name(self.events),
-            _by_name(self.skipped),
-            _by_name(self.tied),
-        )
+        # By name, so that their order does not depend on how records were cut into parts.
+        counts = {name: dict(sorted(getattr(self, name).items())) for name in _COUNTS}
+        return ReleasedState(indices, self.last, self.clock_ms, left_behind=self.left_behind, **counts)
 
     @classmethod
     def restored(cls, state: ReleasedState, topics: Collection[str]) -> MergeProgress:
@@ -171,22 +165,11 @@ class MergeProgress:
             {Partition(p.topic, p.partition): p.running_ms for p in partitions},
             state.last,
             state.clock_ms,
-            dict(state.out_of_order),
-            dict(state.lateness_ms),
-            dict(state.corrected),
-            state.left_behind,
-            dict(state.evaluated),
-            dict(state.events),
-            dict(state.skipped),
-            dict(state.tied),
+            left_behind=state.left_behind,
+            **{name: dict(getattr(state, name)) for name in _COUNTS},
         )
 
 
 def _add(counts: dict[str, int], topic: str, count: int) -> None:
     if count:
         counts[topic] = counts.get(topic, 0) + count
-
-
-def _by_name(counts: Mapping[str, int]) -> dict[str, int]:
-    """Sort counts by name, so that their order does not depend on how records were cut into parts."""
-    return dict(sorted(counts.items()))
