@@ -38,8 +38,8 @@ from streamwatch.core.predictions.early_hints import EarlyHintsSpec
 from streamwatch.core.predictions.early_hints.observe import CLASSES, EARLY
 from streamwatch.core.predictions.label_delays import BUCKETS, LabelDelaysSpec
 from streamwatch.core.predictions.sampled_labels import SAMPLED_LABELS_BYTES, SampledLabelsSpec
-from streamwatch.core.predictions.sampled_labels.state import CLASSES as SAMPLED_CLASSES
-from streamwatch.core.predictions.sampled_labels.state import OPPONENTS
+from streamwatch.core.predictions.sampled_labels.observe import CLASSES as SAMPLED_CLASSES
+from streamwatch.core.predictions.sampled_labels.observe import OPPONENTS
 from streamwatch.core.specs import (
     COLUMN_ENTRY_BYTES,
     OUTSIDE_ENTRY_BYTES,

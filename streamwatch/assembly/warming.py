@@ -38,7 +38,7 @@ from streamwatch.core.join.warming import (
 )
 from streamwatch.core.merge.merge import warm_up_merge
 from streamwatch.core.predictions.registers import warm_up_predictions
-from streamwatch.core.publishing.line_writer import warm_up_lines
+from streamwatch.core.publishing.outcome_lines import warm_up_lines
 from streamwatch.edge.decoders.formats import KINDS
 from streamwatch.edge.decoders.scanner.reader import compile_reader
 from streamwatch.edge.sources.kafka.batches.opened import compiled_plain_batches

@@ -19,7 +19,7 @@ from streamwatch.core.estimators.registers.fleet import VERDICT_WORDS
 from streamwatch.core.join.models import ModelActivity
 from streamwatch.core.metrics.series import Family
 from streamwatch.core.predictions.kind import ActiveHint
-from streamwatch.core.publishing.decisions import Decisions
+from streamwatch.core.publishing.candidacy import Decisions
 from streamwatch.core.records.events import Alarm
 from streamwatch.daemon.deliveries import Deliveries
 from streamwatch.telemetry import AlarmRaised, VerdictChanged

@@ -14,8 +14,8 @@ from streamwatch.core.join.caveats import (
     details_with_caveats,
     families_without_verdicts,
 )
-from streamwatch.core.join.cold.guests import Work
 from streamwatch.core.join.cold.merging import Merge
+from streamwatch.core.join.cold.overflow import Work
 from streamwatch.core.join.cold.store import RunStore
 from streamwatch.core.merge import MergeProgress, MergeSpec, Released
 from streamwatch.core.merge.merge import progress_families

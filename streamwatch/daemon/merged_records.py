@@ -18,7 +18,7 @@ from streamwatch.core.merge.merge import held_families
 from streamwatch.core.merge.released import expanded_in_turns
 from streamwatch.core.metrics.series import Family
 from streamwatch.core.ports import DeadLetters, Decoder, Explains, Poll, Record
-from streamwatch.core.publishing.kept_records import RecordKeeper
+from streamwatch.core.publishing.kept import RecordKeeper
 from streamwatch.core.records.batch import RecordBatch
 from streamwatch.core.records.events import Invalid, Partition, Side
 from streamwatch.core.records.fetched import OFFSET, FetchedRecords

@@ -33,10 +33,8 @@ from streamwatch.core.join.durable.columns import PackedError
 from streamwatch.core.metrics import family, single
 from streamwatch.core.metrics.series import Family
 from streamwatch.core.ports import DeadLetters
-from streamwatch.core.publishing.candidacy import ROLES, Candidacy, Role
-from streamwatch.core.publishing.decisions import Decisions, parts_digest, to_parts
-from streamwatch.core.publishing.digests import Digests
-from streamwatch.core.publishing.kept_records import BEGINNING
+from streamwatch.core.publishing.candidacy import ROLES, Candidacy, Decisions, Role, parts_digest, to_parts
+from streamwatch.core.publishing.kept import BEGINNING, Digests
 from streamwatch.core.publishing.publications import (
     SECTION,
     Ledger,

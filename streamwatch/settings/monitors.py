@@ -31,7 +31,7 @@ from streamwatch.core.estimators.registers.revisions import RevisionsSpec
 from streamwatch.core.estimators.registers.segments import AVAILABLE as SEGMENT_MEASURES
 from streamwatch.core.estimators.registers.segments import SegmentsSpec
 from streamwatch.core.estimators.verdicts.costs import cost_table
-from streamwatch.core.predictions.early_hints.spec import EarlyHintsSpec
+from streamwatch.core.predictions.early_hints.observe import EarlyHintsSpec
 from streamwatch.core.records.events import VERDICT
 from streamwatch.core.specs import (
     OPPONENTS,

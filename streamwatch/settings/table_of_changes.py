@@ -21,7 +21,7 @@ from typing import Any, Final, Literal, TypeAlias
 
 from pydantic import BaseModel
 
-from streamwatch.core.predictions.early_hints.spec import EarlyHintsSpec
+from streamwatch.core.predictions.early_hints.observe import EarlyHintsSpec
 from streamwatch.edge.sources.kafka.spec import At, parse_start
 from streamwatch.settings.sections import Section
 from streamwatch.settings.settings import Settings

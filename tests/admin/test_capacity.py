@@ -28,7 +28,7 @@ from streamwatch.core.estimators.registers.late_labels.ring import LabelRing
 from streamwatch.core.estimators.set import EstimatorSet
 from streamwatch.core.join.layout import allocate_side, side_columns
 from streamwatch.core.pipeline.pipeline import Pipeline
-from streamwatch.core.predictions.early_hints.spec import EarlyHintsSpec
+from streamwatch.core.predictions.early_hints.observe import EarlyHintsSpec
 from streamwatch.core.records.events import Prediction
 from streamwatch.core.specs import ComparisonSpec, JoinSpec, MonitorsSpec, side_bytes
 from streamwatch.edge.keys import digest_bytes

@@ -10,8 +10,7 @@ from typing import Any
 import pytest
 
 from streamwatch.admin.capacity import DISK_OUTCOME_BYTES
-from streamwatch.core.join.durable.columns import unpack_columns
-from streamwatch.core.join.durable.outcome_columns import COLUMNS
+from streamwatch.core.join.durable.columns import COLUMNS, unpack_columns
 from streamwatch.core.join.durable.packed import HELD, HELD_PAIRS, HELD_SCORES
 from streamwatch.core.pipeline.journal import read
 from streamwatch.edge.stores.rocksdb.inspect import Inspection

@@ -19,7 +19,7 @@ from pathlib import Path
 import numpy as np
 
 from streamwatch.core.join.cold.block import PACKED_ENTRY
-from streamwatch.core.join.cold.entries import ColdEntries
+from streamwatch.core.join.cold.contents import ColdEntries
 from streamwatch.core.join.cold.store import ColdSpec, MemoryRuns
 from streamwatch.core.join.counters import PENDING
 from streamwatch.edge.stores.rocksdb.database import MEBIBYTE, Database, size_on_disk

@@ -8,8 +8,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from streamwatch.core.publishing.kept_outcomes import KeptOutcomes
-from streamwatch.core.publishing.line_writer import Keys
+from streamwatch.core.publishing.kept import KeptOutcomes, Keys
 from streamwatch.core.publishing.publications import Event, Ledger, Publication
 from streamwatch.core.records.outcomes import OUTCOME, OutcomeBatch
 from streamwatch.edge.sources.kafka.transactions import ProducerWasFenced, PublishingFailed

@@ -10,7 +10,7 @@ from itertools import count
 import pytest
 
 from streamwatch.core.merge import MergeProgress, MergeSpec
-from streamwatch.core.merge.progress import Key
+from streamwatch.core.merge.released import Key
 from streamwatch.core.pipeline import pipeline
 from streamwatch.core.ports import PartitionState, Poll
 from streamwatch.core.records.events import Alarm, Partition

@@ -15,9 +15,8 @@ import pytest
 from streamwatch.core.alerting.notification import IncidentAlarm, Notification
 from streamwatch.core.metrics.series import Family
 from streamwatch.core.ports import Record
-from streamwatch.core.publishing.candidacy import Candidacy, SessionSpec
-from streamwatch.core.publishing.decisions import Decisions, from_parts
-from streamwatch.core.publishing.digests import Digests
+from streamwatch.core.publishing.candidacy import Candidacy, Decisions, SessionSpec, from_parts
+from streamwatch.core.publishing.kept import Digests
 from streamwatch.core.publishing.publications import Ledger, Publication, PublicationLog
 from streamwatch.core.records.batch import batch_of
 from streamwatch.core.records.events import Alarm

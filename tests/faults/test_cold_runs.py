@@ -10,7 +10,7 @@ from random import Random
 import numpy as np
 import pytest
 
-from streamwatch.core.join.cold.entries import ColdEntries
+from streamwatch.core.join.cold.contents import ColdEntries
 from streamwatch.edge.stores.rocksdb.store import RocksRuns
 from tests.core.join.cold.cold_model import IDS, SMALL, rows_of
 from tests.edge.stores.rocksdb.cold_steps import COMMITS, Undisturbed, opened

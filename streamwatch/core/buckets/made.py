@@ -16,8 +16,13 @@ from numpy.typing import NDArray
 from streamwatch.core.buckets.contract import DUE
 from streamwatch.core.buckets.pieces import NameNumbers
 from streamwatch.core.jit import entry, hot
-from streamwatch.core.join.durable.columns import PackedError, pack_columns, unpack_columns
-from streamwatch.core.join.durable.packed import steps_within, values_within
+from streamwatch.core.join.durable.columns import (
+    PackedError,
+    pack_columns,
+    steps_within,
+    unpack_columns,
+    values_within,
+)
 from streamwatch.core.join.layout import NUMBER_BITS
 from streamwatch.core.records.events import Name
 

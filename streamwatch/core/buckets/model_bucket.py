@@ -26,8 +26,7 @@ from streamwatch.core.buckets.parts import PARTS, ColumnPart
 from streamwatch.core.buckets.view import encode_totals
 from streamwatch.core.join.caveats import AgreementState
 from streamwatch.core.join.counters import JoinCounters
-from streamwatch.core.join.durable.model_columns import JoinModelsState, state_of_models
-from streamwatch.core.join.durable.totals import Stream
+from streamwatch.core.join.durable.totals import JoinModelsState, Stream, state_of_models
 from streamwatch.core.records.events import Alarm, Name
 
 # State of a model bucket as parts of a base: everything else first, then snapshots of its models.

@@ -14,8 +14,8 @@ from streamwatch.core.buckets.contract import DUE, RECORD, Activity, InvalidOfMo
 from streamwatch.core.buckets.id_join import RESOLUTION, PositionedOutcomes
 from streamwatch.core.buckets.made import POSITION_COLUMNS, PackedPredictions
 from streamwatch.core.buckets.pieces import NameNumbers
-from streamwatch.core.join.durable.columns import PackedError, pack_columns, unpack_columns
-from streamwatch.core.join.durable.packed import carried_in, pack_scores, unpack_scores
+from streamwatch.core.join.durable.columns import PackedError, carried_in, pack_columns, unpack_columns
+from streamwatch.core.join.durable.packed import pack_scores, unpack_scores
 from streamwatch.core.records.batch import Records
 from streamwatch.core.records.events import CARRIED, Name
 from streamwatch.core.records.outcomes import (

@@ -7,10 +7,10 @@ from collections.abc import Collection
 import numpy as np
 from numpy.typing import NDArray
 
-from streamwatch.core.join.cold.entries import ColdEntries
+from streamwatch.core.join.cold.contents import ColdEntries
 from streamwatch.core.join.counted import OtherRecords
 from streamwatch.core.join.counters import PENDING
-from streamwatch.core.join.durable.model_columns import NUMBERS, JoinModelsState, models_state
+from streamwatch.core.join.durable.totals import NUMBERS, JoinModelsState, models_state
 from streamwatch.core.join.folding import end_streams
 from streamwatch.core.join.layout import ACTIVITY, ADMITTED, REFUSED, UNDECIDED, Arrays, Records, one_record
 from streamwatch.core.join.models import JoinModels, ModelActivity

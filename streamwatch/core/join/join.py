@@ -19,17 +19,15 @@ from streamwatch.core.join.activity import (
     retire,
     with_room_for_models,
 )
-from streamwatch.core.join.cold.guests import Work
 from streamwatch.core.join.cold.merging import Merge
-from streamwatch.core.join.cold.overflow import Overflow
+from streamwatch.core.join.cold.overflow import Overflow, Work
 from streamwatch.core.join.cold.store import ColdChanges
 from streamwatch.core.join.counted import OtherRecords, counters_of, restore_counters
 from streamwatch.core.join.counters import JoinCounters
 from streamwatch.core.join.durable.entries import DurableEntries
 from streamwatch.core.join.durable.entry_logs import Changes
 from streamwatch.core.join.durable.held_log import HeldLog
-from streamwatch.core.join.durable.model_columns import JoinModelsState
-from streamwatch.core.join.durable.totals import JoinTotals, totals_of
+from streamwatch.core.join.durable.totals import JoinModelsState, JoinTotals, totals_of
 from streamwatch.core.join.folding import Owners, restore_streams, streams_state
 from streamwatch.core.join.held_scores import taken_scores
 from streamwatch.core.join.layout import (

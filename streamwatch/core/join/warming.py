@@ -8,7 +8,7 @@ import numpy as np
 
 from streamwatch.core.join.cold.overflow import Overflow, OverflowSpec
 from streamwatch.core.join.cold.store import ColdSpec, MemoryRuns
-from streamwatch.core.join.durable.outcome_columns import warm_up_columns
+from streamwatch.core.join.durable.columns import warm_up_columns
 from streamwatch.core.join.held_scores import warm_up_scores
 from streamwatch.core.join.join import DONE, LOAD_OLDEST, CompiledJoin
 from streamwatch.core.join.layout import TIMING

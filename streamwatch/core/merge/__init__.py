@@ -8,9 +8,7 @@ that precedes it can still be delivered, and releases it in the order (record ti
 from __future__ import annotations
 
 from streamwatch.core.merge.inbox import Arrivals, arrivals_of
-from streamwatch.core.merge.merge import Merge
-from streamwatch.core.merge.progress import MergeProgress, ReleasedState
-from streamwatch.core.merge.released import Released
-from streamwatch.core.merge.spec import MergeSpec
+from streamwatch.core.merge.merge import Merge, MergeSpec
+from streamwatch.core.merge.released import MergeProgress, Released, ReleasedState
 
 __all__ = ["Arrivals", "Merge", "MergeProgress", "MergeSpec", "Released", "ReleasedState", "arrivals_of"]

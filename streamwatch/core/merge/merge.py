@@ -16,22 +16,40 @@ counted. Kafka Streams (KIP-353, KIP-695) merges the partitions of a task likewi
 from __future__ import annotations
 
 from collections.abc import Collection, Generator, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
 
-from streamwatch.core.merge.host_clock import HostClock
 from streamwatch.core.merge.inbox import Arrivals, HostIsBehind, Inbox, KeptBatches
 from streamwatch.core.merge.partitions import Bounds, Partitions, bounds_of
-from streamwatch.core.merge.progress import Key, MergeProgress
 from streamwatch.core.merge.queues import HeldRecords
-from streamwatch.core.merge.released import Released, together
-from streamwatch.core.merge.spec import RANKS, MergeSpec
+from streamwatch.core.merge.released import Key, MergeProgress, Released, together
+from streamwatch.core.merge.timestamps import HostClock
 from streamwatch.core.metrics import family, single
 from streamwatch.core.metrics.series import Family
 from streamwatch.core.records.batch import MOST_TOPICS, RecordBatch, no_records, rows_of, words_of
 from streamwatch.core.records.events import Partition, Side
+
+RANKS: Final[Mapping[Side, int]] = {"prediction": 0, "both": 1, "label": 2}
+
+
+@dataclass(frozen=True, slots=True)
+class MergeSpec:
+    """Limits of how long and how many records are held; times in milliseconds."""
+
+    settle_ms: int = 1_000
+    max_future_ms: int = 300_000
+    max_hold_back_ms: int = 600_000
+    max_held_bytes: int = 67_108_864
+    max_held_records: int = 400_000
+    """Most records of one partition that are held. While another topic is at its end, a backlog is read no
+    faster than so many records per `settle_ms` plus the time of a fetch, so it should be more than a
+    processor evaluates in that time."""
+    records_per_turn: int = 16_384
+    """Records that are released at a time; their evaluation takes some milliseconds."""
+
 
 _LEAST: Final = 10_000
 """Number of released records whose texts and objects may be kept."""

@@ -258,57 +258,6 @@ def walk(pool, firsts, ids):
             i = pool[i, NEXT]
 
 
-@entry
-def count_and_median(stamps, counted, counts, chosen, found):
-    """Write, for each stretch of timestamps, how many are `counted`, and their lower median, to `found`.
-
-    `counts` has the lengths of the stretches. The median is -1 if none is counted, and `UNSORTED` if they are
-    not in order; return the number of the latter stretches. `chosen` is work space as long as `stamps`.
-    """
-    start = unsorted = 0
-    for part in range(counts.shape[0]):
-        count = 0
-        is_sorted = True
-        for i in range(start, start + counts[part]):
-            if counted[i]:
-                chosen[count] = stamps[i]
-                is_sorted = is_sorted and (count == 0 or chosen[count - 1] <= stamps[i])
-                count += 1
-        start += counts[part]
-        found[part, 0] = count
-        middle = (count - 1) // 2
-        if count == 0:
-            found[part, 1] = -1
-        else:
-            found[part, 1] = chosen[middle] if is_sorted else UNSORTED
-            unsorted += not is_sorted
-    return unsorted
-
-
-UNSORTED: Final = -(2**63)
-"""Instead of a median: the timestamps must be sorted first."""
-
-
-def lower_medians(
-    stamps_ms: NDArray[np.int64], counted: NDArray[np.bool_], counts: NDArray[np.int64]
-) -> NDArray[np.int64]:
-    """Return how many timestamps of each stretch are `counted`, and the lower median of these.
-
-    `counts` has the lengths of the stretches.
-
-    Returns
-    -------
-    int64, shape (stretches, 2); the median is -1 where none is counted.
-    """
-    found = np.empty((len(counts), 2), np.int64)
-    unsorted: int = count_and_median(stamps_ms, counted, counts, np.empty(len(stamps_ms), np.int64), found)
-    for part in np.flatnonzero(found[:, 1] == UNSORTED).tolist() if unsorted else ():
-        end = int(counts[: part + 1].sum())
-        stretch = slice(end - int(counts[part]), end)
-        found[part, 1] = np.sort(stamps_ms[stretch][counted[stretch]])[(int(found[part, 0]) - 1) // 2]
-    return found
-
-
 # Pool of the records held: queued by partition once they have a time, unqueued before.
 
 

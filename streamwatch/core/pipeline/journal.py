@@ -20,13 +20,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from streamwatch.core.join.durable.columns import (
-    Column,
-    PackedError,
-    pack_columns,
-    pack_table,
-    unpack_columns,
-)
-from streamwatch.core.join.durable.outcome_columns import (
     CLASSES,
     COLUMNS,
     DELAY,
@@ -35,19 +28,20 @@ from streamwatch.core.join.durable.outcome_columns import (
     MODEL,
     RESOLVED,
     SEGMENTS,
+    Column,
+    PackedError,
     are_within,
     columns_of,
     mark_used,
     outcomes_of,
+    pack_columns,
+    pack_table,
     renumber,
-)
-from streamwatch.core.join.durable.packed import (
-    pack_scores,
-    reading,
     split_steps,
-    unpack_scores,
+    unpack_columns,
     values_within,
 )
+from streamwatch.core.join.durable.packed import pack_scores, reading, unpack_scores
 from streamwatch.core.records.batch import Records
 from streamwatch.core.records.events import Name, segments_of
 from streamwatch.core.records.outcomes import PAIR_COLUMNS, SEGMENTS_FROM, OutcomeBatch, Pairs, moved

@@ -24,8 +24,7 @@ from streamwatch.core.join.caveats import (
     caveats,
     mismatches,
 )
-from streamwatch.core.join.cold.guests import Work
-from streamwatch.core.join.cold.overflow import Overflow
+from streamwatch.core.join.cold.overflow import Overflow, Work
 from streamwatch.core.join.durable.packed import fitting, reading
 from streamwatch.core.join.durable.totals import JoinTotals
 from streamwatch.core.join.join import CHECK_IDLE, DONE, LOAD_OLDEST, CompiledJoin

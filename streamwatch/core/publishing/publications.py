@@ -17,13 +17,20 @@ from numpy.typing import NDArray
 from streamwatch.core.alerting.notification import Notification
 from streamwatch.core.estimators.comparisons.set import ComparisonVerdict
 from streamwatch.core.estimators.registers.fleet import VERDICT_WORDS
-from streamwatch.core.publishing.decisions import Decisions
-from streamwatch.core.publishing.digests import Digests, added, event_term, outcomes_sum
+from streamwatch.core.publishing.candidacy import Decisions
 from streamwatch.core.publishing.documents import SCHEMA_VERSION, EventDocument
-from streamwatch.core.publishing.kept_outcomes import KeptOutcomes
-from streamwatch.core.publishing.kept_records import BEGINNING, KeptRecord, RecordKeeper, RecordPosition
-from streamwatch.core.publishing.line_writer import Written
-from streamwatch.core.publishing.outcome_lines import IdTexts, OutcomeLines, keys_of
+from streamwatch.core.publishing.kept import (
+    BEGINNING,
+    Digests,
+    KeptOutcomes,
+    KeptRecord,
+    RecordKeeper,
+    RecordPosition,
+    added,
+    event_term,
+    outcomes_sum,
+)
+from streamwatch.core.publishing.outcome_lines import IdTexts, OutcomeLines, Written, keys_of
 from streamwatch.core.records.batch import RecordBatch
 from streamwatch.core.records.events import Alarm, Name, Outcome
 from streamwatch.core.records.outcomes import OutcomeBatch

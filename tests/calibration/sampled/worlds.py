@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from streamwatch.core.predictions.kind import PREDICTED
-from streamwatch.core.predictions.sampled_labels.state import WIDTHS
+from streamwatch.core.predictions.sampled_labels.observe import WIDTHS
 from streamwatch.core.records.events import SAMPLING, as_float32, sampling_of
 from streamwatch.core.records.outcomes import OUTCOME
 

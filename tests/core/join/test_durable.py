@@ -9,7 +9,8 @@ import numpy as np
 import pytest
 
 from streamwatch.core.join.durable.columns import PackedError
-from streamwatch.core.join.durable.packed import DEDUP, check_generations, parts_of
+from streamwatch.core.join.durable.packed import DEDUP, parts_of
+from streamwatch.core.join.durable.restoring import check_generations
 from streamwatch.core.join.table import DedupState, Generation
 from streamwatch.core.pipeline.pipeline import Pipeline
 from streamwatch.edge.keys import digest_bytes

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from streamwatch.core.join.durable.columns import PackedError, pack_table, unpack_columns
-from streamwatch.core.join.durable.model_columns import NAMES, NUMBERS, JoinModelsState, state_of_models
+from streamwatch.core.join.durable.totals import NAMES, NUMBERS, JoinModelsState, state_of_models
 from streamwatch.core.join.models import JoinModels
 from streamwatch.core.join.series import gauge_families
 from streamwatch.core.pipeline.pipeline import decoded, encoded

@@ -19,16 +19,12 @@ from streamwatch.core.join.durable.columns import (
     PackedError,
     pack_beside,
     pack_columns,
-    unpack_columns,
-)
-from streamwatch.core.join.durable.entry_logs import unpack_side
-from streamwatch.core.join.durable.packed import (
-    pack_obsolete,
-    runs_of_positions,
     steps_within,
-    unpack_obsolete,
+    unpack_columns,
     values_within,
 )
+from streamwatch.core.join.durable.entry_logs import unpack_side
+from streamwatch.core.join.durable.packed import pack_obsolete, runs_of_positions, unpack_obsolete
 
 HEAD, OF_COLUMN = 6, 9
 WHOLE = st.integers(-(2**63), 2**63 - 1)

@@ -5,8 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from streamwatch.core.join.durable.columns import PackedError
-from streamwatch.core.join.durable.outcome_columns import (
+from streamwatch.core.join.durable.columns import (
     ASSUMED,
     DELAY,
     HIGH,
@@ -16,6 +15,7 @@ from streamwatch.core.join.durable.outcome_columns import (
     MODEL,
     RESOLVED,
     SEGMENTS,
+    PackedError,
     columns_of,
     mark_used,
     outcomes_of,

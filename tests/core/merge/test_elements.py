@@ -14,11 +14,11 @@ from numpy.typing import NDArray
 
 from streamwatch.core.merge import MergeProgress, Released
 from streamwatch.core.merge.inbox import KeptBatches
-from streamwatch.core.merge.progress import Key
 from streamwatch.core.merge.released import (
     CONTINUED,
     EVENTS_PER_TURN,
     IN_ORDER,
+    Key,
     expanded,
     expanded_in_turns,
     together,

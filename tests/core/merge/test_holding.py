@@ -9,8 +9,7 @@ import numpy as np
 import pytest
 
 from streamwatch.core.merge import Arrivals, Merge, MergeProgress, MergeSpec
-from streamwatch.core.merge.progress import Key
-from streamwatch.core.merge.released import IN_ORDER
+from streamwatch.core.merge.released import IN_ORDER, Key
 from streamwatch.core.records.batch import MOST_TOPICS, batch_of
 from streamwatch.core.records.events import Partition, Prediction
 from tests.core.merge.logs import Entry, Logs, Reader, sequence_of

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from streamwatch.core.merge.host_clock import HostClock
+from streamwatch.core.merge.timestamps import HostClock
 from streamwatch.core.records.events import Partition
 
 MINUTE, HOUR, DAY = 60_000, 3_600_000, 86_400_000

@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 
 from streamwatch.core.merge.partitions import Bounds
-from streamwatch.core.merge.queues import IN_ORDER, LATENESS_UNKNOWN, HeldRecords, lower_medians
-from streamwatch.core.merge.timestamps import BELIEVED, FARTHEST, TIMELESS
+from streamwatch.core.merge.queues import IN_ORDER, LATENESS_UNKNOWN, HeldRecords
+from streamwatch.core.merge.timestamps import BELIEVED, FARTHEST, TIMELESS, lower_medians
 from tests.tiers import by_tier
 
 LIVES = by_tier(fast=30, default=100, everything=2_000)

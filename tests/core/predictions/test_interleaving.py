@@ -10,8 +10,8 @@ from collections.abc import Callable, Sequence
 
 import pytest
 
+from streamwatch.core.predictions.early_hints.observe import EarlyHintsSpec
 from streamwatch.core.predictions.early_hints.register import EarlyHints
-from streamwatch.core.predictions.early_hints.spec import EarlyHintsSpec
 from streamwatch.core.predictions.kind import PredictionRegister, batch_of
 from streamwatch.core.predictions.label_delays import LabelDelays, LabelDelaysSpec
 from streamwatch.core.predictions.sampled_labels import SampledLabelsSpec

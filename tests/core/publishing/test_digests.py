@@ -11,10 +11,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from streamwatch.core.publishing.decisions import VERSION, Decisions, DecisionsError, from_parts, to_parts
-from streamwatch.core.publishing.digests import added, outcomes_sum
-from streamwatch.core.publishing.kept_outcomes import KeptOutcomes
-from streamwatch.core.publishing.line_writer import Keys
+from streamwatch.core.publishing.candidacy import VERSION, Decisions, DecisionsError, from_parts, to_parts
+from streamwatch.core.publishing.kept import KeptOutcomes, Keys, added, outcomes_sum
 from streamwatch.core.records.outcomes import OUTCOME, SEGMENTS_FROM, OutcomeBatch
 from tests.tiers import examples
 

@@ -11,7 +11,7 @@ import pytest
 import xxhash
 
 from streamwatch.core.publishing.documents import OutcomeDocument
-from streamwatch.core.publishing.kept_outcomes import KeptOutcomes
+from streamwatch.core.publishing.kept import KeptOutcomes
 from streamwatch.core.publishing.outcome_lines import IdTexts, OutcomeLines, keys_of
 from streamwatch.core.records.batch import batch_of
 from streamwatch.core.records.events import SAMPLING, Label, Outcome, Prediction, sampling_of, segments_text

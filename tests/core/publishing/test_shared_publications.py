@@ -8,9 +8,8 @@ import msgspec
 import numpy as np
 import pytest
 
-from streamwatch.core.publishing.decisions import Decisions
-from streamwatch.core.publishing.digests import Digests
-from streamwatch.core.publishing.kept_records import BEGINNING, KeptRecord
+from streamwatch.core.publishing.candidacy import Decisions
+from streamwatch.core.publishing.kept import BEGINNING, Digests, KeptRecord
 from streamwatch.core.publishing.publications import (
     Event,
     Ledger,

@@ -21,13 +21,13 @@ from streamwatch.core.join.cold.block import (
     STATE_AND_GENERATION,
     WORDS,
     Bits,
+    NamesUsed,
     Words,
     bits_of,
     most_bytes,
     pack_entries,
     set_bits,
 )
-from streamwatch.core.join.cold.names_used import NamesUsed
 from streamwatch.core.join.cold.store import (
     DEAD,
     ENTRIES,

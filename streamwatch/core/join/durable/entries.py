@@ -25,22 +25,14 @@ from streamwatch.core.join.counters import EARLY, PENDING, RESOLVED, RETAINED, U
 from streamwatch.core.join.durable.columns import PackedError
 from streamwatch.core.join.durable.entry_logs import Changes, DedupLog, WaitingLog
 from streamwatch.core.join.durable.held_log import HeldValues
-from streamwatch.core.join.durable.packed import (
-    CLASS,
-    MODEL,
-    OUTSIDE,
-    SEGMENTS,
-    TOPIC,
+from streamwatch.core.join.durable.packed import CLASS, MODEL, OUTSIDE, SEGMENTS, TOPIC, has_names, key_of
+from streamwatch.core.join.durable.restoring import (
+    ColumnValues,
+    WaitingEntries,
     check_counts,
     check_generations,
     check_names,
     check_outside,
-    has_names,
-    key_of,
-)
-from streamwatch.core.join.durable.restoring import (
-    ColumnValues,
-    WaitingEntries,
     fill_dedup,
     read_values,
 )

@@ -15,17 +15,20 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from streamwatch.core.join.durable.columns import PackedError, pack_columns, pack_table, unpack_columns
-from streamwatch.core.join.durable.entry_logs import Changes
-from streamwatch.core.join.durable.outcome_columns import (
+from streamwatch.core.join.durable.columns import (
     COLUMNS,
     HIGH,
     LOW,
     RESOLVED,
     SEGMENTS,
+    PackedError,
     columns_of,
     outcomes_of,
+    pack_columns,
+    pack_table,
+    unpack_columns,
 )
+from streamwatch.core.join.durable.entry_logs import Changes
 from streamwatch.core.join.durable.packed import (
     HELD,
     HELD_PAIRS,

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Generator, Sequence
+from collections.abc import Generator
 from contextlib import contextmanager
 from struct import Struct
 from typing import Any, Final, NamedTuple
@@ -13,8 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from streamwatch.core.jit import entry, prefetch, trailing_zeros
-from streamwatch.core.join.cold.overflow import OutsideCounts, Overflow
-from streamwatch.core.join.counters import EARLY, OVER_LIMIT, PENDING, RESOLVED, RETAINED, UNMATCHED
+from streamwatch.core.join.counters import OVER_LIMIT, PENDING, RESOLVED, RETAINED
 from streamwatch.core.join.durable.columns import (
     MOST_ROWS,
     Column,
@@ -24,12 +22,9 @@ from streamwatch.core.join.durable.columns import (
     pack_table,
     unpack_columns,
 )
-from streamwatch.core.join.durable.totals import JoinTotals
-from streamwatch.core.join.layout import GENERATIONS_KEPT, NO_TIME, POSITION_BITS, Records
-from streamwatch.core.join.names import JoinNames, NumberedNames
-from streamwatch.core.join.table import DedupState
+from streamwatch.core.join.layout import NO_TIME, POSITION_BITS, Records
+from streamwatch.core.join.names import NumberedNames
 from streamwatch.core.records.batch import MOST_TOPICS
-from streamwatch.core.records.events import CARRIED
 from streamwatch.core.records.scores import ScoreLists
 
 _OF_WAITING: Final = 12
@@ -66,14 +61,6 @@ def fitting(what: str) -> Generator[None]:
         yield
     except OverflowError as error:
         raise PackedError(f"{what} cannot be read: a number is out of range: {error}") from error
-
-
-def carried_in(columns: Sequence[Column]) -> NDArray[np.int64]:
-    """Join stored columns of `core.records.events.CARRIED`, (n,) each; raises PackedError on a bad one."""
-    for number, column in zip(CARRIED, columns, strict=True):
-        if not number.is_valid(column):
-            raise PackedError(f"expected {number.meaning}, got others")
-    return np.stack([column.astype(np.int64) for column in columns], axis=1)
 
 
 class WaitingRows(NamedTuple):
@@ -494,173 +481,6 @@ def parts_of(key: bytes) -> ColumnKey:
     raise PackedError(f"expected the key of a kind of entries and numbers, got {key.hex()}")
 
 
-# Validation of values that are read back: raises for what commits cannot have written.
-
-
 def has_names(names: NumberedNames, numbers: NDArray[np.int32] | NDArray[np.int64]) -> bool:
     """Return whether every number has a name; negative ones are ignored."""
     return set(names.values()).issuperset(np.unique(numbers[numbers >= 0]).tolist())
-
-
-def check_outside(names: JoinNames, overflow: Overflow) -> None:
-    """Raise PackedError if entries outside the table use numbers without a name."""
-    for named, used in (
-        (names.models, overflow.contents.cold.models()),
-        (names.classes, overflow.contents.cold.classes()),
-        (names.segments, overflow.contents.cold.segments()),
-    ):
-        for numbers in used:
-            if not has_names(named, numbers):
-                raise PackedError("expected numbers of names in the runs of cold entries, got one released")
-
-
-def check_names(names: JoinNames, entries: NDArray[np.void]) -> None:
-    """Raise PackedError if entries use numbers without a name."""
-    pending = entries["state"] == PENDING
-    for each, columns in (
-        (names.models, (entries["model"],)),
-        (
-            names.classes,
-            (entries["predicted_class"], entries["true_or_scores"], entries["label_at_prediction"]),
-        ),
-    ):
-        named = np.zeros(len(each.names) + 1, np.bool_)
-        named[list(each.values())] = True
-        named[-1] = True  # for -1, which means no name
-        for column in columns:
-            if len(column) and not (int(column.min()) >= -1 and int(column.max()) < len(each.names)):
-                raise PackedError(f"expected numbers of {len(each.names)} names, got {column.max()}")
-            if not named[column].all():
-                raise PackedError("expected numbers of names, got one that was released")
-    if len(entries) and int(entries["topic"].max()) >= len(names.topics.names):
-        raise PackedError(
-            f"expected numbers of {len(names.topics.names)} topics, got {entries['topic'].max()}"
-        )
-    if (entries["model"][pending] < 0).any():
-        raise PackedError("expected the model of every prediction, got none of one")
-
-
-def check_generations(dedup: DedupState) -> None:
-    """Raise PackedError if generations of dedup entries are not numbered as they were opened and dropped.
-
-    Each has the number after that of the one before, also after older ones were dropped, and the open one is
-    the last.
-    """
-    numbers = [each.number for each in (*dedup.closed, dedup.opened)]
-    first = dedup.opened.number - len(dedup.closed)
-    if not first >= 0 or len(numbers) > GENERATIONS_KEPT or numbers != [*range(first, first + len(numbers))]:
-        raise PackedError(f"expected generations of dedup entries in succession, got {numbers[:20]}")
-    if dedup.floor != first:
-        raise PackedError(f"expected generation {first} as the oldest of dedup entries, got {dedup.floor}")
-
-
-def check_counts(
-    states: NDArray[np.int16],
-    ends: dict[int, tuple[int, int]],
-    totals: JoinTotals,
-    outside: OutsideCounts,
-    cold: tuple[int, ...],
-) -> None:
-    """Raise PackedError if the numbers of entries, with those outside the table, differ from the totals."""
-    pending = sum(model.pending for model in totals.join_models.models())
-    unmatched, retained = int((states == UNMATCHED).sum()), int((states == RETAINED).sum())
-    expected = (pending, totals.early, totals.unmatched, totals.retained)
-    found = (
-        int((states == PENDING).sum()) + cold[0],
-        int((states == EARLY).sum()) + cold[1],
-        unmatched + outside.unmatched,
-        unmatched + retained + cold[2],
-    )
-    if expected != found:
-        raise PackedError(f"expected {expected} predictions and labels of each kind that wait, got {found}")
-    dedup = {each.number: each.count for each in (*totals.dedup.closed, totals.dedup.opened) if each.count}
-    written = Counter({generation: end - first for generation, (first, end) in ends.items() if end > first})
-    written.update(outside.settled)
-    if dedup != written:
-        raise PackedError(f"expected dedup entries {dedup} by generation, got {written}")
-
-
-# Numbers that grow within each of several groups, as differences from the one before in the same group.
-
-
-_RADIX: Final = 2**16
-"""Number of groups below which numpy sorts by their bytes."""
-
-
-@entry
-def split_steps(groups: Any, values: Any, first: Any, newest: Any, begun: Any, steps: Any) -> None:
-    """Write what `steps_within` returns.
-
-    Parameters
-    ----------
-    groups, values
-        int64 (n,): the group of each value, and the values.
-    first, newest, begun
-        int64, int64 and bool, of all groups: their first and newest values so far, and whether they have any;
-        read and written.
-    steps
-        int64 (n,), output.
-    """
-    for i in range(groups.shape[0]):
-        group, value = groups[i], values[i]
-        if begun[group]:
-            steps[i] = value - newest[group]
-        else:
-            begun[group] = True
-            first[group] = value
-            steps[i] = 0
-        newest[group] = value
-
-
-def steps_within(
-    groups: NDArray[np.int32 | np.int64], values: NDArray[Any]
-) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Split values into the first of each group and the differences within groups.
-
-    Parameters
-    ----------
-    groups
-        Group of each value, shape (n,): every number from 0 up to the largest must occur.
-    values
-        Values, shape (n,).
-
-    Returns
-    -------
-    first, steps
-        First value of each group, (groups,). Difference of each value from the one before of its group, (n,);
-        0 for the first.
-    """
-    number = int(groups.max(initial=-1)) + 1
-    first, newest = np.empty(number, np.int64), np.empty(number, np.int64)
-    steps = np.empty(len(groups), np.int64)
-    split_steps(
-        np.ascontiguousarray(groups, np.int64),
-        np.ascontiguousarray(values, np.int64),
-        first,
-        newest,
-        np.zeros(number, np.bool_),
-        steps,
-    )
-    return first, steps
-
-
-def values_within(
-    groups: NDArray[np.int32], first: NDArray[np.int64], steps: NDArray[np.int64]
-) -> NDArray[np.int64]:
-    """Join what `steps_within` split; every group must have a first value."""
-    order, begins = _by_group(groups)
-    so_far = np.cumsum(steps[order])
-    starts = np.maximum.accumulate(np.where(begins, np.arange(len(order)), 0))
-    values = np.empty(len(groups), np.int64)
-    values[order] = first[groups[order]] + so_far - so_far[starts]
-    return values
-
-
-def _by_group(groups: NDArray[np.int32 | np.int64]) -> tuple[NDArray[np.intp], NDArray[np.bool_]]:
-    """Return the positions ordered by group, and a mask, in that order, of the first of each group."""
-    few = int(groups.max(initial=-1)) < _RADIX
-    order = np.argsort(groups.astype(np.uint16) if few else groups, kind="stable")
-    own = groups[order]
-    begins = np.ones(len(own), np.bool_)
-    begins[1:] = own[1:] != own[:-1]
-    return order, begins

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final, NamedTuple, TypeVar
@@ -10,8 +11,8 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
-from streamwatch.core.join.cold.overflow import OutsideCounts
-from streamwatch.core.join.counters import PENDING, RETAINED, UNMATCHED
+from streamwatch.core.join.cold.overflow import OutsideCounts, Overflow
+from streamwatch.core.join.counters import EARLY, PENDING, RETAINED, UNMATCHED
 from streamwatch.core.join.durable.columns import PackedError
 from streamwatch.core.join.durable.entry_logs import (
     ChangedRows,
@@ -39,14 +40,17 @@ from streamwatch.core.join.durable.packed import (
     SIDE,
     TOPIC,
     ObsoletePositions,
+    has_names,
     parts_of,
     unpack_dedup,
     unpack_obsolete,
     unpack_scores,
     unpack_waiting,
 )
-from streamwatch.core.join.layout import POSITION_BITS, Records
-from streamwatch.core.join.table import NUMBERS
+from streamwatch.core.join.durable.totals import JoinTotals
+from streamwatch.core.join.layout import GENERATIONS_KEPT, POSITION_BITS, Records
+from streamwatch.core.join.names import JoinNames
+from streamwatch.core.join.table import NUMBERS, DedupState
 from streamwatch.core.records.events import fold_of, segments_of
 from streamwatch.core.records.scores import NO_LISTS, ScoreLists, joined_lists
 
@@ -374,3 +378,84 @@ def fill_dedup(
             entries["later"][start - 1] = -1
         ends[generation] = first, start
     return ends
+
+
+# Validation of values that are read back: raises for what commits cannot have written.
+
+
+def check_outside(names: JoinNames, overflow: Overflow) -> None:
+    """Raise PackedError if entries outside the table use numbers without a name."""
+    for named, used in (
+        (names.models, overflow.contents.cold.models()),
+        (names.classes, overflow.contents.cold.classes()),
+        (names.segments, overflow.contents.cold.segments()),
+    ):
+        for numbers in used:
+            if not has_names(named, numbers):
+                raise PackedError("expected numbers of names in the runs of cold entries, got one released")
+
+
+def check_names(names: JoinNames, entries: NDArray[np.void]) -> None:
+    """Raise PackedError if entries use numbers without a name."""
+    pending = entries["state"] == PENDING
+    for each, columns in (
+        (names.models, (entries["model"],)),
+        (
+            names.classes,
+            (entries["predicted_class"], entries["true_or_scores"], entries["label_at_prediction"]),
+        ),
+    ):
+        named = np.zeros(len(each.names) + 1, np.bool_)
+        named[list(each.values())] = True
+        named[-1] = True  # for -1, which means no name
+        for column in columns:
+            if len(column) and not (int(column.min()) >= -1 and int(column.max()) < len(each.names)):
+                raise PackedError(f"expected numbers of {len(each.names)} names, got {column.max()}")
+            if not named[column].all():
+                raise PackedError("expected numbers of names, got one that was released")
+    if len(entries) and int(entries["topic"].max()) >= len(names.topics.names):
+        raise PackedError(
+            f"expected numbers of {len(names.topics.names)} topics, got {entries['topic'].max()}"
+        )
+    if (entries["model"][pending] < 0).any():
+        raise PackedError("expected the model of every prediction, got none of one")
+
+
+def check_generations(dedup: DedupState) -> None:
+    """Raise PackedError if generations of dedup entries are not numbered as they were opened and dropped.
+
+    Each has the number after that of the one before, also after older ones were dropped, and the open one is
+    the last.
+    """
+    numbers = [each.number for each in (*dedup.closed, dedup.opened)]
+    first = dedup.opened.number - len(dedup.closed)
+    if not first >= 0 or len(numbers) > GENERATIONS_KEPT or numbers != [*range(first, first + len(numbers))]:
+        raise PackedError(f"expected generations of dedup entries in succession, got {numbers[:20]}")
+    if dedup.floor != first:
+        raise PackedError(f"expected generation {first} as the oldest of dedup entries, got {dedup.floor}")
+
+
+def check_counts(
+    states: NDArray[np.int16],
+    ends: dict[int, tuple[int, int]],
+    totals: JoinTotals,
+    outside: OutsideCounts,
+    cold: tuple[int, ...],
+) -> None:
+    """Raise PackedError if the numbers of entries, with those outside the table, differ from the totals."""
+    pending = sum(model.pending for model in totals.join_models.models())
+    unmatched, retained = int((states == UNMATCHED).sum()), int((states == RETAINED).sum())
+    expected = (pending, totals.early, totals.unmatched, totals.retained)
+    found = (
+        int((states == PENDING).sum()) + cold[0],
+        int((states == EARLY).sum()) + cold[1],
+        unmatched + outside.unmatched,
+        unmatched + retained + cold[2],
+    )
+    if expected != found:
+        raise PackedError(f"expected {expected} predictions and labels of each kind that wait, got {found}")
+    dedup = {each.number: each.count for each in (*totals.dedup.closed, totals.dedup.opened) if each.count}
+    written = Counter({generation: end - first for generation, (first, end) in ends.items() if end > first})
+    written.update(outside.settled)
+    if dedup != written:
+        raise PackedError(f"expected dedup entries {dedup} by generation, got {written}")

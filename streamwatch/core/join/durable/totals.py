@@ -1,15 +1,17 @@
-"""Totals of a compiled join, as a commit writes them in addition to the entries."""
+"""Models and totals of a compiled join, as a commit writes them in addition to the entries."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from collections.abc import Sequence
+from dataclasses import dataclass, field, fields
+from typing import Any, Final
 
 import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
 from streamwatch.core.join.counters import JoinCounters
-from streamwatch.core.join.durable.model_columns import JoinModelsState
+from streamwatch.core.join.durable.columns import PackedError, pack_table, unpack_columns
 from streamwatch.core.join.layout import (
     GENERATION,
     GENERATIONS_KEPT,
@@ -19,10 +21,148 @@ from streamwatch.core.join.layout import (
     Arrays,
     one_record,
 )
+from streamwatch.core.join.models import JoinModels, ModelActivity
 from streamwatch.core.join.pairing import PairingState
 from streamwatch.core.join.prediction_order import OrderTotals
 from streamwatch.core.join.table import DedupState, Generation
 from streamwatch.core.records.events import Name
+
+# State of the models of a join: names, and their activity in packed columns.
+
+
+NUMBERS: Final = (
+    "pending",
+    "held",
+    "last_ms",
+    "last_event_ms",
+    "first_ms",
+    "joined",
+    "left",
+    "before",
+)
+"""Attributes of `ModelActivity` that are numbers."""
+NAMES: Final = ("last_label", "topic", "label_topic")
+"""Attributes of `ModelActivity` that are names."""
+
+
+class JoinModelsState(msgspec.Struct, frozen=True):
+    """State of the models of the join, in columns, as one commit may write that of 10,000 models."""
+
+    names: list[Name]
+    """Names of the models, in order of admission."""
+    classes: list[Name]
+    """Last labels of the models, each once, sorted."""
+    topics: list[Name]
+    """Topics of the models' predictions and labels, each once, sorted."""
+    activity: bytes
+    """Packed columns `NUMBERS` and `NAMES`, a row for each model; names by their numbers, -1 for none."""
+    looked_s: int
+    """Second of the clock at which models were examined last; -1 before."""
+    next_look_s: int
+    """Second before which no model can be idle."""
+
+    @property
+    def looked(self) -> tuple[int, int]:
+        """Both of these seconds, as `JoinModels.restore` takes them."""
+        return self.looked_s, self.next_look_s
+
+    def models(self) -> list[ModelActivity]:
+        """Decode the activity of each model.
+
+        Raises
+        ------
+        PackedError
+            If the columns are not those of these names.
+        """
+        try:
+            return self._models()
+        except PackedError as error:
+            raise PackedError(f"the models of the join cannot be read: {error}") from error
+
+    def _models(self) -> list[ModelActivity]:
+        if len(set(self.names)) < len(self.names):
+            raise PackedError("expected each model of the join once, got one several times")
+        found = [column.astype(np.int64) for column in unpack_columns(self.activity, len(NUMBERS + NAMES))]
+        if len(found[0]) != len(self.names):
+            raise PackedError(f"expected the activity of {len(self.names)} models, got {len(found[0])}")
+        for attribute, names in zip(NAMES, self._names(), strict=True):
+            column = found[(NUMBERS + NAMES).index(attribute)]
+            if len(column) and not (column.min() >= -1 and column.max() < len(names)):
+                raise PackedError(f"expected numbers of {len(names)} names as {attribute}, got others")
+        values: dict[str, list[Any]] = dict(
+            zip(NUMBERS + NAMES, (column.tolist() for column in found), strict=True)
+        )
+        for attribute, names in zip(NAMES, self._names(), strict=True):
+            values[attribute] = [None if number < 0 else names[number] for number in values[attribute]]
+        return list(
+            map(ModelActivity, self.names, *(values[each.name] for each in fields(ModelActivity)[1:]))
+        )
+
+    def _names(self) -> tuple[list[str], list[str], list[str]]:
+        """Return the names that numbers in the columns `NAMES` stand for."""
+        return self.classes, self.topics, self.topics
+
+
+def models_state(
+    names: list[str],
+    numbers: NDArray[np.int64],
+    named: NDArray[np.int64],
+    classes: Sequence[str],
+    topics: Sequence[str],
+    looked: tuple[int, int],
+) -> JoinModelsState:
+    """Build the state of the models of a join from columns; equal activity gives an equal state.
+
+    Parameters
+    ----------
+    names
+        Names of the models, in order of admission.
+    numbers
+        int64 (8, models): the attributes `NUMBERS`.
+    named
+        int64 (3, models): the attributes `NAMES`, by numbers of classes and topics; -1 for none.
+    classes, topics
+        Names by number.
+    looked
+        `looked_s` and `next_look_s` of the state.
+    """
+    table = np.empty((len(NUMBERS) + len(NAMES), len(names)), np.int64)
+    table[: len(NUMBERS)] = numbers
+    used_classes, table[len(NUMBERS)] = _sorted_names(named[0], classes)
+    used_topics, table[len(NUMBERS) + 1 :] = _sorted_names(named[1:], topics)
+    return JoinModelsState(names, used_classes, used_topics, pack_table(table), *looked)
+
+
+def _sorted_names(numbers: NDArray[np.int64], names: Sequence[str]) -> tuple[list[str], NDArray[np.int64]]:
+    """Return the names used, sorted, and the numbers replaced by those of this list; -1 stays -1."""
+    used: list[int] = [number for number in np.unique(numbers).tolist() if number >= 0]
+    used.sort(key=names.__getitem__)
+    ranks = np.full(max(used, default=-1) + 2, -1, np.int64)  # -1 stands for the last one
+    ranks[used] = np.arange(len(used))
+    return [names[number] for number in used], ranks[numbers]
+
+
+def state_of_models(join_models: JoinModels) -> JoinModelsState:
+    """Build the state of the models of a join from its objects."""
+    models = list(join_models.models.values())
+    numbers = [[getattr(model, name) for model in models] for name in NUMBERS]
+    classes, topics = dict[str, int](), dict[str, int]()
+    named = [
+        [-1 if text is None else known.setdefault(text, len(known)) for text in texts]
+        for known, texts in (
+            (classes, [model.last_label for model in models]),
+            (topics, [model.topic for model in models]),
+            (topics, [model.label_topic for model in models]),
+        )
+    ]
+    return models_state(
+        list(join_models.models),
+        np.array(numbers, np.int64),
+        np.array(named, np.int64),
+        list(classes),
+        list(topics),
+        join_models.looked,
+    )
 
 
 class Stream(msgspec.Struct, array_like=True):

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from streamwatch.core.predictions.early_hints.observe import EarlyHintsSpec
 from streamwatch.core.predictions.early_hints.register import EarlyHints
-from streamwatch.core.predictions.early_hints.spec import EarlyHintsSpec
 from streamwatch.core.predictions.kind import PredictionRegisterKind
 
 __all__ = ["EARLY_HINTS", "EarlyHints", "EarlyHintsSpec"]

@@ -19,10 +19,10 @@ from streamwatch.core.predictions.early_hints.observe import (
     LAG,
     SCORE,
     VERSION,
+    EarlyHintsSpec,
     learn,
     observe,
 )
-from streamwatch.core.predictions.early_hints.spec import EarlyHintsSpec
 from streamwatch.core.predictions.early_hints.view import EarlyView, active_hint, document, families_of, view
 from streamwatch.core.predictions.kind import (
     ActiveHint,

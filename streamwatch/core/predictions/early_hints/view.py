@@ -23,8 +23,8 @@ from streamwatch.core.predictions.early_hints.observe import (
     PREDICTED,
     SCORE,
     SCORE_UNITS,
+    EarlyHintsSpec,
 )
-from streamwatch.core.predictions.early_hints.spec import EarlyHintsSpec
 from streamwatch.core.predictions.kind import ActiveHint
 from streamwatch.core.records.events import OTHER
 

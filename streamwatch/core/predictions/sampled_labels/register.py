@@ -21,16 +21,21 @@ from streamwatch.core.predictions.kind import (
     scores_of_classes,
 )
 from streamwatch.core.predictions.sampled_labels import SampledLabelsSpec
-from streamwatch.core.predictions.sampled_labels.document import document_of
-from streamwatch.core.predictions.sampled_labels.estimate import SampledEstimate, accuracy_of, estimate
-from streamwatch.core.predictions.sampled_labels.observe import count, learn
-from streamwatch.core.predictions.sampled_labels.state import (
+from streamwatch.core.predictions.sampled_labels.estimate import (
+    SampledEstimate,
+    accuracy_of,
+    document_of,
+    estimate,
+)
+from streamwatch.core.predictions.sampled_labels.observe import (
     CLASSES,
     NOTES,
     OPPONENTS,
     SAMPLED,
     VERSION,
     ages_of,
+    count,
+    learn,
     width_of,
 )
 from streamwatch.core.records.events import (

@@ -30,7 +30,7 @@ from aiokafka.admin import NewTopic
 from aiokafka.admin.config_resource import ConfigResource, ConfigResourceType
 from aiokafka.partitioner import DefaultPartitioner
 
-from streamwatch.core.publishing.decisions import Decisions, DecisionsError, from_parts, parts_digest
+from streamwatch.core.publishing.candidacy import Decisions, DecisionsError, from_parts, parts_digest
 from streamwatch.core.publishing.publications import (
     Ledger,
     OutcomeLinesPart,

@@ -9,9 +9,8 @@ from random import Random
 import numpy as np
 
 from streamwatch.core.join.cold.block import PACKED_ENTRY
-from streamwatch.core.join.cold.entries import DEDUP_ENTRIES, QUEUES, ColdEntries
-from streamwatch.core.join.cold.merging import Merge
-from streamwatch.core.join.cold.oldest import OldestSearch
+from streamwatch.core.join.cold.contents import DEDUP_ENTRIES, QUEUES, ColdEntries
+from streamwatch.core.join.cold.merging import Merge, OldestSearch
 from streamwatch.core.join.cold.store import ColdSpec, MemoryRuns
 from streamwatch.core.join.counters import PENDING, RESOLVED
 from streamwatch.core.join.layout import NO_TIME, PREDICTIONS, side_columns

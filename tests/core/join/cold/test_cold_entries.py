@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from streamwatch.core.join.cold.block import PACKED_ENTRY
-from streamwatch.core.join.cold.entries import ColdEntries
+from streamwatch.core.join.cold.contents import ColdEntries
 from streamwatch.core.join.cold.merging import PackedEntries
 from streamwatch.core.join.cold.run import sorted_by_low
 from streamwatch.core.join.cold.store import DEAD, ENTRIES, FILTER, ColdDamaged, ColdSpec, MemoryRuns, key_of

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 from streamwatch.core.join.cold.block import PACKED_ENTRY
-from streamwatch.core.join.cold.entries import ColdEntries
+from streamwatch.core.join.cold.contents import ColdEntries
 from streamwatch.core.join.cold.store import MemoryRuns
 from streamwatch.core.join.layout import PREDICTIONS
 from tests.core.join.cold.cold_model import SMALL

@@ -8,7 +8,7 @@ import pytest
 from rich.console import Console
 
 from streamwatch.core.metrics.series import Family
-from streamwatch.core.predictions.sampled_labels.state import OPPONENTS
+from streamwatch.core.predictions.sampled_labels.observe import OPPONENTS
 from streamwatch.core.records.events import Label, Outcome, Prediction
 from streamwatch.core.specs import JoinSpec
 from streamwatch.history.replay.replay import ReplayResult

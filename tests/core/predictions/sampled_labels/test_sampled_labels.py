@@ -11,8 +11,8 @@ import pytest
 
 from streamwatch.core.predictions.kind import batch_of
 from streamwatch.core.predictions.sampled_labels import SAMPLED_LABELS_BYTES, SampledLabelsSpec
+from streamwatch.core.predictions.sampled_labels.observe import OPPONENTS, SAMPLED
 from streamwatch.core.predictions.sampled_labels.register import SampledLabels
-from streamwatch.core.predictions.sampled_labels.state import OPPONENTS, SAMPLED
 from streamwatch.core.records.events import Outcome, Prediction, as_float32, fold_name
 from tests.core.predictions.sampled_labels.plain_sampled import Plain
 from tests.tiers import by_tier, few

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from streamwatch.core.join.cold.block import PACKED_ENTRY
-from streamwatch.core.join.cold.entries import ColdEntries
+from streamwatch.core.join.cold.contents import ColdEntries
 from streamwatch.core.join.cold.store import ENTRIES, ColdSpec, key_of
 from streamwatch.edge.stores.kind import StateDamaged
 from streamwatch.edge.stores.rocksdb.database import COLD_RUNS
