@@ -279,7 +279,7 @@ class SteadyClock:
     It decides which record times count as being from the future. If the host's clock were wrongly set back by
     a day, true times could be taken for such; therefore this clock continues from the time before. As the
     host's clock may also have been set back rightly, it is used once it has been behind for
-    `BELIEVED_SECONDS`. If it is wrong nevertheless, the records show it (`core.merge.host_clock`).
+    `BELIEVED_SECONDS`. If it is wrong nevertheless, the records show it (`core.merge.timestamps`).
 
     Parameters
     ----------

@@ -61,7 +61,7 @@ _WRAP: Final = 2**32
 
 
 class _Part(msgspec.Struct, array_like=True, omit_defaults=True):
-    """Some outcomes: packed `outcome_columns` without digests, pairs, and scores; empty without any."""
+    """Some outcomes: packed columns of outcomes without digests, pairs, and scores; empty without any."""
 
     columns: bytes
     pairs: bytes = b""
