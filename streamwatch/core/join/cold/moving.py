@@ -13,16 +13,17 @@ from streamwatch.core.join.layout import (
     EARLY_LABELS,
     FRONT,
     NO_TIME,
+    POSITION_MASK,
     PREDICTIONS,
     RETAINED_LABELS,
     UNWRITTEN,
     Arrays,
 )
-from streamwatch.core.join.leaving import mark_obsolete, stop_waiting
 from streamwatch.core.join.names import JoinNames
 from streamwatch.core.join.table import (
     UPPER,
     allocate_entry,
+    dequeue,
     find_slot,
     first_of,
     free_entry,
@@ -236,8 +237,12 @@ def remove_waiting(t, queue, chosen, shift):
     """Remove entries from their queue and the table, and note that their committed values are obsolete."""
     for k in range(chosen.shape[0]):
         look_ahead(t.slots, t.entries, chosen, shift, k)
-        stop_waiting(t, queue, chosen[k])
-        mark_obsolete(t, chosen[k])
+        dequeue(t.entries, t.totals[0], queue, chosen[k])
+        position = t.log_positions[chosen[k]]
+        if position & POSITION_MASK != 0:
+            t.obsolete_positions[t.totals[0].obsolete] = position
+            t.totals[0].obsolete += 1
+        t.log_positions[chosen[k]] = UNWRITTEN
         unchain(t.slots, t.entries, t.totals[0], chosen[k], shift)
         free_entry(t.entries, t.totals[0], chosen[k])
         t.totals[0].cold[queue] += 1
