@@ -263,11 +263,13 @@ def reset(
         from streamwatch.assembly.reset import Reset, lost, perform
 
         asked = Reset(model, section, everything)
-        for line in lost(state_directory, asked):
-            typer.echo(f"{'lost' if yes else 'would be lost'}: {line}")
+        lines = lost(state_directory, asked)
         if yes:
             with reporting_compilation():
                 perform(state_directory, asked)
+        for line in lines:
+            typer.echo(f"{'lost' if yes else 'would be lost'}: {line}")
+        if yes:
             typer.echo(f"the state in {state_directory} goes on without it")
         else:
             typer.echo("nothing was changed: add --yes to do it")

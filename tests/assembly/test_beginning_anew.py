@@ -371,8 +371,11 @@ def test_a_reset_waits_for_no_daemon_and_changes_nothing_unless_confirmed(direct
     with pytest.raises(StateRefused) as refused:
         perform(directory, Reset(model="m"))
     assert isinstance(refused.value, StateInUse) or "in use" in str(refused.value)
-    running.close()
     runner = CliRunner()
+    refusal = runner.invoke(app, ["state", "reset", "--model", "m", "--yes", "-d", str(directory)])
+    assert refusal.exit_code == 2
+    assert "lost" not in refusal.stdout
+    running.close()
     shown = runner.invoke(app, ["state", "reset", "--model", "m", "-d", str(directory)])
     assert shown.exit_code == 0
     assert shown.stdout.startswith("would be lost: estimates, verdicts and history of m;")
