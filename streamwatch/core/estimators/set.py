@@ -1,7 +1,6 @@
 """Estimators of all models by name: takes outcomes, returns alarms and series.
 
-`index` maps names to rows and local class indices, the kernel updates the `state`, and `report` and `details`
-read it.
+`index` maps names to rows and local class indices, the kernel updates the `state`, and `report` reads it.
 """
 
 from __future__ import annotations
