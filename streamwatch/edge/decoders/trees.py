@@ -1,7 +1,7 @@
-"""Decodes records from their whole values, parsed to trees, where mappings need more than fields by name.
+"""Decodes records from values parsed to trees: of mappings without a scanner, and what a scanner leaves.
 
-Elements of arrays, several mappings, classes made of scores, and envelopes need the whole value. A plain
-mapping is read by the decoder of its format, several times as fast, with the same events.
+Elements of arrays, several mappings, classes made of scores, and envelopes need the whole value. Trees of a
+plain mapping have only the fields that it names.
 """
 
 from __future__ import annotations
