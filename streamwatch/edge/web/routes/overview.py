@@ -66,8 +66,8 @@ from streamwatch.edge.web.routes.json_api import alarm_document
 # A verdict in the order of labels may be false where labels of hits and of errors have different delays and
 # the traffic changes. So the headline is the verdict by cohorts of prediction time as soon as there is one;
 # until then it is the verdict in the order of labels, marked as provisional.
-# `core.estimators.registers.cohorts.headline` decides which of the verdicts by cohorts, against either
-# opponent, it is.
+# `headline_of` in `core.estimators.registers.cohorts.life` decides which of the verdicts by cohorts, against
+# either opponent, it is.
 
 
 Fields = dict[str, "float | str"]
