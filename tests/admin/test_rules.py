@@ -329,6 +329,26 @@ def test_a_rule_is_silent_on_a_healthy_daemon_and_on_one_that_reports_nothing(na
     assert list(find(Facts(MetricSamples({})))) == []
 
 
+class Counted(dict[Any, float]):
+    """Samples that count how often all of them are looked through."""
+
+    looks = 0
+
+    def items(self) -> Any:
+        self.looks += 1
+        return super().items()
+
+
+def test_samples_are_not_looked_through_once_for_each_model() -> None:
+    looks: list[int] = []
+    for models in (1, 20):
+        text = "".join(HEALTHY.replace('model="m"', f'model="m{each}"') for each in range(models))
+        samples = Counted(reading(text).samples)
+        assert examine(Facts(MetricSamples(samples), seconds=3.0, configured=CONFIGURED)) == []
+        looks.append(samples.looks)
+    assert looks[0] == looks[1]
+
+
 def test_probabilities_that_are_not_those_used_are_reported_and_labels_that_come_are_not() -> None:
     settled = {"labels_asked": 3_000.0, "labels_arrived": 3_600}
     document = {"settled": settled, "labels_missing": False, "probabilities_differ": True}

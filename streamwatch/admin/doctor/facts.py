@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections import defaultdict
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import IntEnum
+from functools import cached_property
 from typing import Final, TypeAlias
 
 from prometheus_client.parser import text_string_to_metric_families
@@ -13,11 +15,12 @@ from streamwatch.core.join.caveats import Repeats
 from streamwatch.inspection.columns import Column
 from streamwatch.inspection.ids import affix_of
 
-Key: TypeAlias = tuple[str, frozenset[tuple[str, str]]]
+_Labels: TypeAlias = frozenset[tuple[str, str]]
+Key: TypeAlias = tuple[str, _Labels]
 PREFIX = "streamwatch_"
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class MetricSamples:
     """Samples of `/metrics`."""
 
@@ -31,18 +34,31 @@ class MetricSamples:
     def by(self, name: str, label: str, **given: str) -> dict[str, float]:
         """Sum a metric by the values of one label, in their order, over samples with the labels `given`."""
         sums: dict[str, float] = {}
-        for (found, labels), value in self.samples.items():
-            if found == name and given.items() <= (named := dict(labels)).items() and label in named:
-                sums[named[label]] = sums.get(named[label], 0.0) + value
+        for labels, value in self._having(name, given):
+            if (found := dict(labels).get(label)) is not None:
+                sums[found] = sums.get(found, 0.0) + value
         return dict(sorted(sums.items()))
 
     def total(self, name: str, **given: str) -> float:
         """Sum a metric over all samples with the labels `given`; 0 without any."""
-        return sum(
-            value
-            for (found, labels), value in self.samples.items()
-            if found == name and given.items() <= dict(labels).items()
-        )
+        return sum(value for _, value in self._having(name, given))
+
+    def _having(self, name: str, given: Mapping[str, str]) -> Iterator[tuple[_Labels, float]]:
+        pairs = frozenset(given.items())
+        for labels, value in self._by_label.get((name, next(iter(given.items()), None)), ()):
+            if pairs <= labels:
+                yield labels, value
+
+    @cached_property
+    def _by_label(self) -> Mapping[tuple[str, tuple[str, str] | None], list[tuple[_Labels, float]]]:
+        """Samples by name and each of their labels, and by name alone: rules ask for each model's."""
+        found: defaultdict[tuple[str, tuple[str, str] | None], list[tuple[_Labels, float]]]
+        found = defaultdict(list)
+        for (name, labels), value in self.samples.items():
+            sample = (labels, value)
+            for pair in (None, *labels):
+                found[name, pair].append(sample)
+        return found
 
 
 def read(text: str) -> MetricSamples:
