@@ -1,9 +1,10 @@
-"""Ordinary records pass from a broker's answer to their release without an object each."""
+"""Ordinary records pass from a broker's answer to their release without an object each; copies are small."""
 
 from __future__ import annotations
 
 import gc
 import sys
+import tracemalloc
 
 import numpy as np
 import pytest
@@ -11,13 +12,14 @@ import pytest
 from streamwatch.core.merge import Arrivals, Merge, MergeProgress, MergeSpec, Released
 from streamwatch.core.records.events import Partition
 from streamwatch.edge.decoders.formats import DecoderSpec
-from streamwatch.edge.decoders.formats.json import JsonDecoder
+from streamwatch.edge.decoders.formats.json import COPIED_BYTES, FEWEST_AT_ONCE, JsonDecoder
 from streamwatch.edge.decoders.mapping import TopicMapping
 from streamwatch.edge.keys import id_keys
 from streamwatch.edge.sources.kafka.batches.opened import Scanner
 from streamwatch.edge.sources.kafka.batches.reader import PartitionReader
 from streamwatch.edge.sources.kafka.batches.record import KafkaRecord, KafkaRecords
 from streamwatch.edge.sources.kafka.batches.scan import compiled_scan
+from tests.edge.decoders.records import FakeRecord
 from tests.edge.sources.kafka.batches.raw_batches import RawBatch, record
 
 HERE = Partition("predictions", 0)
@@ -74,3 +76,17 @@ def test_ten_times_the_records_in_as_many_turns_take_no_more_objects(
         gc.enable()
         assert sum(map(len, released)) == records
     assert blocks[500] - blocks[50] < 45, "not one for every tenth record"
+
+
+def test_copies_of_long_records_take_no_more_memory_however_many_are_decoded_together() -> None:
+    decoder = JsonDecoder(DecoderSpec("predictions", "prediction", TopicMapping()))
+    value = b'{"id":"a","model":"m","prediction":"yes","other":"%b"}' % (b"y" * 50_000)
+    records = [FakeRecord(value, offset=n) for n in range(FEWEST_AT_ONCE)]
+    decoder.decode_all(records, [AT_MS] * len(records))  # its names are learnt
+    tracemalloc.start()
+    found = decoder.decode_all(records, [AT_MS] * len(records))
+    _, most = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert len(found) == len(records)
+    assert len(value) * len(records) > 5 * COPIED_BYTES
+    assert most < 15 * COPIED_BYTES, "ten bytes are set aside for each byte of a copy, for scores"

@@ -5,7 +5,8 @@ Both find the same in a record. Invalid records become `Invalid` with a reason.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from itertools import pairwise, starmap
 from typing import Any, Final
 
 import msgspec
@@ -40,8 +41,10 @@ FEWEST_AT_ONCE: Final = 512
 """Records from which on `decode_all` scans; fewer are read as trees, which needs no compiled code. Also the
 number of the records left by the scanner that are decoded, to teach it names, before it reads the others
 again; that number is doubled each time."""
-MOST_AT_ONCE: Final = 8_192
-"""Records of which `decode_all` makes one copy for the scanner, at most."""
+COPIED_BYTES: Final = 1 << 22
+"""Bytes of keys and values, and `ROW_BYTES` for each record, of which `decode_all` makes one copy for the
+scanner, at most, besides its first record."""
+ROW_BYTES: Final = 512
 
 
 class JsonDecoder:
@@ -76,8 +79,8 @@ class JsonDecoder:
         if reader is None or len(records) < FEWEST_AT_ONCE:
             return self._trees.decode_all(records, stamps)
         found: list[Decoded] = []
-        for start in range(0, len(records), MOST_AT_ONCE):
-            some, times = records[start : start + MOST_AT_ONCE], stamps[start : start + MOST_AT_ONCE]
+        for part in _parts(records):
+            some, times = records[part], stamps[part]
             found += decoded_of(self._scanned(reader, some, *_written(some, times, reader)))
         return found
 
@@ -140,6 +143,14 @@ class JsonDecoder:
         times = batch.rows[positions]
         others = [each for _, decoded in given for each in decoded]
         return batch.with_rows(positions, batch_of(others, times["offset"], times["record_ms"]))
+
+
+def _parts(records: Sequence[Record]) -> Iterator[slice]:
+    """Divide records into parts that are copied one after the other, so that copies take bounded memory."""
+    sizes = [ROW_BYTES + len(record.key or b"") + len(record.value or b"") for record in records]
+    fulls = np.cumsum(sizes) // COPIED_BYTES
+    starts = [0, *(np.flatnonzero(np.diff(fulls)) + 1).tolist(), len(records)]
+    return starmap(slice, pairwise(starts))
 
 
 def _written(

@@ -482,7 +482,7 @@ class KeyDecoder:
         return self._values.explain(with_key(self._keys, record), reason)
 
     def decode_batch(self, records: Sequence[Record]) -> RecordBatch:
-        """Decode records to a batch of event objects: the scanner does not read records with new keys."""
+        """Decode records to a batch, by the decoder of the records with replaced keys."""
         return self._values.decode_batch([with_key(self._keys, record) for record in records])
 
 
