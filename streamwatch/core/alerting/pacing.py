@@ -166,7 +166,8 @@ class Pacing:
         queue = self._queues[receiver]
         if not queue.waiting:
             queue.since_ms = now_ms
-        queue.models.add(notification.model)
+        if notification.model:
+            queue.models.add(notification.model)
         others = [at for at, each in enumerate(queue.waiting) if not self._is_end(receiver, each)]
         if len(others) >= self._most and not self._is_end(receiver, notification):
             least = min(others, key=lambda at: (SEVERITIES.index(queue.waiting[at].severity), -at))

@@ -324,7 +324,7 @@ def _digest_title(notification: Notification) -> str:
 
 def gathered_title(gathered: Gathered) -> str:
     """Write one line for a digest of notifications: its models, alarms that began, alarms that ended."""
-    models = f"{gathered.models} model{'s' if gathered.models != 1 else ''}"
+    models = f"{gathered.models} model{'s' if gathered.models != 1 else ''}: " if gathered.models else ""
     others = gathered.notifications - gathered.firing - gathered.resolved
     parts = ", ".join(
         f"{number} {words}"
@@ -335,7 +335,7 @@ def gathered_title(gathered: Gathered) -> str:
         )
         if number
     )
-    return f"{models}: {gathered.notifications} notifications at once ({parts})"
+    return f"{models}{gathered.notifications} notifications at once ({parts})"
 
 
 def gathered_lines(gathered: Gathered) -> list[str]:

@@ -13,7 +13,7 @@ from streamwatch.core.alerting.notification import Notification
 from streamwatch.core.alerting.pacing import Orphans, Pacing, PacingSpec
 from streamwatch.core.join.durable.columns import PackedError
 from tests.core.alerting.stored import stored
-from tests.edge.receivers.notifications import NOW_MS, firing, resolved
+from tests.edge.receivers.notifications import NOW_MS, digest, firing, resolved
 
 SPEC = PacingSpec(group_wait_ms=10_000, max_per_minute=5, listed=20)
 WAITED = NOW_MS + 10_000
@@ -262,6 +262,17 @@ def test_a_restart_between_any_two_commits_changes_nothing(
         return watched
 
     assert run(restart) == run(None)
+
+
+def test_a_digest_of_a_backlog_waits_through_a_restart_too_and_counts_as_no_model() -> None:
+    paced = pacing()
+    for each in (digest(), *fleet(5)):
+        paced.take("oncall", each, NOW_MS)
+    again = pacing()
+    again.restore(paced.state())
+    (found,) = again.release("oncall", WAITED, ())
+    assert found.gathered is not None
+    assert (found.gathered.notifications, found.gathered.models) == (6, 5)
 
 
 def test_what_waited_for_a_receiver_that_is_gone_is_handed_over() -> None:

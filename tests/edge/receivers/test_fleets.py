@@ -153,3 +153,7 @@ def test_a_receiver_is_sent_what_it_is_for() -> None:
 def test_a_digest_counts_in_the_singular_too(firing: int, resolved: int, words: str) -> None:
     gathered = Gathered(3, 1, firing, resolved, ())
     assert gathered_title(gathered) == f"1 model: 3 notifications at once ({words})"
+
+
+def test_a_digest_of_digests_of_a_backlog_names_no_number_of_models() -> None:
+    assert gathered_title(Gathered(2, 0, 0, 0, ())) == "2 notifications at once (2 have news)"
