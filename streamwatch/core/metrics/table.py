@@ -145,7 +145,7 @@ def is_needed(name: str, labels: Mapping[str, str], main: str) -> bool:
 
 # Choice of the series that a scrape shows, before any limit: those that most people need, or all.
 #
-# `standard` shows what rules and dashboards read (`table.NEEDED`), and other series of common use: verdicts
+# `standard` shows what rules and dashboards read (`NEEDED`), and other series of common use: verdicts
 # and leads over the two main opponents, drifts, segments, sampled labels, comparisons, and the share and
 # recall of each class. It leaves out series that follow from these or serve research only: measures under
 # other forgettings, other opponents, and histograms of past drifts. The API always has everything.
@@ -178,7 +178,7 @@ STANDARD: Final[Mapping[str, Mapping[str, Label]]] = {
     "recall_ratio": {},
     "class_truth_ratio": {},
 }
-"""Series of models that are shown besides the needed ones, by name: as `table.NEEDED`."""
+"""Series of models that are shown besides the needed ones, by name: as `NEEDED`."""
 _WHOLE: Final = ("segment_", "sampled_", "comparison_", "prediction_clock_")
 """Prefixes of metrics of which all series are shown, as they exist only where settings ask for them."""
 

@@ -342,7 +342,7 @@ def macro_f1(totals: Totals) -> Floats:
 
 # Uncertainty of the estimates: bounds, standard errors, and the effect of correlated losses.
 #
-# All are functions of the agreement totals, vectorised over models, and undefined (NaN) as in `measures`.
+# All are functions of the agreement totals, vectorised over models, and undefined (NaN) as those above.
 # Bounds hold for the *weighted mean of the true accuracy over what is remembered*, at one fixed time and for
 # independent losses. They do not hold for the momentary accuracy right after a change, and cover less than
 # nominally if losses are correlated, which `loss_autocorrelation` measures. Under ADWIN they are nominal
@@ -473,7 +473,7 @@ def kappa_zscore(totals: Totals) -> Floats:
 
 # Baseline classifiers without features: accuracy from labels alone, or from the previous label.
 #
-# Uninformed, both majorities, random and persistent are in `measures.measures`. The baselines here are
+# Uninformed, both majorities, random and persistent are among the measures above. The baselines here are
 # counted outcome by outcome; they are undefined (NaN) if the caller does not keep their sums.
 
 

@@ -106,7 +106,7 @@ def read_fold_verdicts(
 
     The verdict and its beginning are those of the fold whose verdict changed most often, as a fold that was
     added later has no earlier ones. Evidence is that of M averaged over folds, 0 in those where it has not
-    started (see `folds`). The lead, its bounds and the dispersion are means over folds, NaN if one has none.
+    started (see `judge`). The lead, its bounds and the dispersion are means over folds, NaN if one has none.
 
     Parameters
     ----------

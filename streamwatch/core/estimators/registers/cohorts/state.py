@@ -9,7 +9,7 @@ its misses, the outcomes that are not settled by bucket and delay, the faded sum
 what cohorts count. Records of a class follow each other by row, so memory is touched for classes that models
 have. Two pooled kinds, all hits and all misses, are in the model's record.
 
-Outcomes are *held* first, and taken in by the dozen: see `held`. Everything is zero at first.
+Outcomes are *held* first, and taken in by the dozen: see `observe`. Everything is zero at first.
 """
 
 from __future__ import annotations
@@ -209,7 +209,7 @@ OPPONENT: Final = np.dtype(
         ("verdict", "i8"),  # 1 better, −1 worse, 0 open
         ("status", "i8"),
         ("since_ms", "i8"),  # prediction time from which the verdict holds …
-        ("earliest_ms", "i8"),  # … and its interval, see `since`: 0 for none
+        ("earliest_ms", "i8"),  # … and its interval, see `claims`: 0 for none
         ("latest_ms", "i8"),
         ("unrenewed", "i8"),  # number of predictions judged since its side was last claimed
         ("dispersion", "f8"),  # φ; 0 stands for 1
@@ -366,7 +366,7 @@ BETS: Final = np.dtype(
         ("squares", "f8"),  # Σ (d/G)²
     ]
 )
-"""Leads of one cohort over one opponent, of a model that is judged by costs; see `by_costs`."""
+"""Leads of one cohort over one opponent, of a model that is judged by costs; see `settled`."""
 
 BY_COSTS: Final = np.dtype(
     [
