@@ -9,11 +9,13 @@ import numpy as np
 import pytest
 
 from streamwatch.core.estimators import index as column_index
+from streamwatch.core.estimators import names
 from streamwatch.core.estimators.set import EstimatorSet
-from streamwatch.core.records.events import Outcome
+from streamwatch.core.records.events import Outcome, PairedAnswer
 from streamwatch.core.records.outcomes import OUTCOME, OutcomeBatch
 from streamwatch.core.records.scores import lists_of
 from streamwatch.core.specs import UtilitySpec
+from tests.core.estimators.by_name import looking_up_names
 from tests.layouts import EVERYTHING, TINY
 from tests.tiers import by_tier, few
 
@@ -87,7 +89,7 @@ def test_outcomes_in_columns_leave_the_same_state_and_raise_the_same_alarms(spec
     alarms = 0
     for seed in range(ROUNDS):
         chance = Random(seed)
-        one_by_one, columns = EstimatorSet(spec), EstimatorSet(spec)
+        one_by_one, columns = looking_up_names(spec), EstimatorSet(spec)
         models, classes = Numbers(chance), Numbers(chance)
         for step in range(30):
             outcomes = some_outcomes(chance, spec, 1_000 * step)
@@ -114,7 +116,7 @@ def test_more_classes_than_are_remembered_by_number_make_no_difference(most, mon
     monkeypatch.setattr(column_index, "MOST_SLOTS", most)
     chance = Random(7)
     spec = replace(TINY, max_models=6)
-    one_by_one, columns = EstimatorSet(spec), EstimatorSet(spec)
+    one_by_one, columns = looking_up_names(spec), EstimatorSet(spec)
     models, classes = Numbers(chance), Numbers(chance)
     for step in range(60):
         outcomes = some_outcomes(chance, spec, 1_000 * step)
@@ -135,3 +137,25 @@ def test_a_batch_is_a_sequence_of_outcomes():
     assert batch[-2] == outcomes[-2]
     assert list(batch[1:]) == outcomes[1:]
     assert list(batch.only(np.array([o.model == "n" for o in outcomes]))) == [outcomes[-1]]
+
+
+def test_outcomes_given_as_objects_are_the_same_in_columns():
+    """In all their fields, with names that are models and classes, or said by scores and partners only."""
+    segments = {"country": "de", "a": 'é"\\\0'}
+    pairs = (PairedAnswer("q", "only a partner's", 2**32 - 1), PairedAnswer("m", "a", 0))
+    given = [
+        Outcome("m", "a", "b", 5, 7),
+        Outcome("n", "m", "a", 9, 0, True, {"x": 0.5, "a": 0.25}, "b", pairs, segments, "y", 2**32 - 1, 8, 3),
+        Outcome("m", "a", "a", 2**60, 2**59, segments={"country": "de"}, last_class="a"),
+        Outcome("q", "a", "a", -1, 1, False, {"x": 1.0}, "z", pairs[1:], label_probability=0.5),
+        Outcome("m", "b", "a", 9, 1, segments=segments, label_probability=0.25, label_requested=True),
+        Outcome("m", "b", "a", 9, 1, scores={"b": 0.0}, label_probability=0.25, label_requested=False),
+    ]
+    batch = names.in_columns(iter(given))
+    assert list(batch) == given
+    assert list(batch[1:4]) == given[1:4]
+    assert names.in_columns(batch) is batch
+    unpaired = given[0], given[2]
+    assert names.in_columns(unpaired).pairs is None
+    assert list(names.in_columns(unpaired)) == list(unpaired)
+    assert list(names.in_columns([])) == []

@@ -14,6 +14,7 @@ from streamwatch.core.estimators.set import EstimatorSet
 from streamwatch.core.records.events import segments_text
 from streamwatch.core.records.outcomes import OUTCOME, SEGMENTS_FROM, OutcomeBatch
 from streamwatch.core.records.scores import lists_of
+from tests.core.estimators.by_name import looking_up_names
 from tests.core.estimators.test_column_index import MODELS, Numbers, all_of
 from tests.layouts import DEFAULT, TINY
 from tests.tiers import by_tier, few
@@ -68,7 +69,7 @@ def test_scores_in_columns_leave_the_same_state_and_raise_the_same_alarms(spec):
     given, used = 0, 0.0
     for seed in range(ROUNDS):
         chance = Random(seed)
-        one_by_one, columns = EstimatorSet(spec), EstimatorSet(spec)
+        one_by_one, columns = looking_up_names(spec), EstimatorSet(spec)
         models, classes = Numbers(chance), Numbers(chance)
         for step in range(30):
             batch = some_batch(chance, 1_000 * step, models, classes)
