@@ -238,9 +238,10 @@ class EstimatorSet:
 
     def fold(self, outcomes: Sequence[Outcome]) -> list[Alarm]:
         """Evaluate outcomes and their pairs in order, and return the alarms in the same order."""
+        batch = in_columns(outcomes)
         if self.comparisons is not None:
-            self.comparisons.fold(outcomes)
-        return self.fold_models(outcomes)
+            self.comparisons.fold(batch)
+        return self.fold_models(batch)
 
     def fold_models(self, outcomes: Sequence[Outcome]) -> list[Alarm]:
         """Evaluate outcomes in order, without their pairs, and return the alarms in the same order."""
@@ -261,9 +262,10 @@ class EstimatorSet:
 
     def trace(self, outcomes: Sequence[Outcome]) -> TraceChunk:
         """Evaluate outcomes as `fold` does, and return all values of their model after each."""
+        batch = in_columns(outcomes)
         if self.comparisons is not None:
-            self.comparisons.fold(outcomes)
-        return self.trace_models(outcomes)
+            self.comparisons.fold(batch)
+        return self.trace_models(batch)
 
     def trace_models(self, outcomes: Sequence[Outcome]) -> TraceChunk:
         """Evaluate outcomes as `fold_models` does, and return all values of their model after each."""
