@@ -2,17 +2,12 @@
 
 from __future__ import annotations
 
-import os
-import re
-import subprocess
-import sys
-from pathlib import Path
 from random import Random
 from types import SimpleNamespace
 
 import pytest
 
-from tests import parts, tiers
+from tests import tiers
 
 NAMES = [f"tests/integration/test_{number}.py::test_it[{number}]" for number in range(200)]
 
@@ -59,53 +54,6 @@ def test_heavy_tests_are_known_to_the_quick_tiers_alone_and_not_where_all_are_as
         left[tier, asked] = len(tiers.heavy())
     assert left.pop(("fast", "")) == left.pop(("rotating", "")) > 0
     assert set(left.values()) == {0}
-
-
-def test_files_that_take_long_come_first(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    files = [tmp_path / f"test_{name}.py" for name in ("small", "large", "short", "long", "longest")]
-    for file, size in zip(files, (10, 60_000, 10, 10, 10), strict=True):
-        file.write_text("#" * size, encoding="utf-8")
-    names = [f"{file}::test_it[{number}]" for file in files for number in range(2)]
-    monkeypatch.setattr(parts, "expected", lambda: dict(zip(names[4:], (0.2, 0.3, 9, 1, 6, 6), strict=True)))
-    assert [file.stem[5:] for file in parts.long_first(files)] == [
-        "longest",
-        "long",
-        "large",
-        "short",
-        "small",
-    ]
-
-
-@pytest.mark.slow
-def test_every_test_runs_in_one_part_with_the_fixtures_of_its_folder() -> None:
-    tests = ["-k", "refused", "tests/history/replay"]
-    environment = os.environ | {"STREAMWATCH_TESTS": "default"}
-    environment.pop("STREAMWATCH_PART", None)
-
-    def ran(*command: str) -> str:
-        done = subprocess.run(
-            [sys.executable, "-m", *command, *tests],
-            cwd=parts.ROOT,
-            env=environment,
-            capture_output=True,
-            text=True,
-            check=False,
-        )
-        assert done.returncode == pytest.ExitCode.OK, done.stdout + done.stderr
-        return done.stdout
-
-    passed = re.findall(r"^PASSED (.+)", ran("tests.parts", "2", "-rA"), re.MULTILINE)
-    collected = re.findall(r"^tests/.+", ran("pytest", "-n", "0", "-q", "--collect-only"), re.MULTILINE)
-    assert sorted(passed) == sorted(collected)
-    assert len({name.partition("::")[0] for name in passed}) > 1
-
-
-@pytest.mark.parametrize(
-    ("codes", "code"),
-    [([0, 0], 0), ([0, 5], 0), ([5, 0], 0), ([5, 5], 5), ([0, 1], 1), ([2, 5], 2), ([-9, 0], -9)],
-)
-def test_parts_fail_where_one_does_and_have_no_tests_where_none_has(codes: list[int], code: int) -> None:
-    assert parts.ended(codes) == code
 
 
 def test_a_slow_or_heavy_test_takes_other_seeds_whenever_its_turn_comes(
