@@ -22,7 +22,7 @@ help:  ## this list
 demo: .cache/stamp-run  ## the whole thing on this machine: embedded broker, simulated models, live metrics, status page
 	$(RUN)/streamwatch demo $(ARGS)
 
-# Processes that take file after file, longest first: workers of pytest-xdist would each collect all of them.
+# Processes that take file after file, longest first, each of which collects what it takes (tests/parts.py).
 # A file is one process's: two would start its brokers twice, and compile its estimators side by side.
 WORKERS ?= 2
 PYTEST = $(RUN)/python -m tests.parts $(WORKERS)
@@ -42,10 +42,10 @@ test-all: kernels  ## everything, at full length: papers, 10,000 orders, 50 kill
 	$(RUN)/python -m tests.faults.soak
 
 test-spark: .cache/spark/stamp  ## the same core on Spark: its tests, and the job on Apache Kafka (minutes; installs a gigabyte)
-	STREAMWATCH_TESTS=default STREAMWATCH_REQUIRE_SPARK=1 .cache/spark/bin/python -m pytest -n 0 tests/spark $(ARGS)
+	STREAMWATCH_TESTS=default STREAMWATCH_REQUIRE_SPARK=1 .cache/spark/bin/python -m pytest tests/spark $(ARGS)
 
 test-spark-smoke: .cache/spark/stamp  ## of these the quick ones: the stages in Spark's tester, and one job that nobody kills
-	STREAMWATCH_TESTS=default STREAMWATCH_REQUIRE_SPARK=1 .cache/spark/bin/python -m pytest -n 0 tests/spark -k "not killed" $(ARGS)
+	STREAMWATCH_TESTS=default STREAMWATCH_REQUIRE_SPARK=1 .cache/spark/bin/python -m pytest tests/spark -k "not killed" $(ARGS)
 
 kernels: .cache/stamp-dev  ## the estimators that tests share, compiled ahead (minutes, once)
 	$(RUN)/python -m tests.layouts

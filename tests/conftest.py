@@ -1,4 +1,4 @@
-"""Tiers of tests (`tests/tiers.py`), workers, and the policy on real components (`tests/real.py`)."""
+"""Tiers of tests (`tests/tiers.py`), and the policy on real components (`tests/real.py`)."""
 
 from __future__ import annotations
 
@@ -111,7 +111,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 
 def _name(item: pytest.Item) -> str:
     """Name of a test, or of the group that shares something made once."""
-    group = item.get_closest_marker("xdist_group")
+    group = item.get_closest_marker("together")
     return item.nodeid if group is None else str(group.args[0])
 
 
@@ -123,7 +123,7 @@ def _is_of(item: pytest.Item, argument: str) -> bool:
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_configure(config: pytest.Config) -> None:
-    """Draw one seed for hypothesis, which workers are told, where it draws other examples in every run."""
+    """Draw one seed for hypothesis, which is said, where it draws other examples in every run."""
     if PART is not None:
         config.pluginmanager.register(PART)
     if TIER not in REPRODUCED and config.option.hypothesis_seed is None:
@@ -151,24 +151,11 @@ def real_component(request: pytest.FixtureRequest) -> Callable[[str], str]:
 
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_makereport(item: pytest.Item) -> Generator[None, pytest.TestReport, pytest.TestReport]:
-    """Let a worker's list of what was left out reach the run that started it, with the test's report."""
+    """Add up how long slow tests take, or groups of them."""
     report = yield
-    noted = (real.left_out.get(item.nodeid), real.on_the_embedded_broker.get(item.nodeid))
-    report.user_properties.append(("real", noted))
     if item.get_closest_marker("slow"):
-        report.user_properties.append(("name", _name(item)))
+        _took[_name(item)] += report.duration
     return report
-
-
-def pytest_runtest_logreport(report: pytest.TestReport) -> None:
-    """Collect those lists where the summary is written."""
-    for name, noted in report.user_properties:
-        if name == "name":
-            _took[noted] += report.duration
-        if name == "real":
-            for reason, tests in zip(noted, (real.left_out, real.on_the_embedded_broker), strict=True):
-                if reason:
-                    tests[report.nodeid] = reason
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:

@@ -42,7 +42,7 @@ many or too few makes shares less even, nothing else."""
 LONG_S: Final = 3.0
 HEAVY: Final = Path(__file__).parent / "heavy.txt"
 """Tests that take tenths of a second of processor time. Once kernels are compiled,
-`STREAMWATCH_TESTS=rotating STREAMWATCH_HEAVY=write python -m pytest -n 0` writes it."""
+`STREAMWATCH_TESTS=rotating STREAMWATCH_HEAVY=write python -m pytest` writes it."""
 HEAVY_S: Final = 0.2
 
 if TIER not in TIERS:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ctypes
-import fcntl
 import os
 import subprocess
 import sys
@@ -19,7 +18,7 @@ from tests.deploy.repository import DEPLOY
 CONFIG = DEPLOY / "docker" / "streamwatch.yaml"
 SMALL = ("--set", "monitors.forgetting=[landmark]", "--set", "monitors.detectors=[]")
 OTHER = ("--set", "monitors.forgetting=[landmark, {sliding: {size: 100}}]", "--set", "monitors.detectors=[]")
-pytestmark = [pytest.mark.slow, pytest.mark.xdist_group("tests/deploy/test_compile.py")]
+pytestmark = [pytest.mark.slow, pytest.mark.together("tests/deploy/test_compile.py")]
 
 START = """
 import sys
@@ -68,20 +67,14 @@ def compiled(kernel: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
 
 @pytest.fixture(scope="module")
 def kernel(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Few estimators and all else that a start needs, compiled once for all workers, then made read-only."""
-    base = tmp_path_factory.getbasetemp()
-    shared = base.parent if "PYTEST_XDIST_WORKER" in os.environ else base
-    folder = shared / "compiled-ahead"
-    with (shared / "compiled-ahead.lock").open("w") as lock:
-        fcntl.flock(lock, fcntl.LOCK_EX)  # whoever comes second waits, and finds it
-        if not folder.exists():
-            folder.mkdir()
-            done = compiled(folder, *SMALL)
-            assert done.returncode == 0, done.stderr
-            assert done.stdout.startswith("compiled ")
-            assert f"kept in {folder}" in done.stdout
-            for path in (folder, *folder.rglob("*")):
-                path.chmod(0o555 if path.is_dir() else 0o444)
+    """Few estimators and all else that a start needs, compiled once, then made read-only."""
+    folder = tmp_path_factory.mktemp("compiled-ahead")
+    done = compiled(folder, *SMALL)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.startswith("compiled ")
+    assert f"kept in {folder}" in done.stdout
+    for path in (folder, *folder.rglob("*")):
+        path.chmod(0o555 if path.is_dir() else 0o444)
     return folder
 
 

@@ -1,6 +1,6 @@
 """Twenty minutes of a daemon that watches 500 models on Kafka, with the shipped rules and policy behind it.
 
-    STREAMWATCH_TESTS=all python -m pytest -n 0 -s tests/deploy/test_fleet_daemon_live.py
+    STREAMWATCH_TESTS=all python -m pytest -s tests/deploy/test_fleet_daemon_live.py
 
 Everything is real but the models: Apache Kafka, `streamwatch run` with its state on disk, Prometheus with the
 shipped rules, and Alertmanager with the shipped routes and inhibitions. The waits of the rules, and the

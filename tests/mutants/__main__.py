@@ -98,7 +98,7 @@ class Room:
             self.path.write_text(self.original)
 
     def _run(self, variables: dict[str, str]) -> Result:
-        command = [sys.executable, "-m", "pytest", "-n", "0", "-x", "-q", "-p", "no:cacheprovider"]
+        command = [sys.executable, "-m", "pytest", "-x", "-q", "-p", "no:cacheprovider"]
         command += ["-p", "tests.mutants.pinned", *self._tests]
         if self._interpreted:
             command += ["-p", "tests.mutants.interpreted"]

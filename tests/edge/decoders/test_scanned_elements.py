@@ -1,6 +1,6 @@
 """Arrays of which each element is an event, through the compiled scanner: as the reader of one record says.
 
-`STREAMWATCH_TESTS=all python -m pytest -n 0 tests/edge/decoders/test_scanned_elements.py` reads more than
+`STREAMWATCH_TESTS=all python -m pytest tests/edge/decoders/test_scanned_elements.py` reads more than
 a third of a million mutated records.
 """
 

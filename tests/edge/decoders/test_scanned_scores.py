@@ -1,6 +1,6 @@
 """Scores through the compiled scanner: what the reader of one record finds, and what Python makes of numbers.
 
-`STREAMWATCH_TESTS=all python -m pytest -n 0 tests/edge/decoders/test_scanned_scores.py` reads more than a
+`STREAMWATCH_TESTS=all python -m pytest tests/edge/decoders/test_scanned_scores.py` reads more than a
 million mutated records with scores and times in ISO 8601.
 """
 
