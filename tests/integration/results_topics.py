@@ -13,6 +13,7 @@ from confluent_kafka import OFFSET_BEGINNING, Consumer, TopicPartition
 
 from streamwatch.assembly import specs
 from streamwatch.assembly.topics import recorded_topics
+from streamwatch.core.publishing.kept import KeptOutcomes
 from streamwatch.core.publishing.outcome_lines import OutcomeLines, keys_of
 from streamwatch.core.records.events import Outcome
 from streamwatch.core.records.outcomes import OutcomeBatch
@@ -78,8 +79,8 @@ def replayed_outcomes(log: Path, settings: Sequence[str]) -> list[dict[str, Any]
 
     def see(outcomes: Sequence[Outcome]) -> None:
         if isinstance(outcomes, OutcomeBatch):
-            written = lines.of(outcomes, keys_of(outcomes, None), len(seen) + 1).text.tobytes()
-            seen.extend(map(json.loads, written.splitlines()))
+            kept = KeptOutcomes.of(outcomes, keys_of(outcomes, None))
+            seen.extend(map(json.loads, lines.of(kept, len(seen) + 1).text.tobytes().splitlines()))
 
     replay(
         ReplaySpec(

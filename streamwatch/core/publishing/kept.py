@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from streamwatch.core.ports import Record
 from streamwatch.core.records.batch import gather_texts
-from streamwatch.core.records.events import Name, model_of
+from streamwatch.core.records.events import CARRIED, Name, model_of, segments_of
 from streamwatch.core.records.outcomes import OUTCOME, SEGMENTS_FROM, OutcomeBatch
 
 
@@ -59,6 +59,43 @@ class KeptOutcomes(msgspec.Struct, frozen=True, array_like=True):
             [values], segments = _renumbered([of_segments], batch.segments)
             records["scores"] = np.where(values < 0, -1, SEGMENTS_FROM + values)
         return cls(models, classes, segments, records.tobytes(), *_gathered(keys))
+
+    def require_whole(self) -> None:
+        """Check what was read from a state, as the compiled writer of lines looks up whatever number it gets.
+
+        Raises
+        ------
+        ValueError
+            If columns are not of the same outcomes, or a number has no name.
+        """
+        if len(self.records) != OUTCOME.itemsize * self.count or len(self.key_sizes) % 4:
+            raise ValueError(
+                f"expected records and sizes of keys of as many outcomes, got {len(self.records)} and "
+                f"{len(self.key_sizes)} bytes"
+            )
+        records, sizes = np.frombuffer(self.records, OUTCOME), np.frombuffer(self.key_sizes, np.int32)
+        size = int((sizes.astype(np.int64) + 1).sum())
+        if sizes.min(initial=0) < -1 or size != len(self.keys):
+            raise ValueError(f"expected keys of {size} bytes by their sizes, got {len(self.keys)}")
+        classes, scores = len(self.classes), records["scores"].astype(np.int64)
+        for name, column, least, most in (
+            ("model", records["model"], 0, len(self.models)),
+            ("true_class", records["true_class"], -1, classes),
+            ("predicted_class", records["predicted_class"], -1, classes),
+            ("label_at_prediction", records["label_at_prediction"], -1, classes),
+            ("last_class", records["last_class"], 0, classes + 1),
+            ("segments", np.where(scores == -1, -1, scores - SEGMENTS_FROM), -1, len(self.segments)),
+        ):
+            if not ((column >= least) & (column < most)).all():
+                raise ValueError(
+                    f"expected numbers from {least} to {most - 1} of outcomes as {name}, "
+                    f"got {column.min()} to {column.max()}"
+                )
+        for carried, column in zip(CARRIED, records["carried"].T, strict=True):
+            if not carried.is_valid(column):
+                raise ValueError(f"expected {carried.meaning}, got others")
+        for text in self.segments:
+            segments_of(text)
 
     @property
     def count(self) -> int:

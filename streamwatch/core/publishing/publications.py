@@ -8,7 +8,7 @@ records the last numbers written. A later commit removes the publications that t
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from typing import Final, NamedTuple
+from typing import Annotated, Final, NamedTuple, TypeAlias
 
 import msgspec
 import numpy as np
@@ -39,6 +39,7 @@ SECTION: Final = "publishing"
 """Section of a commit with the numbers reached, and the verdicts on comparisons last written."""
 _json = msgspec.json.Encoder().encode
 _pack = msgspec.msgpack.Encoder().encode
+_Number: TypeAlias = Annotated[int, msgspec.Meta(ge=0, le=2**62)]
 
 
 class PublicationError(ValueError):
@@ -68,9 +69,9 @@ class Publication(msgspec.Struct, frozen=True, array_like=True):
     """Outcomes and events of one commit."""
 
     commit: int
-    outcomes_before: int
+    outcomes_before: _Number
     """Number of the last outcome before this publication."""
-    events_before: int
+    events_before: _Number
     """Number of the last numbered event before this publication."""
     outcomes: list[KeptOutcomes]
     """Outcomes in the order of evaluation."""
@@ -206,9 +207,12 @@ def decoded(value: bytes) -> Publication:
         If `value` is not a publication of this version.
     """
     try:
-        return _DECODER.decode(value)
+        publication = _DECODER.decode(value)
+        for kept in publication.outcomes:
+            kept.require_whole()
     except (ValueError, RecursionError) as error:  # MsgspecError and UnicodeDecodeError are ValueErrors
         raise PublicationError(f"a publication in the state cannot be read: {error}") from error
+    return publication
 
 
 class Ledger(msgspec.Struct, frozen=True):
@@ -301,10 +305,10 @@ class Ledger(msgspec.Struct, frozen=True):
 
 class _Numbers(msgspec.Struct, frozen=True, omit_defaults=True):
     life: Name
-    outcomes: int = 0
-    events: int = 0
+    outcomes: _Number = 0
+    events: _Number = 0
     comparisons: list[tuple[Name, Name, int]] = []
-    retired: int = 0
+    retired: _Number = 0
     digests: Digests = Digests()
     alarms: list[tuple[int, Alarm]] = []
     gone: list[tuple[int, Name]] = []
