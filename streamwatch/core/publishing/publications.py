@@ -234,7 +234,7 @@ class Ledger(msgspec.Struct, frozen=True):
     decisions: int = 0
     """Number of further records with the holder's `Decisions`."""
     decisions_digest: int = 0
-    """Digest of these records (`decisions.parts_digest`), so that new decisions alone change this record."""
+    """Digest of these records (`candidacy.parts_digest`), so that new decisions alone change this record."""
     invalid: RecordPosition | None = None
     """Position up to which invalid records are in their topic; None if it is not recorded."""
 
