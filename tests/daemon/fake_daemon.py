@@ -18,6 +18,7 @@ from streamwatch.core.pipeline.checkpoint import Checkpoint, RestoreReport
 from streamwatch.core.pipeline.pipeline import Pipeline
 from streamwatch.core.ports import DataLossCounters, PartitionState, Poll, Schemas
 from streamwatch.core.records.events import Fingerprint, Partition
+from streamwatch.core.records.vocabulary import Vocabulary
 from streamwatch.core.specs import AdwinDriftSpec, JoinSpec, MonitorsSpec, PageHinkleySpec
 from streamwatch.daemon import (
     BatchProcessor,
@@ -36,7 +37,7 @@ from streamwatch.daemon.deliveries import Deliveries, DeliverySpec
 from streamwatch.edge.decoders.formats import DecoderSpec
 from streamwatch.edge.decoders.formats.json import JsonDecoder
 from streamwatch.edge.decoders.mapping import TopicMapping
-from streamwatch.edge.keys import digest_bytes
+from streamwatch.edge.keys import IdKeys, digest_bytes
 from streamwatch.edge.sources.kafka.source import source_families
 from streamwatch.edge.stores.memory import MemoryStore
 from streamwatch.telemetry import Telemetry
@@ -227,6 +228,15 @@ def quiet(monitors: EstimatorSet) -> Alerting:
     )
 
 
+def plain_topics(keys: IdKeys | None = None, vocabulary: Vocabulary | None = None) -> dict[str, Topic]:
+    """Topics of JSON, whose decoders number names by one vocabulary as those of a daemon do."""
+    vocabulary = vocabulary or Vocabulary()
+    return {
+        name: Topic(side, JsonDecoder(DecoderSpec(name, side, TopicMapping(), keys, vocabulary)))
+        for name, side in (("predictions", "prediction"), ("labels", "label"))
+    }
+
+
 def fake_daemon(
     *polls: Poll | Exception,
     warm_up: Callable[[], None] = lambda: None,
@@ -244,12 +254,7 @@ def fake_daemon(
     telemetry = Telemetry(stream=log)
     monitors = EstimatorSet(SPEC)
     pipeline = Pipeline(join or JoinSpec(), monitors, digest_bytes)
-    topics = {
-        "predictions": Topic(
-            "prediction", JsonDecoder(DecoderSpec("predictions", "prediction", TopicMapping()))
-        ),
-        "labels": Topic("label", JsonDecoder(DecoderSpec("labels", "label", TopicMapping()))),
-    }
+    topics = plain_topics()
     store = MemoryStore()
     checkpoint = Checkpoint(pipeline, monitors, SPEC, 1_000)
     clocks = Clocks(CLOCKS.host_ms, monotonic_ms)

@@ -26,14 +26,10 @@ from streamwatch.daemon import (
     Daemon,
     DaemonStatus,
     State,
-    Topic,
     decode_positions,
     restored_progress,
 )
 from streamwatch.daemon.source_positions import SourcePositions
-from streamwatch.edge.decoders.formats import DecoderSpec
-from streamwatch.edge.decoders.formats.json import JsonDecoder
-from streamwatch.edge.decoders.mapping import TopicMapping
 from streamwatch.edge.keys import digest_bytes
 from streamwatch.edge.stores.kind import StateFailed, StateForbidden, StateRefused
 from streamwatch.edge.stores.memory import MemoryStore
@@ -50,6 +46,7 @@ from tests.daemon.fake_daemon import (
     L,
     P,
     label,
+    plain_topics,
     poll,
     prediction,
     quiet,
@@ -105,12 +102,7 @@ OFTEN = CommitSpec(0.05, 50)
 def durable_fake_daemon(disk: Disk, *polls, commits=OFTEN, source: FakeSource | None = None) -> FakeDaemon:
     log = io.StringIO()
     telemetry = Telemetry(stream=log)
-    topics = {
-        "predictions": Topic(
-            "prediction", JsonDecoder(DecoderSpec("predictions", "prediction", TopicMapping()))
-        ),
-        "labels": Topic("label", JsonDecoder(DecoderSpec("labels", "label", TopicMapping()))),
-    }
+    topics = plain_topics()
 
     def open_state() -> State:
         if disk.refusal is not None:

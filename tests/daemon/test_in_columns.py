@@ -27,16 +27,13 @@ from streamwatch.core.records.events import Partition
 from streamwatch.core.records.vocabulary import Vocabulary
 from streamwatch.core.specs import JoinSpec
 from streamwatch.daemon.batch_processor import BatchProcessor, StoreMaintenance
-from streamwatch.daemon.merged_records import Topic
 from streamwatch.daemon.status import Clocks
-from streamwatch.edge.decoders.formats import DecoderSpec
-from streamwatch.edge.decoders.formats.json import JsonDecoder
-from streamwatch.edge.decoders.mapping import TopicMapping
 from streamwatch.edge.keys import bytes_of_keys, id_keys
 from streamwatch.edge.sources.kafka.batches.record import KafkaRecord, gathered
 from streamwatch.edge.stores.memory import MemoryStore
 from streamwatch.telemetry import Telemetry
 from tests.core.join.cold.cold_model import SMALL
+from tests.daemon.fake_daemon import plain_topics
 from tests.edge.sources.kafka.batches.pieces import piece_of
 from tests.interpreter_calls import calls_of
 from tests.layouts import TINY
@@ -57,16 +54,7 @@ class Daemon:
         overflow = None if table is None else Overflow(runs, OverflowSpec(table, 20, SMALL))
         pipeline = Pipeline(join, self.monitors, bytes_of_keys, overflow)
         maintenance = StoreMaintenance(pipeline, runs, Path("state")) if table is not None else None
-        vocabulary, keys = Vocabulary(names), id_keys("", digest=True)
-        topics = {
-            "predictions": Topic(
-                "prediction",
-                JsonDecoder(DecoderSpec("predictions", "prediction", TopicMapping(), keys, vocabulary)),
-            ),
-            "labels": Topic(
-                "label", JsonDecoder(DecoderSpec("labels", "label", TopicMapping(), keys, vocabulary))
-            ),
-        }
+        topics = plain_topics(id_keys("", digest=True), Vocabulary(names))
         self.processor = BatchProcessor(
             Checkpoint(pipeline, self.monitors, TINY, 1_000),
             MemoryStore(),

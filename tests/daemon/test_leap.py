@@ -23,14 +23,10 @@ from streamwatch.daemon import (
     Daemon,
     DaemonStatus,
     State,
-    Topic,
     decode_positions,
     restored_progress,
 )
 from streamwatch.daemon.source_positions import SourcePositions
-from streamwatch.edge.decoders.formats import DecoderSpec
-from streamwatch.edge.decoders.formats.json import JsonDecoder
-from streamwatch.edge.decoders.mapping import TopicMapping
 from streamwatch.edge.keys import bytes_of_keys, id_keys
 from streamwatch.edge.stores.rocksdb import RocksSpec, RocksStore
 from streamwatch.telemetry import Telemetry
@@ -43,6 +39,7 @@ from tests.daemon.fake_daemon import (
     FakeServer,
     FakeSource,
     label,
+    plain_topics,
     poll,
     prediction,
     quiet,
@@ -65,10 +62,7 @@ class LeapingFakeDaemon:
 
     def life(self, *polls) -> FakeDaemon:
         telemetry = Telemetry(stream=io.StringIO())
-        topics = {
-            name: Topic(side, JsonDecoder(DecoderSpec(name, side, TopicMapping(), id_keys("", digest=True))))
-            for name, side in (("predictions", "prediction"), ("labels", "label"))
-        }
+        topics = plain_topics(id_keys("", digest=True))
 
         def open_state() -> State:
             store, monitors = RocksStore.open(RocksSpec(self.directory)), EstimatorSet(SPEC)

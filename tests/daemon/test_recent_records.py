@@ -13,16 +13,13 @@ from streamwatch.core.pipeline.pipeline import Pipeline
 from streamwatch.core.ports import Poll
 from streamwatch.core.records.fetched import OFFSET
 from streamwatch.core.specs import JoinSpec
-from streamwatch.daemon import BatchProcessor, Topic
+from streamwatch.daemon import BatchProcessor
 from streamwatch.daemon.merged_records import RecentRecords
-from streamwatch.edge.decoders.formats import DecoderSpec
-from streamwatch.edge.decoders.formats.json import JsonDecoder
-from streamwatch.edge.decoders.mapping import TopicMapping
 from streamwatch.edge.keys import digest_bytes, id_keys
 from streamwatch.edge.sources.kafka.batches.record import KafkaRecord, KafkaRecords, gathered
 from streamwatch.edge.stores.memory import MemoryStore
 from streamwatch.telemetry import Telemetry
-from tests.daemon.fake_daemon import CLOCKS, NOW_MS, SPEC, L, P, label, prediction, stands
+from tests.daemon.fake_daemon import CLOCKS, NOW_MS, SPEC, L, P, label, plain_topics, prediction, stands
 from tests.edge.sources.kafka.batches.pieces import piece_of
 
 PARTITION = ("predictions", 0)
@@ -87,10 +84,7 @@ def test_of_what_was_evaluated_only_the_last_record_is_kept(records):
 
 async def test_a_log_made_anew_is_known_by_its_own_records_though_no_commit_came_between() -> None:
     monitors = EstimatorSet(SPEC)
-    topics = {
-        name: Topic(side, JsonDecoder(DecoderSpec(name, side, TopicMapping(), id_keys("", digest=True))))
-        for name, side in (("predictions", "prediction"), ("labels", "label"))
-    }
+    topics = plain_topics(id_keys("", digest=True))
     checkpoint = Checkpoint(Pipeline(JoinSpec(), monitors, digest_bytes), monitors, SPEC, 1_000)
     telemetry = Telemetry(stream=StringIO())
     merge = MergeSpec(settle_ms=0), MergeProgress()
