@@ -215,7 +215,7 @@ class BackgroundTasks:
     spec
         Intervals and timeouts.
     health
-        Is told of every answered listing.
+        Hears of every answered listing.
     group
         Consumer group to which positions are committed.
     emit
