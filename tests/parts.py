@@ -26,7 +26,7 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from types import FrameType
-from typing import Final, NoReturn
+from typing import Final, NoReturn, cast
 
 import pytest
 
@@ -133,10 +133,16 @@ class Part:
             self._taken.add(path)
             yield self._found[path]
 
-    def _items(self, session: pytest.Session) -> Iterator[pytest.Item]:
-        """Tests, each file of them collected when the one before was read to its end."""
+    def _items(self, session: pytest.Session) -> Iterator[tuple[pytest.Item, pytest.Item | None]]:
+        """Tests, each with what comes next, for which pytest keeps what it has set up.
+
+        What comes after the last of a file is another file: that one is collected when the fixtures of this
+        one are gone, as what they change for their tests could be found by who imports the other.
+        """
         hook = session.config.hook
-        for file in self._files():
+        files = self._files()
+        file = next(files, None)
+        while file is not None:
             gc.disable()  # of what is collected nothing goes before the file is done
             try:
                 session.items = items = list(session.genitems(file))
@@ -144,15 +150,15 @@ class Part:
                 hook.pytest_collection_finish(session=session)
             finally:
                 gc.enable()
-            yield from items
+            file = next(files, None)
+            after = [*items, cast("pytest.Item | None", file)][1:] if items else []
+            yield from zip(items, after, strict=True)
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_runtestloop(self, session: pytest.Session) -> bool:
         """As pytest does it, except that tests come file by file."""
-        items = self._items(session)
-        item, ran = next(items, None), 0
-        while item is not None:
-            following = next(items, None)
+        ran = 0
+        for item, following in self._items(session):
             ran += 1
             if not session.config.option.collectonly:
                 session.config.hook.pytest_runtest_protocol(item=item, nextitem=following)
@@ -162,7 +168,6 @@ class Part:
                 raise session.Failed(session.shouldfail)
             if session.shouldstop:
                 raise session.Interrupted(session.shouldstop)
-            item = following
         session.testscollected = ran
         return True
 

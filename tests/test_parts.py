@@ -114,14 +114,16 @@ FAILS = """
 """
 
 
-def started(folder: Path, files: dict[str, str], *arguments: str) -> subprocess.Popen[str]:
-    """The tests of these files, run by two processes."""
+def started(
+    folder: Path, files: dict[str, str], *arguments: str, processes: int = 2
+) -> subprocess.Popen[str]:
+    """The tests of these files, run by so many processes."""
     for name, text in (FILES | files).items():
         (folder / name).write_text(textwrap.dedent(text), encoding="utf-8")
     environment = os.environ | {"PYTHONPATH": str(parts.ROOT), "STREAMWATCH_TESTS": "rotating"}
     environment.pop("STREAMWATCH_PART", None)
     return subprocess.Popen(
-        [sys.executable, "-m", "tests.parts", "2", *arguments],
+        [sys.executable, "-m", "tests.parts", str(processes), *arguments],
         cwd=folder,
         env=environment,
         stdout=subprocess.PIPE,
@@ -129,6 +131,32 @@ def started(folder: Path, files: dict[str, str], *arguments: str) -> subprocess.
         text=True,
         start_new_session=True,
     )
+
+
+def test_a_file_is_read_when_the_fixtures_of_the_one_before_are_gone(tmp_path: Path) -> None:
+    changes = """
+        import os
+        import pytest
+
+        @pytest.fixture(scope="module", autouse=True)
+        def changed():
+            os.environ["CHANGED"] = "yes"
+            yield
+            del os.environ["CHANGED"]
+
+        def test_changed(): assert os.environ["CHANGED"]
+    """
+    reads = """
+        import os
+
+        FOUND = os.environ.get("CHANGED")
+
+        def test_nothing_is_changed_here(): assert FOUND is None
+    """
+    files = {"test_changes.py": changes, "test_reads.py": reads}
+    run = started(tmp_path, files, processes=1)
+    output, said = run.communicate(timeout=120)
+    assert "==== 2 passed in 1 processes" in output, output + said
 
 
 def remembered(folder: Path) -> set[str]:
