@@ -10,10 +10,17 @@ import pytest
 
 from streamwatch.core.join.join import SCORES_AT_ONCE
 from streamwatch.core.ports import CommitBatch
+from streamwatch.core.records.batch import RecordBatch
 from streamwatch.core.records.events import Event, Outcome, Prediction
 from streamwatch.daemon import CommitSpec
 from streamwatch.daemon import batch_processor as evaluating
-from streamwatch.daemon.turns import RECORDS_PER_TURN, SCORES_PER_COMMIT, SCORES_PER_TURN, scores_of
+from streamwatch.daemon.turns import (
+    COLUMN_SCORES_PER_TURN,
+    RECORDS_PER_TURN,
+    SCORES_PER_COMMIT,
+    scores_in_columns,
+    scores_of,
+)
 from tests.daemon import test_durability
 from tests.daemon.fake_daemon import NOW_MS, Record, label, poll, until
 from tests.daemon.test_durability import Disk, DiskStore, durable_fake_daemon
@@ -55,14 +62,18 @@ async def commits_of(
         stores.append(Counting(disk))
         return stores[-1]
 
-    def counted(events: Iterable[Event], outcomes: Iterable[Outcome]) -> int:
-        count = scores_of(events, outcomes)
-        if count:
-            stores[0].turns.append(count)
+    def of_objects(events: Iterable[Event], outcomes: Iterable[Outcome]) -> int:
+        stores[0].turns.append(count := scores_of(events, outcomes))
+        return count
+
+    def of_columns(records: RecordBatch) -> int:
+        count = scores_in_columns(records)
+        stores[0].turns[-1] += count
         return count
 
     monkeypatch.setattr(test_durability, "DiskStore", opened)
-    monkeypatch.setattr(evaluating, "scores_of", counted)
+    monkeypatch.setattr(evaluating, "scores_of", of_objects)
+    monkeypatch.setattr(evaluating, "scores_in_columns", of_columns)
     daemon = durable_fake_daemon(Disk(), *(poll(*records) for records in polls), commits=SELDOM)
     running = asyncio.create_task(daemon.daemon.run())
     await until(
@@ -71,18 +82,18 @@ async def commits_of(
     daemon.daemon.stop()
     await running
     (store,) = stores
-    assert not store.turns, "a stop commits what is left"
+    assert not any(store.turns), "a stop commits what is left"
     return store.turns_before
 
 
 @pytest.mark.slow
 async def test_no_commit_holds_more_scores_than_two_and_a_turn(monkeypatch: pytest.MonkeyPatch) -> None:
     """One that is due waits for the flush of the one before until there is enough for two."""
-    records, scores = 90, MOST
+    records, scores = 180, MOST
     commits = await commits_of(monkeypatch, records * scores, [scored(i, scores) for i in range(records)])
     assert sum(map(sum, commits)) == records * scores
-    assert max(map(sum, commits)) <= 2 * SCORES_PER_COMMIT + SCORES_PER_TURN
-    assert len(commits) > 1
+    assert max(map(sum, commits)) <= 2 * SCORES_PER_COMMIT + COLUMN_SCORES_PER_TURN
+    assert len(commits) > 2
 
 
 @pytest.mark.slow
