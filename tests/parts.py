@@ -23,6 +23,7 @@ import sys
 import time
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator
+from itertools import pairwise
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from types import FrameType
@@ -150,9 +151,10 @@ class Part:
                 hook.pytest_collection_finish(session=session)
             finally:
                 gc.enable()
+            yield from pairwise(items)
             file = next(files, None)
-            after = [*items, cast("pytest.Item | None", file)][1:] if items else []
-            yield from zip(items, after, strict=True)
+            if items:
+                yield items[-1], cast("pytest.Item | None", file)
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_runtestloop(self, session: pytest.Session) -> bool:

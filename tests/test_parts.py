@@ -145,6 +145,7 @@ def test_a_file_is_read_when_the_fixtures_of_the_one_before_are_gone(tmp_path: P
             del os.environ["CHANGED"]
 
         def test_changed(): assert os.environ["CHANGED"]
+        def test_still_changed(): assert os.environ["CHANGED"]
     """
     reads = """
         import os
@@ -156,7 +157,7 @@ def test_a_file_is_read_when_the_fixtures_of_the_one_before_are_gone(tmp_path: P
     files = {"test_changes.py": changes, "test_reads.py": reads}
     run = started(tmp_path, files, processes=1)
     output, said = run.communicate(timeout=120)
-    assert "==== 2 passed in 1 processes" in output, output + said
+    assert "==== 3 passed in 1 processes" in output, output + said
 
 
 def remembered(folder: Path) -> set[str]:
