@@ -23,7 +23,7 @@ from streamwatch.daemon.commits import OffsetMetadata
 from streamwatch.daemon.deliveries import Deliveries
 from streamwatch.daemon.publisher import Publisher
 from streamwatch.daemon.results import NewestBatch
-from streamwatch.daemon.standby import StandbyPublisher
+from streamwatch.daemon.standby import LogProgress, StandbyPublisher
 from streamwatch.daemon.status import host_ms
 from streamwatch.edge.process import Supervisor
 from streamwatch.edge.sources import KINDS
@@ -126,6 +126,7 @@ def _of_topics(
     if isinstance(publisher, StandbyPublisher):
         publisher.caught_up = lambda: status.caught_up
         publisher.stalled = lambda: status.stalled
+        publisher.log_progress = lambda: LogProgress(int(reading.monotonic() * 1_000), status.evaluated_ms)
         status.standby = publisher
     return _Parts(source, reading, status, lambda: warm_up_run(settings))
 

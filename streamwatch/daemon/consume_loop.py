@@ -225,7 +225,7 @@ class Backlog:
     Parameters
     ----------
     status
-        Its `caught_up` is whether every partition was read to its end.
+        Its `caught_up` is whether every partition was read to its end; its `evaluated_ms` is updated.
     telemetry
         Receives `CatchUpCompleted`, once.
     monotonic
@@ -239,6 +239,8 @@ class Backlog:
         self._began = monotonic()
         self._read_ms: int | None = None
         """Monotonic time at which every partition was read to its end; None while one is not."""
+        self._coming: tuple[int, int] | None = None
+        """Next `evaluated_ms`, and the time by which all that was in the logs until then had been read."""
         self.passed = False
         """Whether the backlog of the start is over."""
 
@@ -256,7 +258,17 @@ class Backlog:
         return processor is not None and processor.holds_from_before(self._read_ms)
 
     def look(self, processor: Processor, records: int) -> None:
-        """Emit `CatchUpCompleted` with the number of records, if the backlog of the start is over now."""
+        """Note how far the logs are evaluated, after an evaluation.
+
+        Emits `CatchUpCompleted` with the number of records, once the backlog of the start is over.
+        """
+        if self._coming is None:
+            ends = [state.at_end_ms for state in self._status.partitions.values()]
+            known = [each for each in ends if each is not None]
+            if ends and len(known) == len(ends):
+                self._coming = (min(known), int(self._monotonic() * 1_000))
+        if self._coming is not None and not processor.holds_from_before(self._coming[1]):
+            self._status.evaluated_ms, self._coming = self._coming[0], None
         if not self.passed and not self.lasts(processor):
             self.passed = True
             self._telemetry.emit(CatchUpCompleted(records, round(self._monotonic() - self._began, 3)))

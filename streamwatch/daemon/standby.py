@@ -25,7 +25,8 @@ import asyncio
 import uuid
 from collections import deque
 from collections.abc import Callable, Mapping, Sequence
-from typing import Final, Protocol
+from contextlib import suppress
+from typing import Final, NamedTuple, Protocol
 
 import msgspec
 
@@ -70,6 +71,10 @@ LOOK_SECONDS: Final = 0.2
 """Interval at which a follower reads the ledger."""
 MOST_POINTS: Final = 10_000
 """Most digests of the ledger that a replica behind it remembers for comparison."""
+BEHIND_MS: Final = 10_000
+"""Age of a number of the ledger from which on a replica that has evaluated its log must have reached it.
+
+It exceeds the time for which a new leader of a partition may not know yet of the newest records."""
 
 
 class SharedTransactions(Transactions, Protocol):
@@ -155,6 +160,14 @@ class Comparison:
         return None
 
 
+class LogProgress(NamedTuple):
+    """How far this replica has evaluated the logs of its topics, by a monotonic clock."""
+
+    now_ms: int
+    evaluated_ms: int | None
+    """Time up to which all that was in the logs is evaluated; None if none is known."""
+
+
 class StandbyPublisher:
     """Publishes while this replica is the holder, and follows the ledger while another is.
 
@@ -209,6 +222,10 @@ class StandbyPublisher:
         """Returns whether all partitions were read to their ends; a replica is no candidate before."""
         self.stalled: Callable[[], str | None] = lambda: None
         """Returns the reason why no records can be evaluated, such as a full disk; None if there is none."""
+        self.log_progress: Callable[[], LogProgress] = lambda: LogProgress(0, None)
+        """Returns how far the logs are evaluated."""
+        self._unreached: tuple[int, int] | None = None
+        """Number of an outcome that the ledger had and the state did not, and when that was found, in ms."""
         self._has_caught_up = False
         """Whether the state was, since it was opened, as far as one that may be a candidate."""
         self._state: SharedPublishing | None = None
@@ -252,6 +269,7 @@ class StandbyPublisher:
         self._queue.restart(map(decoded, waiting.values()))
         self._sent = BEGINNING
         self._is_read = self._has_caught_up = False
+        self._unreached = None
         self.candidacy.close()
         self._queue.wake()
 
@@ -409,6 +427,7 @@ class StandbyPublisher:
 
     async def _turn(self) -> None:
         """Take the next step of the current role."""
+        self._require_reached()
         if self._state is None:
             await self._queue.change()
         elif not self._is_read:
@@ -438,6 +457,8 @@ class StandbyPublisher:
             self._outcomes_compared.add(ledger.outcome, ledger.digests.outcomes)
             self._events_compared.add(ledger.event, ledger.digests.events)
         self._compare()
+        if self._unreached is None and ledger.outcome > state.log.outcomes:
+            self._unreached = (ledger.outcome, self.log_progress().now_ms)
         self._drop_written(ledger)
         decisions = self._transactions.decisions()
         if decisions is not None and (decisions != self._decisions or not self._is_read):
@@ -460,6 +481,35 @@ class StandbyPublisher:
         found = self._outcomes_compared.difference(waiting) or self._events_compared.difference(waiting)
         if found is not None:
             self._diverge(found)
+
+    def _require_reached(self) -> None:
+        """Diverge if all records are evaluated and outcomes that the ledger had before are not among theirs.
+
+        Digests show that only once the state has come to those numbers, which may take days: until then a
+        holder would write and decide nothing.
+        """
+        if self._unreached is None or self._state is None:
+            return
+        (number, found_ms), reached = self._unreached, self._state.log.outcomes
+        if reached >= number:
+            self._unreached = None
+            return
+        evaluated_ms = self.log_progress().evaluated_ms
+        if evaluated_ms is not None and evaluated_ms - found_ms >= BEHIND_MS:
+            self._diverge(
+                f"it has evaluated all records, and its outcomes end at number {reached}, those of the "
+                f"replica that wrote them at {number} or beyond: it has lost records, or has other topics or "
+                "settings"
+            )
+
+    async def _change(self) -> None:
+        """Wait for a change of the queue; not for long while `_require_reached` has to look."""
+        if self._unreached is None:
+            await self._queue.change()
+            return
+        with suppress(TimeoutError):
+            async with asyncio.timeout(LOOK_SECONDS):
+                await self._queue.change()
 
     def _diverge(self, what: str) -> None:
         if self.candidacy.divergence is None:
@@ -517,7 +567,7 @@ class StandbyPublisher:
         self._drop_written(ledger)
         chosen = self._queue.first(self._size.bytes)
         if not chosen:
-            await self._queue.change()
+            await self._change()
             return
         decided = [each.decisions for each in chosen if each.decisions is not None]
         await self._write_invalid([each.after(ledger) for each in chosen])

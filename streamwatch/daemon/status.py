@@ -144,6 +144,8 @@ class DaemonStatus:
         """Whether results of the open state were shown on `/metrics`, or it has none."""
         self.partitions: Mapping[Partition, PartitionState] = {}
         """State of each partition as of the last poll."""
+        self.evaluated_ms: int | None = None
+        """Monotonic time up to which all that was in the logs is evaluated; None if none is known."""
         self.progress: MergeProgress | None = None
         """Progress of the evaluation; None while state is closed."""
         self.polls = Durations()

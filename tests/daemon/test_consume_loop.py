@@ -6,6 +6,8 @@ import asyncio
 import json
 from collections.abc import Sequence
 from itertools import count
+from types import SimpleNamespace
+from typing import Any
 
 import pytest
 
@@ -16,7 +18,9 @@ from streamwatch.core.ports import PartitionState, Poll
 from streamwatch.core.records.events import Alarm, Partition
 from streamwatch.core.specs import JoinSpec
 from streamwatch.daemon import merged_records as giving_way
+from streamwatch.daemon.consume_loop import Backlog
 from streamwatch.daemon.results import NewestBatch
+from streamwatch.telemetry import Telemetry
 from tests.daemon.fake_daemon import (
     NOW_MS,
     L,
@@ -358,3 +362,26 @@ async def test_freed_memory_is_given_back_once_a_backlog_is_over_and_then_every_
     h.daemon.stop()
     await running
     assert returned == [0.0, 10.0, 20.0]
+
+
+async def test_the_logs_are_evaluated_up_to_the_oldest_end_once_nothing_of_before_is_held() -> None:
+    status, held, now = fake_daemon().status, set[int](), [10.0]
+    processor: Any = SimpleNamespace(holds_from_before=lambda ms: any(each <= ms for each in held))
+    backlog = Backlog(status, Telemetry(), lambda: now[0])
+    status.partitions = {P: PartitionState(5, 5, caught_up=True, at_end_ms=9_000), L: AHEAD}
+    backlog.look(processor, 0)
+    assert status.evaluated_ms is None
+    status.partitions = {
+        P: PartitionState(5, 5, caught_up=True, at_end_ms=9_900),
+        L: PartitionState(7, 7, caught_up=True, at_end_ms=9_800),
+    }
+    held.add(10_000)
+    backlog.look(processor, 0)
+    assert status.evaluated_ms is None, "what had been read at 10 s may be of before 9.8 s"
+    now[0], held = 13.0, {11_000}
+    backlog.look(processor, 0)
+    assert status.evaluated_ms == 9_800
+    held.clear()
+    status.partitions = {P: stands(6, caught_up=False), L: AHEAD}
+    backlog.look(processor, 0)
+    assert status.evaluated_ms == 9_800

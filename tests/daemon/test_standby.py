@@ -24,7 +24,7 @@ from streamwatch.core.records.outcomes import OUTCOME, OutcomeBatch
 from streamwatch.daemon import standby as module
 from streamwatch.daemon.alerting import AlertDecisions, Alerting
 from streamwatch.daemon.publisher import Publisher
-from streamwatch.daemon.standby import SharedPublishing, StandbyPublisher
+from streamwatch.daemon.standby import LogProgress, SharedPublishing, StandbyPublisher
 from streamwatch.telemetry import InternalEvent, StandbyDiverged, StandbyTookOver
 from tests.daemon.fake_transactions import Broker, FakeTransactions
 from tests.edge.decoders.records import FakeRecord
@@ -489,6 +489,56 @@ async def test_a_replica_with_other_outcomes_stands_no_more(ahead: bool) -> None
         await turns()
         assert numbers(broker) == list(range(1, 13))
         holder.begin()
+
+
+@pytest.mark.parametrize("holds", [False, True])
+async def test_a_replica_that_lost_outcomes_stands_no_more_once_it_has_evaluated_its_log(
+    holds: bool,  # noqa: FBT001
+) -> None:
+    broker = SharedBroker()
+    async with replicas(broker) as (first, other):
+        progress = LogProgress(1_000, None)
+        other.publisher.log_progress = lambda: progress
+        first.win()
+        await until(first.publisher.speaks)
+        first.commit(40)
+        await until(lambda: len(broker.outcomes) == 40)
+        other.commit(5)
+        if holds:
+            await first.kill()
+            other.win()
+            await until(other.publisher.speaks)
+        await until(lambda: other.publisher.reached == (40, 5))
+        for evaluated_ms in (None, 999 + module.BEHIND_MS):
+            progress = LogProgress(90_000, evaluated_ms)
+            await turns()
+            assert other.publisher.role == ("holder" if holds else "standby")
+        progress = LogProgress(90_000, 1_000 + module.BEHIND_MS)
+        await until(lambda: other.publisher.role == "diverged")
+        [diverged] = [each for each in other.events if isinstance(each, StandbyDiverged)]
+        assert "end at number 5, those of the replica that wrote them at 40" in diverged.difference
+        await turns()
+        assert not other.publisher.speaks()
+        assert other.alerting.is_silent
+        if holds:
+            first.begin()
+
+
+async def test_a_replica_that_comes_as_far_as_the_ledger_was_stays_one() -> None:
+    broker = SharedBroker()
+    async with replicas(broker) as (first, other):
+        progress = LogProgress(1_000, None)
+        other.publisher.log_progress = lambda: progress
+        first.win()
+        await until(first.publisher.speaks)
+        for reached in range(10, 60, 10):  # always beyond the follower
+            first.commit(reached)
+            await until(lambda expected=reached: len(broker.outcomes) == expected)
+            await turns()
+            other.commit(reached - 5)
+            progress = LogProgress(progress.now_ms + module.BEHIND_MS, progress.now_ms)
+            await turns()
+        assert other.publisher.role == "standby"
 
 
 async def test_a_replica_of_another_life_stands_no_more() -> None:
