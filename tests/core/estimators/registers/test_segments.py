@@ -323,3 +323,17 @@ def test_details_name_the_busiest_values_first() -> None:
     traffic = [value["traffic_ratio"] for value in segments["country"]["values"]]
     assert math.fsum(traffic) == pytest.approx(1.0)
     assert segments["country"]["values_left_out"] == 0
+
+
+def test_a_segment_that_is_named_no_more_takes_no_room_from_others_before_or_after_a_restart() -> None:
+    chosen = {"names": frozenset({"country"}), "max_total": 4}
+    given = outcomes(120, values=("de", "fr", "it", "at"), models="m")
+    undisturbed, restarted = estimators(**chosen), estimators(**chosen)
+    undisturbed.fold(given)
+    restarted.fold(given[:60])
+    again = estimators(**chosen)
+    again.restore(restarted.snapshot("m"))
+    again.fold(given[60:])
+    assert again.snapshot("m") == undisturbed.snapshot("m")
+    shown = series(undisturbed, "segment_outcomes_total")
+    assert {key[1:] for key in shown} == {("country", value) for value in ("de", "fr", "it", "at")}

@@ -57,7 +57,7 @@ class SegmentsSpec:
     folds_share_stream: bool = False
     """As `JoinSpec.folds_share_stream`."""
     names: frozenset[str] | None = None
-    """Names of the segments that mappings define; others are not restored and not shown. None: any."""
+    """Names of the segments that mappings define; others count no more, and are not restored. None: any."""
 
 
 def table_spec(spec: SegmentsSpec) -> MonitorsSpec:

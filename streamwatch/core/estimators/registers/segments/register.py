@@ -121,7 +121,7 @@ class Segments:
         self._spec = spec
         self._measures = [known[name] for name in spec.measures]
         self._table = ModelTable(table_spec(spec))
-        self._state = SegmentState(capacity)
+        self._state = SegmentState(capacity, spec.names)
         self._kinds = np.full(capacity, _UNKNOWN, np.int8)
         """Kinds of rows; read only where folds share a stream."""
         self.section = f"segments(alpha={spec.alpha!r},max_values={spec.max_values}) v{_VERSION}"
@@ -266,7 +266,7 @@ class Segments:
         decoded = decode(state, self._spec.max_classes)
         self._state.last[row] = decoded.last
         for kept in decoded.segments:
-            if not self._is_named(kept.name):
+            if not self._state.numbers.counts(kept.name):
                 continue
             number = self._state.add_segment(row, self._state.numbers.name_of(kept.name))
             segment = self._state.segments[number]
@@ -288,7 +288,7 @@ class Segments:
         for measure in self._measures:
             samples[f"segment_{measure.name}"] = []
         for one in chosen:
-            for name, number in self._shown(one.row):
+            for name, number in self._state.segments_of(one.row):
                 left_out = float(self._state.segments[number]["left_out"])
                 if left_out:
                     samples["segment_outcomes_left_out_total"].append(((one.model, name), left_out))
@@ -310,7 +310,7 @@ class Segments:
 
     def _details(self, row: int) -> Mapping[str, object]:
         found: dict[str, object] = {}
-        for name, number in self._shown(row):
+        for name, number in self._state.segments_of(row):
             of_values = self._estimates(number)
             order = np.lexsort((np.arange(len(of_values.values)), -of_values.weights))[:_SHOWN].tolist()
             found[name] = {
@@ -332,7 +332,7 @@ class Segments:
     def change_of(self, row: int) -> SegmentChange | None:
         """Find the segment value with most of the model's additional errors; None if none stands out."""
         found: list[SegmentChange] = []
-        for name, number in self._shown(row):
+        for name, number in self._state.segments_of(row):
             of_values = self._estimates(number)
             change = named_change(
                 name, of_values.values, of_values.weights, of_values.shares, of_values.before, of_values.now
@@ -340,16 +340,6 @@ class Segments:
             if change is not None and change.value != OTHER:
                 found.append(change)
         return max(found, key=lambda change: change.share, default=None)
-
-    def _shown(self, row: int) -> list[tuple[str, int]]:
-        """Names and numbers of a model's segments that mappings name.
-
-        Predictions that waited for their label when a segment was removed from a mapping still carry it.
-        """
-        return [each for each in self._state.segments_of(row) if self._is_named(each[0])]
-
-    def _is_named(self, segment: str) -> bool:
-        return self._spec.names is None or segment in self._spec.names
 
     def _estimates(self, number: int) -> SegmentEstimates:
         """Read the estimates of a segment's values, in the order of their names."""

@@ -47,11 +47,19 @@ class Given(NamedTuple):
 
 
 class SegmentNumbers:
-    """Numbers of segment names, which are permanent, and of values, which are released when unused."""
+    """Numbers of segment names, which are permanent, and of values, which are released when unused.
 
-    __slots__ = ("_columns", "_crowd", "_texts", "names", "values")
+    Parameters
+    ----------
+    named
+        Names of the segments that count; None: any. Predictions that waited for their label when a segment
+        was removed from a mapping still carry it.
+    """
 
-    def __init__(self) -> None:
+    __slots__ = ("_columns", "_crowd", "_named", "_texts", "names", "values")
+
+    def __init__(self, named: frozenset[str] | None = None) -> None:
+        self._named = named
         self.names: dict[str, int] = {}
         """Number of each segment name; limited by the settings."""
         self.values: dict[str, int] = {OTHER: OTHERS}
@@ -63,6 +71,10 @@ class SegmentNumbers:
     def text(self, value: int) -> str:
         """Text of a value, by number."""
         return self._texts[value]
+
+    def counts(self, name: str) -> bool:
+        """Tell whether a segment counts."""
+        return self._named is None or name in self._named
 
     def name_of(self, name: str) -> int:
         """Number of a segment name."""
@@ -96,7 +108,7 @@ class SegmentNumbers:
         return moved
 
     def of(self, outcomes: OutcomeBatch) -> Given | None:
-        """Convert the segments of outcomes to numbers; None if no outcome has any."""
+        """Convert the segments of outcomes that count to numbers; None if no outcome has segments."""
         numbers = outcomes.segment_numbers()
         if numbers is None or numbers.max(initial=-1) < 0:
             return None
@@ -150,7 +162,8 @@ class _Columns:
         names: list[int] = []
         values: list[int] = []
         for number in numbers:
-            segments = segments_of(self.texts[number])
+            given = segments_of(self.texts[number])
+            segments = {name: value for name, value in given.items() if self._numbers.counts(name)}
             self._starts[number], self._lengths[number] = self._used + len(names), len(segments)
             self._numbers.put(segments, names, values)
         used = self._used + len(names)
@@ -189,7 +202,10 @@ _LOWER: Final = np.int64((1 << 32) - 1)
 
 
 class SegmentState:
-    """Segments of up to `models` models, and their values; the caller allocates the values' rows."""
+    """Segments of up to `models` models, and their values; the caller allocates the values' rows.
+
+    Segments count if they are among `named`; None: all.
+    """
 
     __slots__ = (
         "_candidates",
@@ -208,8 +224,8 @@ class SegmentState:
         "values",
     )
 
-    def __init__(self, models: int) -> None:
-        self.numbers = SegmentNumbers()
+    def __init__(self, models: int, named: frozenset[str] | None = None) -> None:
+        self.numbers = SegmentNumbers(named)
         self.segments: NDArray[np.void] = np.zeros(0, SEGMENT)
         """Records by segment number; a segment belongs to one model."""
         self.values: NDArray[np.void] = np.zeros(0, VALUE)
