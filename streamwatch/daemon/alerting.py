@@ -164,6 +164,10 @@ class Alerting:
         self._is_silent = False
         self._deliveries.restore(self._entries, self._open_incidents(), self._pacing.take_orphans())
 
+    def take_broken_off(self) -> int:
+        """Return how many attempts to deliver were broken off since the last call; they are made again."""
+        return self._deliveries.take_broken_off()
+
     def silence(self) -> None:
         """Stop deciding and delivering, as another replica is the holder."""
         self._is_silent = True

@@ -5,7 +5,8 @@ that cannot be delivered is dropped and counted; an error in the log names notif
 It is not kept: the alarm itself stays in the report, and a list that nobody empties would only grow.
 
 A notification is sent when the commit that holds it is durable, and leaves the outbox with the next commit
-after it was sent. A crash in between sends it again, under the same id.
+after it was sent. A crash in between sends it again, under the same id. A process that goes on, with a state
+opened again or an election won again, remembers what it has sent.
 """
 
 from __future__ import annotations
@@ -47,6 +48,8 @@ MOST_REMINDED: Final = 50
 that is refused lets a receiver refuse its whole request."""
 REMINDER: Final = "reminder"
 """In the log of failed attempts, instead of the id of a notification."""
+MOST_SETTLED: Final = 10_000
+"""Most notifications, by receiver, of which a process remembers that they were delivered or dropped."""
 _SILENT_SECONDS: Final = 0.1
 """Seconds between two checks of whether this process may notify."""
 
@@ -154,6 +157,9 @@ class Deliveries:
         self._queues = {receiver.name: ReceiverQueue(receiver) for receiver in receivers}
         self.outbox = Outbox(list(self._queues))
         self._open_incidents: Sequence[Notification] = ()
+        self._settled: dict[tuple[str, str], None] = {}
+        """Receiver and id of what was delivered or dropped, the oldest first."""
+        self._broken_off = 0
         self._tasks: list[asyncio.Task[None]] = []
         self._stopping = False
         self._sent: Counter[str] = Counter(dict.fromkeys(self._queues, 0))
@@ -208,6 +214,8 @@ class Deliveries:
     ) -> None:
         """Replace the outbox by that of the last durable commit, when a state was opened or taken over.
 
+        What this process has delivered or dropped since then leaves it again.
+
         Parameters
         ----------
         outbox
@@ -226,9 +234,17 @@ class Deliveries:
                 self._emit(NotificationsDropped(each.receiver, each.more, "receiver_removed"))
         for name, notification in self.outbox.restore(outbox):
             self._drop(name, notification, "receiver_removed", 0)
-        for queue in self._queues.values():
+        for name, queue in self._queues.items():
+            for notification in self.outbox.waiting(name):
+                if (name, notification.id) in self._settled:
+                    self.outbox.settle(name, notification)
             self._bound(queue)
             queue.woken.set()
+
+    def take_broken_off(self) -> int:
+        """Return the attempts since the last call that were broken off, so that a receiver may have them."""
+        count, self._broken_off = self._broken_off, 0
+        return count
 
     async def run(self) -> None:
         """Deliver until `stop`; return at once without receivers."""
@@ -280,6 +296,7 @@ class Deliveries:
                         queue.receiver.deliver(notification, self._clock_ms())
                     )
                     if answer is None:
+                        self._broken_off += 1
                         continue
                     queue.durations.observe(asyncio.get_running_loop().time() - began)
                     self._account(queue, notification, answer)
@@ -349,7 +366,7 @@ class Deliveries:
         attempts = self.outbox.attempts(name, notification) + 1
         if isinstance(answer, Delivered):
             queue.failures = 0
-            if self.outbox.settle(name, notification):
+            if self._settle(name, notification):
                 self._sent[name] += 1
                 self._emit(NotificationSent(name, notification.id, notification.kind, attempts))
             return
@@ -398,11 +415,20 @@ class Deliveries:
 
     def _drop(self, name: str, notification: Notification, reason: str, attempts: int) -> None:
         """Drop a notification for one receiver, count it and emit `NotificationDropped`."""
-        self.outbox.settle(name, notification)
+        self._settle(name, notification)
         self._dropped[name, reason] += 1
         detectors = ", ".join(notification.detectors)
         marks = (name, notification.id, notification.kind, notification.incident, notification.model)
         self._emit(NotificationDropped(*marks, detectors, reason, attempts))
+
+    def _settle(self, name: str, notification: Notification) -> bool:
+        """Take a notification out of the outbox for one receiver; return whether it was pending."""
+        if not self.outbox.settle(name, notification):
+            return False
+        self._settled[name, notification.id] = None
+        if len(self._settled) > MOST_SETTLED:
+            del self._settled[next(iter(self._settled))]
+        return True
 
     def wanted(self, notification: Notification) -> list[str]:
         """Return the names of the receivers that want a notification, or were sent one of its incident."""

@@ -11,7 +11,7 @@ transactions, has what the other replicas need: the last numbers, digests up to 
   holder has not decided on.
 - A notification is sent after the transaction that contains its decision, so that the next holder sends it
   under the same id. The next transaction records that it was delivered; a holder elected in between sends it
-  again.
+  again, unless it is the same process, which remembers.
 - A replica that loses the election drops its decisions that were not written; the next holder decides anew.
 - Publications also contain invalid records. The holder writes them to the dead-letter topic just before the
   transaction whose ledger has their position; if it fails in between, the next holder writes them again.
@@ -545,6 +545,7 @@ class StandbyPublisher:
         if decisions is None or not self._is_elected(state, term):
             await self._transactions.close()
             return
+        broken_off = state.alerting.take_broken_off()
         state.take_over(decisions)
         self._with_decisions(decisions, state.alerting.take_over)
         self._was_holder = True
@@ -555,6 +556,8 @@ class StandbyPublisher:
             self._in_doubt += len(decisions.outbox)
             waiting = self._queue.records
             self._emit(StandbyTookOver(ledger.outcome, waiting, round(self._clock() - began, 3)))
+        else:
+            self._in_doubt += broken_off  # this process remembers what it has delivered
 
     def _is_elected(self, state: SharedPublishing, term: int) -> bool:
         """Return whether this replica is still elected, in this term and with this state."""

@@ -100,10 +100,11 @@ async def delivering(
     clock: Callable[[], int] | None = None,
     outbox: Mapping[str, bytes] | None = None,
     open_alarms: Sequence[Notification] = (),
+    speaks: Callable[[], bool] | None = None,
 ) -> AsyncIterator[Deliveries]:
     """Deliveries that run, and are killed at the end."""
     emit = (lambda _: None) if events is None else events.append
-    deliveries = Deliveries(receivers, spec, emit, clock or Clock(), lambda: 0.5)
+    deliveries = Deliveries(receivers, spec, emit, clock or Clock(), lambda: 0.5, speaks)
     deliveries.restore(outbox or {}, open_alarms)
     running = asyncio.create_task(deliveries.run())
     try:

@@ -5,8 +5,11 @@ from __future__ import annotations
 import asyncio
 from typing import Any
 
-from streamwatch.core.alerting.outbox import Failed
+import pytest
+
+from streamwatch.core.alerting.outbox import Failed, Refused
 from streamwatch.core.alerting.pacing import Orphans
+from streamwatch.daemon import deliveries as module
 from streamwatch.daemon.deliveries import Deliveries, DeliverySpec
 from streamwatch.telemetry import (
     InternalEvent,
@@ -88,19 +91,52 @@ async def test_all_that_waited_for_a_limit_of_a_removed_receiver_is_counted_as_d
     assert events[-1] == NotificationsDropped("old", 480, "receiver_removed")
 
 
-async def test_state_opened_anew_while_delivering_is_what_counts() -> None:
-    """A commit failed: what it held was never announced, and what it would have removed is sent again."""
-    disk, fake = Disk(), Fake()
-    async with delivering(fake) as deliveries:
+async def test_what_was_delivered_before_state_is_opened_anew_is_not_sent_again() -> None:
+    """A commit failed: what it held was never announced, and what it would have removed is known."""
+    disk, fake, refusing = Disk(), Fake("takes"), Fake("refuses", [Refused("http_400")])
+    async with delivering(fake, refusing) as deliveries:
         disk.commit(deliveries, firing())
         await until(lambda: counted(deliveries, "notifications_pending") == {})
+        deliveries.restore({**disk.outbox}, ())
+        assert counted(deliveries, "notifications_pending") == {}
         assert deliveries.outbox.changed
-        deliveries.restore(disk.outbox, ())
-        assert not deliveries.outbox.changed
-        await until(lambda: fake.delivered == ["firing_1", "firing_1"])
-        await until(lambda: deliveries.outbox.changed)
+        disk.commit(deliveries, firing("firing_2"))
+        await until(lambda: counted(deliveries, "notifications_pending") == {})
         disk.commit(deliveries)
     assert disk.outbox == {}
+    assert fake.delivered == refusing.delivered == ["firing_1", "firing_2"]
+    assert counted(deliveries, "notifications_dropped_total") == {("http_400", "refuses"): 2.0}
+
+
+async def test_of_what_was_delivered_as_many_are_remembered_as_may_be(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(module, "MOST_SETTLED", 2)
+    disk, fake = Disk(), Fake()
+    async with delivering(fake) as deliveries:
+        disk.commit(deliveries, *(firing(f"firing_{n}") for n in range(3)))
+        await until(lambda: len(fake.delivered) == 3)
+        deliveries.restore(disk.outbox, ())
+        await until(lambda: counted(deliveries, "notifications_pending") == {})
+    assert fake.delivered == ["firing_0", "firing_1", "firing_2", "firing_0"]
+
+
+async def test_what_was_on_its_way_when_another_replica_may_have_been_elected_is_counted_and_sent_again() -> (
+    None
+):
+    disk, may, answer = Disk(), [True], asyncio.Event()
+    fake = Fake(script=[answer])
+    async with delivering(fake, speaks=lambda: may[0]) as deliveries:
+        disk.commit(deliveries, firing())
+        await until(lambda: fake.delivered == ["firing_1"])
+        may[0] = False
+        await until(lambda: deliveries._broken_off == 1)
+        answer.set()
+        deliveries.restore(disk.outbox, ())
+        may[0] = True
+        await until(lambda: counted(deliveries, "notifications_pending") == {})
+        assert fake.delivered == ["firing_1", "firing_1"]
+        assert [deliveries.take_broken_off() for _ in range(2)] == [1, 0]
 
 
 async def test_attempts_are_remembered_over_a_restart() -> None:

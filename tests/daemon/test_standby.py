@@ -141,11 +141,16 @@ class FakeAlerting(Alerting):
         self._announced: list[str] = []
         self._outgoing: list[str] = []
         self.is_silent = True
+        self.broken_off = 0
 
     def take_over(self, decisions: Decisions) -> None:
         self._announced = json.loads(decisions.alarms)
         self._entries = dict(decisions.outbox)
         self._outgoing, self.is_silent = list(self._entries), False
+
+    def take_broken_off(self) -> int:
+        count, self.broken_off = self.broken_off, 0
+        return count
 
     def silence(self) -> None:
         self._outgoing, self.is_silent = [], True
@@ -361,6 +366,21 @@ async def test_the_next_holder_writes_what_is_missing_and_delivers_what_was_not_
         [took_over] = [each for each in second.events if isinstance(each, StandbyTookOver)]
         assert took_over.published_outcome == 10
         first.begin()
+
+
+async def test_what_a_holder_broke_off_when_another_replica_joined_is_in_doubt() -> None:
+    broker = SharedBroker()
+    async with replicas(broker) as (holder, _):
+        holder.win()
+        await until(holder.publisher.speaks)
+        holder.lose()
+        await until(lambda: holder.alerting.is_silent)
+        holder.alerting.broken_off = 2
+        holder.win()
+        await until(holder.publisher.speaks)
+        counted = {each.name: dict(each.samples) for each in holder.publisher.families()}
+        assert counted["standby_notifications_in_doubt_total"] == {(): 2.0}
+        assert counted["standby_takeovers_total"] == {(): 0.0}
 
 
 async def test_invalid_records_are_written_by_the_holder_alone_and_the_rest_by_the_next() -> None:
