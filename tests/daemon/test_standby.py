@@ -717,3 +717,30 @@ async def test_a_process_alone_goes_on_where_replicas_have_written() -> None:
         await asyncio.wait({writing})
         assert numbers(broker) == list(range(1, 21))
         assert [each["number"] for each in events(broker, "alarm")] == [1, 2]
+        ledger = broker.ledger
+        assert ledger is not None
+        assert (ledger.digests, ledger.decisions, ledger.invalid) == (None, 0, None)
+
+
+async def test_a_replica_that_had_run_alone_goes_on_with_its_own_decisions_and_not_with_older_ones() -> None:
+    broker = SharedBroker()
+    async with replicas(broker, number=1) as (holder,):
+        holder.win()
+        await until(holder.publisher.speaks)
+        holder.commit(10)
+        await until(lambda: len(broker.outcomes) == 10)
+        await turns()
+        await holder.kill()  # decided that alarm 1 is announced, and has not delivered it
+        alone = Publisher(FakeTransactions(broker), "topics", holder.events.append)
+        alone.begin("fraud", holder.commits, holder.kept)
+        writing = asyncio.create_task(alone.run())
+        await until(lambda: broker.ledger is not None and broker.ledger.decisions == 0)
+        writing.cancel()
+        await asyncio.wait({writing})
+        holder.begin()
+        holder.alerting._announced = ["of its own state"]
+        holder.win()
+        await until(holder.publisher.speaks)
+        assert holder.alerting._announced == ["of its own state"]
+        assert holder.alerting._entries == {}
+        assert holder.publisher.role == "holder"

@@ -244,16 +244,19 @@ class Ledger(msgspec.Struct, frozen=True):
         return cls(SCHEMA_VERSION, life, 0, 0, 0, writer)
 
     def with_written(self, publications: Sequence[Publication], writer: str) -> Ledger:
-        """Return the ledger after these publications of a single process."""
+        """Return the ledger after these publications of a single process.
+
+        What replicas wrote for each other before is not continued: the process decides by its own state.
+        """
+        alone = Ledger(self.schema_version, self.life, self.commit, self.outcome, self.event, writer)
         if not publications:
-            return msgspec.structs.replace(self, writer=writer)
+            return alone
         last = publications[-1]
         return msgspec.structs.replace(
-            self,
+            alone,
             commit=last.commit,
             outcome=max(self.outcome, last.last_outcome),
             event=max(self.event, last.last_event),
-            writer=writer,
         )
 
     def with_shared(self, publications: Sequence[Publication], writer: str) -> Ledger:
@@ -372,7 +375,9 @@ class PublicationLog:
         self._outcomes, self._events = numbers.outcomes, numbers.events
         self._verdicts = {(a, b): verdict for a, b, verdict in numbers.comparisons}
         self._retired, self._digests = numbers.retired, numbers.digests
-        self._alarms, self._gone = list(numbers.alarms), list(numbers.gone)
+        self._alarms, self._gone = list[tuple[int, Alarm]](), list[tuple[int, str]]()
+        if self._is_shared:  # a process alone decides on its alarms as it commits them
+            self._alarms, self._gone = list(numbers.alarms), list(numbers.gone)
         self._invalid = numbers.invalid
         self._keeper: RecordKeeper | None = None
         self._begin_commit()
