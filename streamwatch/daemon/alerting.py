@@ -39,7 +39,9 @@ class AlertDecisions:
     outbox: Mapping[str, bytes | None] = field(default_factory=dict[str, "bytes | None"])
     """Changed entries of the outbox by id of the notification; None removes one."""
     notifications: Sequence[Notification] = ()
-    """Notifications that are issued to receivers."""
+    """Notifications that are issued to receivers, or decided and issued later."""
+    announced: Sequence[Notification] = ()
+    """Those of them that no earlier commit has decided, for the events topic."""
     issued_to: Mapping[str, Sequence[str]] | None = None
     """Names of receivers by id of the notification; None: all that want it."""
     open_incidents: Sequence[Notification] = ()
@@ -251,7 +253,8 @@ class Alerting:
             comparisons=compared,
             list_worse=self._list_worse,
         )
-        issued, issued_to = self._issue([self.fleet.labels.stamped(each) for each in notifications], now_ms)
+        stamped = [self.fleet.labels.stamped(each) for each in notifications]
+        issued, issued_to, announced = self._issue(stamped, now_ms)
         records = {each.id: self._deliveries.record(each, issued_to[each.id]) for each in issued}
         outbox = {
             **self._replaced,
@@ -268,6 +271,7 @@ class Alerting:
             {ALARMS: book.state(), PACING: self._pacing.state()},
             outbox,
             issued,
+            announced,
             issued_to,
             self._open_incidents(),
             [*book.families(), *self._pacing.families()],
@@ -275,8 +279,8 @@ class Alerting:
 
     def _issue(
         self, notifications: Sequence[Notification], now_ms: int
-    ) -> tuple[list[Notification], dict[str, list[str]]]:
-        """Choose the notifications issued now, in the order of decision, and their receivers.
+    ) -> tuple[list[Notification], dict[str, list[str]], list[Notification]]:
+        """Choose the notifications issued now, in the order of decision, their receivers, and which are new.
 
         Pacing keeps the others for later.
         """
@@ -295,6 +299,7 @@ class Alerting:
                 elif not pacing.has_nothing_open(receiver, notification):
                     receivers.append(receiver)
                     self._book.tell(notification, receiver)
+        announced = list(issued.values())
         for receiver in pacing.receivers:
             pending = self._deliveries.outbox.waiting(receiver)
             for released in pacing.release(receiver, now_ms, pending):
@@ -303,9 +308,10 @@ class Alerting:
                 else:  # a digest
                     number += 1
                     issued[released.id] = msgspec.structs.replace(released, number=number)
+                    announced.append(issued[released.id])
                 issued_to.setdefault(released.id, []).append(receiver)
                 self._book.tell(released, receiver)
-        return sorted(issued.values(), key=attrgetter("number")), issued_to
+        return sorted(issued.values(), key=attrgetter("number")), issued_to, announced
 
     def _open_incidents(self) -> list[Notification]:
         return [self.fleet.labels.stamped(each) for each in self._book.open_incidents()]

@@ -492,7 +492,7 @@ class Publishing:
 
     def close(self, commit: int, outgoing: AlertDecisions) -> ClosedPublication:
         """Make the publication of a commit with this number."""
-        publication = self.log.close(commit, outgoing.notifications)
+        publication = self.log.close(commit, outgoing.announced)
         values: dict[int, bytes | None] = dict.fromkeys(self.publisher.take_written())
         if publication is not None:
             values[commit] = encoded(publication)

@@ -702,7 +702,7 @@ class SharedPublishing:
         """Make the publication of a commit; the state stores it without decisions and notifications."""
         # The ledger may have been read again while the report was being built.
         decides = self._tenure is not None and self._tenure == self.publisher.tenure
-        publication = self.log.close(commit, outgoing.notifications, decides=decides)
+        publication = self.log.close(commit, outgoing.announced, decides=decides)
         values: dict[int, bytes | None] = dict.fromkeys(self.publisher.take_written())
         if publication is not None and (kept := publication.numbered()).records:
             values[commit] = encoded(kept)

@@ -79,6 +79,27 @@ async def test_a_few_alarms_are_notified_one_by_one_after_their_wait() -> None:
     assert daemon.receiver.kinds == ["firing"] * 3
 
 
+@pytest.mark.parametrize("models", [3, 12])
+async def test_what_waits_for_others_is_announced_once_when_it_is_decided_and_a_digest_when_it_is_made(
+    models: int,
+) -> None:
+    store = ModelStore()
+    killed = FakeDaemon(store, paced=SPEC)
+    killed.find(*outage(models))
+    await killed.rests()
+    again = FakeDaemon(store, paced=SPEC)
+    again.now_ms += 10_000
+    async with telling(again):
+        await again.turns(lambda: bool(again.receiver.delivered))
+        await again.rests()
+    decided, later = (
+        [each.kind for durable in life.shown for each in durable.outgoing.announced]
+        for life in (killed, again)
+    )
+    assert decided == ["firing"] * models
+    assert later == ([] if models <= SPEC.max_per_minute else ["digest"])
+
+
 async def test_an_alarm_that_ends_as_its_wait_does_is_notified_before_its_end() -> None:
     daemon = FakeDaemon(paced=SPEC)
     async with telling(daemon):

@@ -176,7 +176,7 @@ class FakeAlerting(Alerting):
             self._entries[name] = b""
             part = IncidentAlarm(alarm, "warning", alarm.event_ms, alarm.resolved_ms, 0.0, alarm.event_ms)
             notifications.append(Notification(name, "firing", "warning", 0, name, (part,)))
-        return AlertDecisions(notifications=notifications)
+        return AlertDecisions(notifications=notifications, announced=notifications)
 
     def decided(self, event: int, retired: int, verdicts: list[tuple[str, str, int]]) -> Decisions:
         announced = json.dumps(self._announced).encode()
