@@ -161,7 +161,7 @@ class Comparison:
 
 
 class LogProgress(NamedTuple):
-    """How far this replica has evaluated the logs of its topics, by a monotonic clock."""
+    """Progress of the evaluation of the topics' logs, by a monotonic clock."""
 
     now_ms: int
     evaluated_ms: int | None
