@@ -71,10 +71,11 @@ LOOK_SECONDS: Final = 0.2
 """Interval at which a follower reads the ledger."""
 MOST_POINTS: Final = 10_000
 """Most digests of the ledger that a replica behind it remembers for comparison."""
-BEHIND_MS: Final = 10_000
+BEHIND_MS: Final = 60_000
 """Age of a number of the ledger from which on a replica that has evaluated its log must have reached it.
 
-It exceeds the time for which a new leader of a partition may not know yet of the newest records."""
+Twice the interval at which topics are listed: until then, the holder may read a partition that was added and
+that this replica does not know yet. A new leader of a partition knows of its newest records sooner."""
 
 
 class SharedTransactions(Transactions, Protocol):
