@@ -109,6 +109,7 @@ def _judge(at_, delay_, made_, label_, predicted_, last_, horizon, ages, v, rate
     t_made = np.zeros(last_age, np.int64)
     t_end = np.full(last_age, -1, np.int64)
     t_end_made = np.zeros(last_age, np.int64)
+    t_due = np.zeros(last_age, np.int64)
     t_labelled = np.zeros(last_age)
     t_share = np.zeros(last_age)
     t_total = np.zeros(last_age)
@@ -213,11 +214,13 @@ def _judge(at_, delay_, made_, label_, predicted_, last_, horizon, ages, v, rate
                 ring_all[r] = 0.0
             next_bucket += 1
         for k in range(last_age):
-            lasted = at >= t_opened[k] + max(ages[k], 1000) and made - t_made[k] >= v.least_in_window
-            if t_opened[k] >= 0 and t_end[k] < 0 and lasted:
+            if at < t_due[k]:
+                continue
+            if t_opened[k] >= 0 and t_end[k] < 0 and made - t_made[k] >= v.least_in_window:
                 t_end[k] = at
                 t_end_made[k] = made
-            if t_end[k] >= 0 and at >= t_end[k] + ages[k]:
+                t_due[k] = at + ages[k]
+            if t_end[k] >= 0 and at >= t_due[k]:
                 t_share[k] += t_labelled[k]
                 t_total[k] += t_end_made[k] - t_made[k]
                 t_share[k] = min(t_share[k], t_total[k])
@@ -230,6 +233,7 @@ def _judge(at_, delay_, made_, label_, predicted_, last_, horizon, ages, v, rate
                 t_made[k] = made
                 t_end[k] = -1
                 t_labelled[k] = 0
+                t_due[k] = at + max(ages[k], 1000)
         for j in range(opponents):
             if waiting[j, 1] >= 0 and at >= waiting[j, 1] + horizon:
                 n, a, b = w_sum[j]
@@ -532,8 +536,11 @@ def _judge(at_, delay_, made_, label_, predicted_, last_, horizon, ages, v, rate
                 note_class[notes % 33] = leader
                 notes += 1
         if delay <= horizon:
-            for k in range(last_age):
-                if delay <= ages[k] and s >= t_opened[k] and (t_end[k] < 0 or s < t_end[k]):
+            bin_ = 0
+            while delay > ages[bin_]:
+                bin_ += 1
+            for k in range(bin_, last_age):
+                if s >= t_opened[k] and (t_end[k] < 0 or s < t_end[k]):
                     t_labelled[k] += 1
             hit = y == x
             right = 1.0 if hit else 0.0
@@ -548,9 +555,6 @@ def _judge(at_, delay_, made_, label_, predicted_, last_, horizon, ages, v, rate
                     break
             bucket = int(s // width)
             r = bucket % 17
-            bin_ = 0
-            while delay > ages[bin_]:
-                bin_ += 1
             local = min(y, 7)
             several = several or y > 7
             ring_all[r] += 1
