@@ -28,7 +28,7 @@ KEPT = Path(__file__).parent / "figures.json"
 PAGE = Path(__file__).parents[3] / "docs" / "evidence" / "verdicts-by-cohorts.md"
 JUDGES: dict[str, Judge] = {"rule": judge_by_rule}
 LONG_RUNS = 100
-"""Runs of the world of 1,000 a second at most: each takes 12 s."""
+"""Runs of the world of 1,000 a second at most: each takes 8 s."""
 Rows = dict[str, dict[str, object]]
 
 

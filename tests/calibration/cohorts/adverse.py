@@ -14,7 +14,9 @@ from tests.calibration.cohorts.worlds import (
     Drawn,
     Floats,
     Ints,
+    OfTime,
     Predictions,
+    by_error,
     by_hit,
     exponential,
     two_means,
@@ -71,17 +73,51 @@ def paused(start: float, end: float) -> Delays:
     return delays
 
 
-def in_office_hours(hits: float, errors: float) -> Delays:
-    """Days: labels are due after these times, on average; what is due from 18 to 8 h comes in the morning."""
+def in_office_hours(hits: float, errors: float, days: int = 7) -> Delays:
+    """Days: labels are due after these times, on average; what is due from 18 to 8 h comes in the morning.
+
+    What would come after the first `days` of a week comes on the first morning of the next.
+    """
 
     def delays(rng: np.random.Generator, p: Predictions, h: float) -> Floats:
-        known = p.time + two_means(hits, errors)(rng, p, h - 1.0)
+        known = p.time + two_means(hits, errors)(rng, p, h - (8.0 - days))
         hour = 24.0 * (known % 1.0)
         morning = np.where(hour < 8.0, np.floor(known), np.floor(known) + 1.0) + 8.0 / 24.0
         open_ = (hour >= 8.0) & (hour < 18.0)
-        return np.where(open_, known, morning + rng.random(known.size) / 24.0) - p.time
+        comes = np.where(open_, known, morning + rng.random(known.size) / 24.0)
+        if days < 7:
+            closed = comes % 7.0 >= days
+            monday = 7.0 * np.ceil(comes[closed] / 7.0)
+            comes[closed] = monday + (8.0 + rng.random(monday.size)) / 24.0
+        return comes - p.time
 
     return delays
+
+
+def down_each_week(hits: float, errors: float) -> Delays:
+    """Labels are due after these times, on average; on two days of seven none come, then all, in hours."""
+
+    def delays(rng: np.random.Generator, p: Predictions, h: float) -> Floats:
+        known = p.time + two_means(hits, errors)(rng, p, h - 2.25)
+        day = known % 7.0
+        return np.where(day < 2.0, known - day + 2.0 + 0.25 * rng.random(day.size), known) - p.time
+
+    return delays
+
+
+def of_two_sorts(share: OfTime) -> Delays:
+    """As `by_error` in this share of the traffic, as `by_hit` in the rest."""
+
+    def delays(rng: np.random.Generator, p: Predictions, h: float) -> Floats:
+        first = rng.random(p.time.size) < share(p.time)
+        return np.where(first, by_error(rng, p, h), by_hit()(rng, p, h))
+
+    return delays
+
+
+def just_within_the_horizon(rng: np.random.Generator, p: Predictions, h: float) -> Floats:
+    """Hits come in the last three days before the horizon, errors in the three before these."""
+    return np.where(p.hit, h - 3.0, h - 6.0) + 2.9 * rng.random(p.time.size)
 
 
 @numba.njit(error_model="numpy")

@@ -60,7 +60,7 @@ HELD = (
     grown("no labels at weekends, × 5", delays=worlds.without_weekends),
     equal(
         "labels in weekly batches, × 5, 700 days",
-        delays=worlds.in_weekly_batches,
+        delays=worlds.in_batches(7.0),
         volume=step(1.0, 5.0, 450.0),
         length=700.0,
     ),
@@ -218,6 +218,56 @@ HELD_TOO = (
         rate=13.0,
         length=900.0,
     ),
+    equal(
+        "no labels on two days a week, then all, due after 3 and .5 days, × 5",
+        delays=adverse.down_each_week(3.0, 0.5),
+        horizon=14.0,
+        length=100.0,
+        volume=step(1.0, 5.0, 60.0),
+    ),
+    equal(
+        "labels on working days from 8 to 18 h, due after 6 h and 1 h, 3 a minute by day",
+        rate=4_320.0,
+        volume=lambda t: 1.0 + 0.8 * np.sin(2 * np.pi * (t - 0.3)),
+        delays=adverse.in_office_hours(0.25, 0.04, days=5),
+        horizon=14.0,
+        length=70.0,
+    ),
+    equal(
+        "hours: two of three classes swap shares, day and night their volume, delays by class and outcome",
+        accuracy=constant(0.5),
+        shares=(step(0.35, 0.15, 400.0), step(0.15, 0.35, 400.0)),
+        volume=lambda t: 1.0 + 0.9 * np.sin(2 * np.pi * t / 24.0) * np.where(t < 400.0, 1.0, -1.0),
+        delays=worlds.by_hit_and_class,
+        rate=300.0,
+        unit_ms=3_600_000,
+        length=700.0,
+    ),
+    equal(
+        "a class of .002 labelled after 30 days, as many errors, 5,000 a day",
+        accuracy=constant(0.998),
+        shares=(constant(0.002),),
+        delays=adverse.first_class_soon,
+        rate=5_000.0,
+    ),
+    equal(
+        "hits late in one half of the traffic, errors in the other, their mix swings weekly",
+        delays=adverse.of_two_sorts(lambda t: 0.5 + 0.4 * np.sin(2 * np.pi * t / 7)),
+    ),
+    grown(
+        "all labels within the last six days of the horizon, × 5",
+        delays=adverse.just_within_the_horizon,
+        rate=300.0,
+        length=400.0,
+    ),
+    equal(
+        "labels in monthly batches, 100 a day, × 5, 2,000 days",
+        delays=worlds.in_batches(30.0),
+        volume=step(1.0, 5.0, 1_000.0),
+        rate=100.0,
+        horizon=90.0,
+        length=2_000.0,
+    ),
 )
 """Worlds that were looked for to break the promise, within what it assumes."""
 NOT_HELD_TOO = (
@@ -230,6 +280,24 @@ NOT_HELD_TOO = (
         shares=(constant(0.3), ramp(0.0, 0.1, 100.0, 100.01)),
         delays=adverse.first_two_soon,
         length=240.0,
+    ),
+    equal(
+        "hits late in one half of the traffic, errors in the other, their mix swings in 60 days",
+        delays=adverse.of_two_sorts(lambda t: 0.5 + 0.4 * np.sin(2 * np.pi * t / 60)),
+        length=300.0,
+    ),
+    equal(
+        "hits late in .8 of the traffic, errors in the rest, from day 100 on the other way round",
+        delays=adverse.of_two_sorts(step(0.2, 0.8)),
+        length=240.0,
+    ),
+    equal(
+        "no labels on two days a week, then all, due after 3 and .5 days, 500 a day, × 20",
+        delays=adverse.down_each_week(3.0, 0.5),
+        horizon=14.0,
+        rate=500.0,
+        length=100.0,
+        volume=step(1.0, 20.0, 60.0),
     ),
     grown("the rarer class never labelled", delays=adverse.without_class(1), length=240.0),
     equal(

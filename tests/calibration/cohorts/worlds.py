@@ -100,10 +100,14 @@ def without_weekends(rng: np.random.Generator, p: Predictions, h: float) -> Floa
     return np.where(day >= 5.0, known - day + 7.0 + 0.2 * rng.random(day.size), known) - p.time
 
 
-def in_weekly_batches(rng: np.random.Generator, p: Predictions, h: float) -> Floats:
-    """As `by_hit`, but labels are delivered together, once a week."""
-    known = p.time + by_hit()(rng, p, h - 7.0)
-    return np.ceil(known / 7.0) * 7.0 - p.time
+def in_batches(every: float) -> Delays:
+    """As `by_hit`, but labels are delivered together, once in so many days."""
+
+    def delays(rng: np.random.Generator, p: Predictions, h: float) -> Floats:
+        known = p.time + by_hit()(rng, p, h - every)
+        return np.ceil(known / every) * every - p.time
+
+    return delays
 
 
 def dispute_window(rng: np.random.Generator, p: Predictions, h: float) -> Floats:
