@@ -88,7 +88,7 @@ class Slot:
     salvage: asyncio.Task[None] | None = None
     """Task that searches the offset at which reading can continue; None without damage."""
     denied_since: float | None = None
-    """Time since which all answers denied access (monotonic seconds); None if the last did not."""
+    """Time since which every request was denied access (monotonic seconds); None if the last was not."""
 
     @property
     def idle(self) -> bool:
@@ -243,7 +243,7 @@ class TurnRecords(NamedTuple):
     failed: dict[Partition, tuple[str, float]]
     """(error, seconds until the next attempt) of partitions whose requests fail repeatedly."""
     denied: dict[Partition, float]
-    """Seconds for which all answers denied access, for partitions that this user may not read."""
+    """Seconds for which every request was denied access, for partitions that this user may not read."""
 
 
 class Fetching:
@@ -389,6 +389,8 @@ class Fetching:
         """Let a node wait before its next request; report the error for each of `REPORT_EVERY` in a row."""
         wait = self._waits[node]
         self._not_before[node] = time.monotonic() + min(wait.next_seconds(), 1.0)
+        for slot in slots:
+            slot.denied_since = None
         if wait.attempts % REPORT_EVERY == 0:
             for slot in slots:
                 slot.error = error
@@ -431,6 +433,8 @@ class Fetching:
 
     def _failed(self, slot: Slot, code: int) -> None:
         now = time.monotonic()
+        if code != DENIED:
+            slot.denied_since = None
         if code == OUT_OF_RANGE:
             slot.out_of_range = True
             self.arrived.set()

@@ -29,7 +29,7 @@ from tests.edge.sources.kafka.batches.raw_batches import GZIP, ZSTD, RawBatch, c
 
 A, B = Partition("events", 0), Partition("events", 1)
 PATIENCE_SECONDS = 30
-CORRUPT, DENIED = 2, 29
+CORRUPT, UNAVAILABLE, DENIED = 2, 5, 29
 
 
 class FakeClient:
@@ -198,6 +198,15 @@ async def test_denials_are_reported_with_how_long_they_last_and_do_not_turn_the_
         await collected(fetching, long_enough)
         assert time.monotonic() - began >= 0.4
         assert turns < 60
+
+
+@pytest.mark.parametrize("since", [UNAVAILABLE, KafkaConnectionError("gone")])
+async def test_a_denial_before_another_failure_is_no_denial_that_lasts(since: Any):
+    client = FakeClient({A: since, B: log_of(of([b"y"]))})
+    client.once[A] = DENIED
+    async with taking(client, {A: 0, B: 0}) as fetching:
+        await collected(fetching, lambda taken: A in taken.denied)
+        await collected(fetching, lambda taken: A not in taken.denied)
 
 
 class OneOfTwo(FakeClient):
