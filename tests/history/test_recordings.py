@@ -318,6 +318,8 @@ def test_rows_of_parquet_are_values_of_records(tmp_path: Path):
         "nested": [{"model": "m", "none": None}, {"model": "n", "none": None}],
         "timestamp": pa.array([at, at + timedelta(milliseconds=1)], pa.timestamp("us", "UTC")),
         "naive": pa.array([datetime(2026, 11, 1, 12)] * 2, pa.timestamp("ms")),  # noqa: DTZ001
+        "scores": pa.array([[("a", 0.5), ("b", None)], None], pa.map_(pa.string(), pa.float64())),
+        "raw": pa.array([[(1, b"x")], None], pa.map_(pa.int32(), pa.binary())),
     }
     pq.write_table(pa.table(rows), file)
     with Recording(file) as recording:
@@ -326,7 +328,7 @@ def test_rows_of_parquet_are_values_of_records(tmp_path: Path):
     first = {"id": "1", "prediction": "a", "score": 0.5, "nested": {"model": "m"}}
     second = {"id": "2", "score": 1.0, "nested": {"model": "n"}}
     assert values == [
-        {**first, "timestamp": at_ms, "naive": at_ms},
+        {**first, "timestamp": at_ms, "naive": at_ms, "scores": {"a": 0.5}, "raw": {"1": "x"}},
         {**second, "timestamp": at_ms + 1, "naive": at_ms},
     ]
 

@@ -3,9 +3,10 @@
 A JSON line is a record's value; `lines` describes the values of CSV rows. Records of kcat's lines have topic,
 partition, offset, time, key and headers. Blank lines are skipped.
 
-A row of Parquet becomes an object with a field for each column that is not null; structs become objects,
-lists arrays. Whole decimals keep all their digits, as they may be ids; those beyond 64 bits become text.
-Timestamps become milliseconds since the epoch (UTC if they have no zone), dates ISO 8601 text.
+A row of Parquet becomes an object with a field for each column that is not null; structs and maps become
+objects, lists and empty maps arrays. Whole decimals keep all their digits, as they may be ids; those beyond
+64 bits become text. Timestamps become milliseconds since the epoch (UTC if they have no zone), dates ISO 8601
+text.
 """
 
 from __future__ import annotations
@@ -72,15 +73,15 @@ def _value(found: Any) -> Any:
     if isinstance(found, dict):
         return {name: _value(each) for name, each in found.items() if each is not None}
     if isinstance(found, list):
+        if found and isinstance(found[0], tuple):  # a map: (key, value) in order
+            return {_value(name): _value(each) for name, each in found if each is not None}
         return [_value(each) for each in found]
     if isinstance(found, datetime):
         aware = found if found.tzinfo is not None else found.replace(tzinfo=UTC)
         return round(aware.timestamp() * 1_000)
     if isinstance(found, Decimal):
         return _number(found)
-    if isinstance(found, bytes):
-        return found.decode()
-    return found
+    return found.decode() if isinstance(found, bytes) else found
 
 
 def _number(found: Decimal) -> float | int | str:
