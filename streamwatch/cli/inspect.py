@@ -58,8 +58,8 @@ def inspect(  # noqa: PLR0913  # one parameter per option
         typer.Option(
             "--file",
             metavar="FILE",
-            help="File to sample instead of Kafka: JSON lines, CSV or the output of kcat -J, optionally "
-            "gzipped. Repeat it for each file.",
+            help="File to sample instead of Kafka: JSON lines, CSV, the output of kcat -J, optionally "
+            "gzipped; Parquet; - for stdin. Repeat it for each file.",
             show_default=False,
         ),
     ] = None,
@@ -122,11 +122,9 @@ def inspect(  # noqa: PLR0913  # one parameter per option
 
     if bool(topic) == bool(file):
         refuse("expected --topic (with --bootstrap-servers or -c) or --file, one of both")
-    try:
-        if write is not None and write.exists() and not force:
-            refuse(f"--write: {write} exists; --force replaces it")
-    except OSError as error:
-        refuse(f"--write: {write} cannot be written: {error.strerror or error}")
+    if file and (bootstrap_servers or schema_registry or overrides):
+        refuse("--bootstrap-servers, --schema-registry and --set are for --topic, got --file")
+    _refuse_existing(write, force=force)
     console = Console(stderr=True, highlight=False, width=None)
     unread, unread_keys, unread_lines = list[str](), list[str](), list[str]()
     try:
@@ -154,6 +152,15 @@ def inspect(  # noqa: PLR0913  # one parameter per option
         typer.secho("no settings were written: too much is missing", err=True, fg=typer.colors.RED)
     if unread or found.problems:
         raise typer.Exit(EXIT_UNGUESSED)
+
+
+def _refuse_existing(write: Path | None, *, force: bool) -> None:
+    """Refuse a file that exists, before anything is read."""
+    try:
+        if write is not None and write.exists() and not force:
+            refuse(f"--write: {write} exists; --force replaces it")
+    except OSError as error:
+        refuse(f"--write: {write} cannot be written: {error.strerror or error}")
 
 
 def _put(text: str, write: Path | None) -> None:

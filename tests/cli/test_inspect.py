@@ -131,6 +131,15 @@ def test_settings_are_proposed_where_passwords_are_given_elsewhere() -> None:
     assert written["schema_registry"] == {"url": "https://r", "username": "u"}
 
 
+@pytest.mark.parametrize("option", ["--bootstrap-servers", "--schema-registry", "--set"])
+def test_an_option_that_files_have_no_use_for_is_refused(streamwatch: CliRunner, option: str) -> None:
+    Path("few.csv").write_text("id,model,prediction\n1,m,a\n")
+    result = streamwatch.invoke(app, ["inspect", "--file", "few.csv", option, "kafka.client_id=x"])
+    assert result.exit_code == 2
+    assert option in result.output
+    assert "are for --topic" in " ".join(result.output.split())
+
+
 def test_lines_that_cannot_be_read_are_counted_and_the_first_is_named(streamwatch: CliRunner) -> None:
     Path("few.csv").write_text("id,model,prediction\n1,m,a,b\n2,m\n3,m,a\n")
     shown = streamwatch.invoke(app, ["inspect", "--file", "few.csv"]).output
