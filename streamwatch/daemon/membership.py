@@ -28,9 +28,10 @@ ABSENT_SECONDS: Final = 10.0
 GIVE_WAY_SECONDS: Final = 1_800.0
 """Time between two attempts to give way while a replica cannot evaluate, as the others may be no better."""
 RECOVERED_SECONDS: Final = 300.0
-"""Time for which a replica must be able to evaluate, so that it may give way again sooner than that.
+"""Time without an impediment after which a replica may give way again before `GIVE_WAY_SECONDS` are over.
 
-A disk that takes each commit, but in more than `IMPAIRED_SECONDS`, would else have it leave once a commit."""
+Without this, a disk on which each commit takes more than `IMPAIRED_SECONDS` would make it leave the group at
+every commit."""
 
 
 class Election(Protocol):
@@ -51,7 +52,7 @@ class Conditions:
     """Conditions on which the membership of a replica depends."""
 
     may_join: Callable[[], bool]
-    """Returns whether the ledger was read, and records up to their ends or more waits than should."""
+    """Returns whether the ledger was read, and either all records were, or the queue is half full."""
     impediment: Callable[[], str | None]
     """Returns the reason why this replica cannot evaluate; None while it can."""
     others: Callable[[], Ledger | None]
@@ -96,7 +97,7 @@ class Membership:
         """Time at which it gave way last; None if it has recovered since."""
 
     async def run(self) -> None:
-        """Be a member while it makes sense, until a divergence or cancelled."""
+        """Join the group, leave it and join again as conditions demand, until a divergence or cancelled."""
         while not self._conditions.may_join():  # noqa: ASYNC110 - nothing signals it
             await asyncio.sleep(LOOK_SECONDS)
         while self._candidacy.divergence is None:

@@ -237,8 +237,8 @@ def segments_of(given: Any, count: int) -> tuple[NDArray[np.int32], list[str]]:
     Parameters
     ----------
     given
-        A column of values for each segment, shape (count,): texts, numbers, booleans; None or NaN where a
-        prediction does not have the field. A mapping, or a frame of pandas or polars.
+        A column of values for each segment, shape (count,): texts, whole numbers, booleans; None or NaN where
+        a prediction does not have the field. A mapping, or a frame of pandas or polars.
     count
         Number of outcomes.
 

@@ -288,7 +288,7 @@ def are_misread(times_ms: Collection[int]) -> bool:
 
 
 def stamps(column: Column, unit: TimestampUnit) -> list[int | None]:
-    """Convert contents to milliseconds; None for missing ones."""
+    """Convert contents to milliseconds; None for missing ones, and for those that are no times."""
     return [None if raw is None else timestamp_ms(raw, unit) for raw in column.raw]
 
 
