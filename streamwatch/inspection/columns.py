@@ -168,7 +168,7 @@ _PARTS: Final = frozenset({"data", "request", "response"})
 
 def _walk(location: str, content: Any, flat: FlatRecord, depth: int) -> Iterator[tuple[str, Scalar]]:
     if isinstance(content, dict) and depth < MAX_DEPTH:
-        if len(content) > 1 and all(type(inner) in {int, float} for inner in content.values()):
+        if len(content) > 1 and all(map(_is_number, content.values())):
             flat.numbers[location] = content
         for name, inner in content.items():
             if not name or not name.isprintable() or set(name) & _UNWRITABLE:
@@ -242,7 +242,12 @@ def _number(raw: Scalar | None) -> float | None:
     return float(raw)
 
 
+def _is_number(content: Any) -> bool:
+    return type(content) in {int, float} and abs(content) <= LARGEST
+
+
 LARGEST: Final = 1e30
+"""Largest magnitude of what counts as a number; JSON has whole numbers that no float can hold."""
 
 
 @dataclass
@@ -437,6 +442,6 @@ def _of_object(location: str, records: Sequence[FlatRecord]) -> Vector | None:
 
 def _numbers(content: Sequence[Any] | None) -> Sequence[float] | None:
     """Return an array as numbers; None if it has other elements."""
-    if content is None or any(type(each) not in {int, float} for each in content):
+    if content is None or not all(map(_is_number, content)):
         return None
     return [float(each) for each in content]

@@ -113,3 +113,8 @@ def test_arrays_of_a_group_are_as_long_as_each_other_and_not_only_as_its_first()
         {"value.c[]": 11},
     ]
     assert [scalars["value.b[]"] for scalars in shown[0] if "value.b[]" in scalars] == [3, 4, 9]
+
+
+def test_a_whole_number_that_no_float_can_hold_is_no_number_of_a_class() -> None:
+    beyond = 10**400
+    assert vectors_of(records({"p": [beyond, 1], "q": {"a": beyond, "b": 1}}, {"p": [1, 2]})) == []
