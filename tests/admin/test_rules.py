@@ -14,6 +14,7 @@ import pytest
 from streamwatch.admin.doctor import rules
 from streamwatch.admin.doctor.facts import Configured, Facts, MetricSamples, SampledTopic, Weight, read
 from streamwatch.admin.doctor.rules import RULES, examine, grouped
+from streamwatch.admin.doctor.rules.records import OF_LOG
 from streamwatch.core.join.caveats import Repeats
 from streamwatch.core.records.events import Prediction
 from streamwatch.settings.monitors import MonitorsSection
@@ -257,7 +258,7 @@ WRONG: Mapping[str, Case] = {
             "text": 'kafka_data_loss_total{cause="retention"} 1\n'
             'kafka_records_lost_total{cause="retention"} 900'
         },
-        "Kafka lost records before they were read: retention 1 times; 900 are known to be lost",
+        "Kafka lost records before they were read: retention once; 900 are known to be lost",
     ),
 }
 """For each rule a daemon on which it has something to say, and what it then says."""
@@ -365,6 +366,13 @@ def test_a_shared_consumer_group_is_reported_apart_from_losses_of_the_log() -> N
     assert group.startswith("log_lost: kafka.group_id is used by somebody else at the same time")
     assert "group_shared, once" in group
     assert "kafka.group_id of its own" in group
+
+
+@pytest.mark.parametrize("cause", OF_LOG)
+def test_a_loss_of_the_log_is_explained_by_its_own_cause(cause: str) -> None:
+    [found] = shown(f'kafka_data_loss_total{{cause="{cause}"}} 1\n')
+    explained = [other for other, (why, _) in OF_LOG.items() if f"| {why} |" in found]
+    assert explained == [cause]
 
 
 def test_the_most_important_comes_first() -> None:

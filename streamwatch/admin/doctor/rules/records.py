@@ -120,26 +120,58 @@ _OF_STATE: Final[Mapping[str, tuple[str, str]]] = {
 """Observation and change, for causes of data loss that are about the consumer group and the state."""
 
 
+OF_LOG: Final[Mapping[str, tuple[str, str]]] = {
+    "retention": (
+        "retention deleted records before they were read",
+        "a longer retention.ms, or fewer and shorter pauses",
+    ),
+    "truncation": (
+        "a partition got a leader that lacked the newest records",
+        "unclean.leader.election.enable=false, and min.insync.replicas of at least 2 with acks=all",
+    ),
+    "recreated": ("a topic was deleted and created again", "nothing, if that was intended"),
+    "partition_vanished": (
+        "a topic was created again with fewer partitions",
+        "nothing, if that was intended",
+    ),
+    "corrupt_batch": (
+        "a batch in the log is damaged, or its broker cannot read it",
+        "check the disk of the partition's leader",
+    ),
+    "oversized_batch": (
+        "a batch is larger than kafka.max_batch_bytes",
+        "kafka.max_batch_bytes, if there is memory for it",
+    ),
+}
+"""Cause and change, for causes of data loss that are about the log."""
+_UNKNOWN: Final = ("records are no longer in the log as they were", "look for it in Kafka's logs")
+
+
+def _times(count: float) -> str:
+    return "once" if count == 1 else f"{count:,.0f} times"
+
+
 def log_lost(facts: Facts) -> Iterator[Finding]:
     """Records were lost, or the consumer group was used by another state."""
     found = facts.now.by("kafka_data_loss_total", "cause")
     losses = {cause: count for cause, count in found.items() if count}
-    for cause in losses.keys() & _OF_STATE.keys():
-        what, remedy = _OF_STATE[cause]
-        times = losses.pop(cause)
-        counted = f"{cause}, {'once' if times == 1 else f'{times:,.0f} times'}"
+    for cause, (what, remedy) in _OF_STATE.items():
+        if cause not in losses:
+            continue
+        counted = f"{cause}, {_times(losses.pop(cause))}"
         cause_of_loss = "the offsets committed to the group name another state, or are refused"
         yield Finding(Weight.AT_RISK, "kafka.group_id", f"{what} ({counted})", cause_of_loss, remedy)
     if not losses:
         return
     lost = facts.now.total("kafka_records_lost_total")
-    times = ", ".join(f"{cause} {count:,.0f} times" for cause, count in losses.items())
+    times = ", ".join(f"{cause} {_times(count)}" for cause, count in losses.items())
+    known = [OF_LOG.get(cause, _UNKNOWN) for cause in losses]
     yield Finding(
         Weight.INCOMPLETE,
         "Kafka",
         f"lost records before they were read: {times}; {lost:,.0f} are known to be lost",
-        "retention deleted records before they were read, or a topic was deleted and created again",
-        "a longer retention.ms, or fewer and shorter pauses; the log names topic, partition and offset",
+        "; ".join(dict.fromkeys(cause for cause, _ in known)),
+        "; ".join(dict.fromkeys([*(change for _, change in known), "the log names topic and offset"])),
     )
 
 
