@@ -1,4 +1,4 @@
-"""What the settings say of the Spark job, without Spark: what it refuses, and how it divides the stream."""
+"""Settings as the Spark job takes them, without Spark: what it refuses, and how it divides the stream."""
 
 from __future__ import annotations
 

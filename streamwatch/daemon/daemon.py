@@ -120,7 +120,7 @@ class Daemon:
     source
         All partitions of the configured topics.
     reading
-        How state is opened and committed.
+        Specification of how state is opened, evaluated and committed.
     server
         Started before anything else, so that health checks are answered at once.
     status
@@ -133,7 +133,7 @@ class Daemon:
         Recipients of reports and alarms besides the HTTP server.
     """
 
-    def __init__(  # the parts of the process
+    def __init__(
         self,
         source: Source,
         reading: ConsumeLoopSpec,
