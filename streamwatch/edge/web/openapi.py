@@ -137,7 +137,7 @@ def document(routes: Sequence[Route]) -> Schema:
             "title": "streamwatch",
             "version": __version__,
             "description": (
-                "What is known of the models on the watched stream. Everything is as of the last durable "
+                "Estimates of the models on the watched stream. Everything is as of the last durable "
                 "commit, except how the daemon itself is. Undefined values are absent; infinities are the "
                 "strings `+Inf` and `-Inf`. In a path, write a `/` in a model's name as `%2F`."
             ),

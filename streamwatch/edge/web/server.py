@@ -171,7 +171,7 @@ class HttpServer:
     stream
         Stream of events; None: there is no such route.
     observers
-        Are shown reports in the rendering thread.
+        Receive each report in the rendering thread.
     limits
         Limits on clients; None: the defaults.
     refused

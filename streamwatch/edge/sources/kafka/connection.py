@@ -393,7 +393,7 @@ class Session:
     topics
         Topics that must exist.
     health
-        Is told of failures and new connections.
+        Receives failures and new connections.
     settle
         Makes a new connection read from the present positions.
     jitter

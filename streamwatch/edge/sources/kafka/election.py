@@ -59,7 +59,7 @@ class Election(ConsumerRebalanceListener):
     spec
         Group and topic.
     candidacy
-        Is told when this replica joins, is elected, renews its proof, loses or leaves.
+        Is updated when this replica joins, is elected, renews its proof, loses or leaves.
     changed
         Called after each of these.
     clock
