@@ -6,7 +6,7 @@ import os
 import re
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 import yaml
 from pydantic import ValidationError
@@ -241,7 +241,7 @@ def _read(file: Path) -> dict[str, Any]:
         with file.open(encoding="utf-8") as opened:
             values = parse(opened.read(MAX_CHARACTERS + 1))
     except YamlRefused as error:
-        raise SettingsError(f"{file}: {error}") from None
+        raise SettingsError(f"{file}: {_other_format(file) or error}") from None
     except UnicodeDecodeError:
         raise SettingsError(f"{file}: not UTF-8") from None
     except OSError as error:
@@ -249,12 +249,22 @@ def _read(file: Path) -> dict[str, Any]:
     if values is None:
         return {}
     if not isinstance(values, dict) or not all(isinstance(key, str) for key in values):
-        raise SettingsError(f"{file}: expected a mapping of sections such as kafka and topics")
+        expected = _other_format(file) or "expected a mapping of sections such as kafka and topics"
+        raise SettingsError(f"{file}: {expected}")
     if values and not values.keys() & Settings.model_fields.keys():
         # Probably another kind of file, whose keys may be secret.
         known = ", ".join(sorted(Settings.model_fields))
         raise SettingsError(f"{file}: expected sections of {known}; got none of them")
     return values
+
+
+def _other_format(file: Path) -> str:
+    """Describe what is expected instead of the format that a file's name ends in; empty for YAML and JSON."""
+    got = _OTHER_FORMATS.get(file.suffix.lower())
+    return "" if got is None else f"expected YAML, got {got}; `streamwatch config example` shows it"
+
+
+_OTHER_FORMATS: Final = {".toml": "TOML", ".ini": "an INI file", ".properties": "a file of properties"}
 
 
 def load(

@@ -194,6 +194,16 @@ def test_a_fault_in_the_file_is_reported_with_its_path_and_what_was_expected(
     assert complaint(text) == [line]
 
 
+@pytest.mark.parametrize("text", ['[kafka]\nclient_id = "x"\n', 'kafka.client_id = "x"\n'])
+def test_a_file_in_another_format_is_reported_with_what_is_expected(tmp_path: Path, text: str) -> None:
+    file = tmp_path / "streamwatch.toml"
+    file.write_text(text)
+    with pytest.raises(
+        SettingsError, match=r"streamwatch\.toml: expected YAML, got TOML; `streamwatch config "
+    ):
+        load(file, (), {})
+
+
 def test_an_absent_file_is_reported_with_how_to_get_one(tmp_path: Path) -> None:
     with pytest.raises(SettingsError, match=r"absent\.yaml: no such file; `streamwatch config example > "):
         load(tmp_path / "absent.yaml", (), {})
