@@ -7,6 +7,7 @@ from itertools import zip_longest
 
 from rich.console import Console
 from rich.markup import escape as markup_escape
+from rich.measure import Measurement
 from rich.table import Table
 
 from streamwatch.core.join.caveats import CAUSE
@@ -15,6 +16,9 @@ from streamwatch.inspection.guessed import Choice, Guess
 from streamwatch.inspection.guessing import duration_text, quantile_ms
 from streamwatch.inspection.joined import JoinedSample
 from streamwatch.inspection.words import printable
+
+_WIDEST = 10_000
+"""Width in which no table is broken."""
 
 
 def escape(text: str) -> str:
@@ -27,7 +31,7 @@ def show(guess: Guess, sample: JoinedSample | None, console: Console) -> None:
     for note in guess.notes:
         console.print(escape(note))
     if guess.topics:
-        console.print(_mapping(guess))
+        _show_mapping(guess, console)
     if sample is None:
         return
     console.print(_pairs(sample))
@@ -83,27 +87,29 @@ def unmatched(sample: JoinedSample) -> list[str]:
     return found if sample.dated else []
 
 
-def _mapping(guess: Guess) -> Table:
+def _show_mapping(guess: Guess, console: Console) -> None:
+    """Print the proposed fields as a table, or as lines where a table would break paths, to be copied."""
     table = Table(title="proposed mapping", title_justify="left")
+    lines = ["proposed mapping"]
     for name in ("topic", "field", "path", "sure", "why", "else"):
-        table.add_column(name, overflow="fold")
+        table.add_column(name)
     for topic in (each for one in guess.topics for each in (one, *one.others)):
-        fields = ("id", "model", "prediction", "label", "timestamp")
-        chosen = [(name, getattr(topic, name)) for name in fields]
-        first = f"{topic.topic} ({topic.side})"
-        for name, choice in chosen:
-            if isinstance(choice, Choice):
-                cells = (
-                    first,
-                    name,
-                    notation(choice.locations),
-                    f"{choice.confidence:.0%}",
-                    choice.why,
-                    choice.runner_up,
-                )
-                table.add_row(*map(escape, cells))
-                first = ""
-    return table
+        first = heading = escape(f"{topic.topic} ({topic.side})")
+        for name in ("id", "model", "prediction", "label", "timestamp"):
+            choice = getattr(topic, name)
+            if not isinstance(choice, Choice):
+                continue
+            path, why, other = map(escape, (notation(choice.locations), choice.why, choice.runner_up))
+            table.add_row(first, name, path, f"{choice.confidence:.0%}", why, other)
+            lines += [heading] if first else []
+            lines.append(f"  {name}: {path}")
+            lines.append(f"    {choice.confidence:.0%} sure: {why}{f'; else {other}' if other else ''}")
+            first = ""
+    if Measurement.get(console, console.options.update(max_width=_WIDEST), table).maximum <= console.width:
+        console.print(table)
+        return
+    for line in lines:
+        console.print(line, soft_wrap=True)
 
 
 def _pairs(sample: JoinedSample) -> Table:

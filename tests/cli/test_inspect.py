@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 from random import Random
 
@@ -138,6 +139,18 @@ def test_an_option_that_files_have_no_use_for_is_refused(streamwatch: CliRunner,
     assert result.exit_code == 2
     assert option in result.output
     assert "are for --topic" in " ".join(result.output.split())
+
+
+def test_paths_are_shown_whole_where_a_table_would_break_them(streamwatch: CliRunner) -> None:
+    long = "aFieldWhoseNameIsLonger" * 2
+    for name, side in (("predictions", "prediction"), ("labels", "label")):
+        lines = (json.dumps({long: {"id": f"i{n}", side: "ab"[n % 2]}}) for n in range(40))
+        Path(f"{name}.jsonl").write_text("\n".join(lines))
+    command = ["inspect", "--file", "predictions.jsonl", "--file", "labels.jsonl"]
+    narrow, wide = (streamwatch.invoke(app, command, env={"COLUMNS": width}) for width in ("80", "200"))
+    assert f"  id: value.{long}.id\n" in narrow.stderr
+    assert "┃ path" not in narrow.stderr
+    assert f"│ value.{long}.id " in wide.stderr
 
 
 def test_lines_that_cannot_be_read_are_counted_and_the_first_is_named(streamwatch: CliRunner) -> None:
