@@ -34,15 +34,28 @@ MEANINGS = {
     "protocol": "the answer is not HTTP",
     "timeout": "no answer in time",
     "tls": "the certificate is not trusted, or TLS failed",
+    "http_400": "answered 400: it does not take this form of message; check the type of the receiver",
+    "http_401": "answered 401: check the credentials, which are in the URL, routing_key or secrets",
+    "http_403": "answered 403: check the credentials, which are in the URL, routing_key or secrets",
+    "http_404": "answered 404: nothing takes messages at this URL; check its path, or get a new one there",
+    "http_405": "answered 405: nothing takes messages at this URL; check its path",
+    "http_410": "answered 410: this URL was withdrawn; get a new one there",
+    "http_413": "answered 413: the message is too large for it",
+    "http_429": "answered 429: it takes no more for now; try again later",
 }
 """Reason of a failure → its explanation, for people who test a receiver by hand."""
 
 
 def meaning(reason: str) -> str:
     """Explain a reason."""
+    if reason in MEANINGS or not reason.startswith("http_"):
+        return MEANINGS.get(reason, reason)
+    answered = f"answered {reason[5:]}"
     if reason.startswith("http_3"):
-        return f"answered {reason[5:]}: redirects are not followed, give the final URL"
-    return f"answered {reason[5:]}" if reason.startswith("http_") else MEANINGS.get(reason, reason)
+        return f"{answered}: redirects are not followed, give the final URL"
+    if reason.startswith("http_5"):
+        return f"{answered}: it failed, or has too much to do; its own log tells which"
+    return answered
 
 
 def result_of(status: int, retry_after: str | None, now_ms: int) -> DeliveryResult:

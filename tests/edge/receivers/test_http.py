@@ -174,7 +174,9 @@ def test_retry_after_is_seconds_or_a_date_or_nothing(text: str | None, seconds: 
 
 
 def test_reasons_are_put_in_words_for_people() -> None:
-    assert meaning("http_404") == "answered 404"
+    assert meaning("http_404").startswith("answered 404: nothing takes messages at this URL")
+    assert meaning("http_502").startswith("answered 502: it failed")
+    assert meaning("http_418") == "answered 418"
     assert meaning("http_302") == "answered 302: redirects are not followed, give the final URL"
     assert meaning("dns") == "the host name does not resolve"
     assert result_of(100, None, 0) == Failed("http_100")
