@@ -3,9 +3,9 @@
     python -m tests.bench.cold [--entries 1000000] [--models 3]
 
 Every id was predicted by every model, in order of time. Plain RocksDB has one value per id with all its
-entries, in a family as the row-wise store has it, and is asked for the same ids, in the same batches, in
-turn; nobody decodes what it gives. CPU of the process with RocksDB's threads, the lowest of the rounds. Only
-ratios travel between machines.
+entries, in the family that holds the values of the join, and is asked for the same ids, in the same batches,
+in turn; nobody decodes what it gives. CPU of the process with RocksDB's threads, the lowest of the rounds.
+Only ratios travel between machines.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ EVICTED = 32_768
 TAKEN = 2**20
 WARMING = 300_000
 START_MS = 1_700_000_000_000
-ENTRIES = "entries"
+ENTRIES = "columns"
 
 
 class Clock:
