@@ -12,7 +12,7 @@ const BY = { accuracy: "", balanced: " by balanced accuracy", costs: " by costs"
 const JUDGED = { better: "better than", worse: "worse than", open: "no longer shown better or worse than" };
 
 // The outcome of an alarm in the order of labels, or the status of a verdict by cohorts.
-function standing({ basis, status, since_outcome: outcome }) {
+function outcomeOrStatus({ basis, status, since_outcome: outcome }) {
   if (basis !== "cohorts") return `, outcome ${outcome.toLocaleString("en")}`;
   return status ? `, ${status}` : "";
 }
@@ -80,6 +80,6 @@ export function alarmItem(alarm, named, fresh = false) {
     named ? element("a", { href: `#/model/${encodeURIComponent(alarm.model)}` }, alarm.model) : element("span", {}, alarm.judgement ? "Verdict" : "Error changed", element("span", { class: "detail" }, `, outcome ${alarm.outcome.toLocaleString("en")}`)),
     element("time", { datetime: iso(alarm.timestamp_seconds), title: moment(alarm.timestamp_seconds) }, when(alarm.timestamp_seconds)),
     element("span", { class: "detector detail" }, alarm.detector),
-    element("span", { class: "change" }, change(alarm), alarm.judgement ? element("span", { class: "detail" }, standing(alarm.judgement)) : null),
+    element("span", { class: "change" }, change(alarm), alarm.judgement ? element("span", { class: "detail" }, outcomeOrStatus(alarm.judgement)) : null),
   );
 }
