@@ -23,14 +23,13 @@ from streamwatch.core.join.cold.contents import entries_outside, examine
 from streamwatch.core.join.cold.overflow import Overflow, OverflowSpec
 from streamwatch.core.join.durable.restoring import WaitingEntries, read_values
 from streamwatch.core.join.layout import PREDICTIONS
-from streamwatch.core.metrics.series import Family
 from streamwatch.core.pipeline.checkpoint import ESTIMATORS, PAIRS, PIPELINE, SETTINGS, ModelCheckpoint
 from streamwatch.core.pipeline.journal import JournalPosition, unfolded
-from streamwatch.core.pipeline.pipeline import Pipeline
+from streamwatch.core.pipeline.pipeline import NoEvaluation, Pipeline
 from streamwatch.core.pipeline.sections import settings_of_estimators, spec_of
 from streamwatch.core.publishing.publications import Publication
 from streamwatch.core.publishing.publications import decoded as decoded_publication
-from streamwatch.core.records.events import Alarm, Outcome, model_of
+from streamwatch.core.records.events import model_of
 from streamwatch.core.specs import JoinSpec, MonitorsSpec
 from streamwatch.daemon import POSITIONS, SourcePositions, decode_positions
 from streamwatch.daemon.alerting import ALARMS
@@ -94,33 +93,13 @@ class Faults:
             self.named.append(what)
 
 
-class _NoEstimators:
-    """Estimators of a join that is restored only to be read: they evaluate nothing."""
-
-    @property
-    def records_over_limit(self) -> Mapping[str, int]:
-        return {}
-
-    def fold(self, outcomes: Sequence[Outcome]) -> list[Alarm]:
-        raise AssertionError(f"only looked at: {len(outcomes)} outcomes are not evaluated")
-
-    def retire(self, model: str) -> None:
-        raise AssertionError(f"only looked at: {model} is not retired")
-
-    def models(self) -> Sequence[str]:
-        return ()
-
-    def families(self) -> list[Family]:
-        return []
-
-
 def check_entries(state: Inspection, faults: Faults) -> str:
     """Restore the join, compare its entries with each other and with its totals, and describe them."""
     sizes = [len(key) + len(value) for key, value in state.items("columns")]
     with decoding("the entries of the join", faults):
         runs = ReadRuns(state)
         overflow = Overflow(runs, OverflowSpec(0), clean=False)
-        pipeline = Pipeline(JoinSpec(max_models=2**20), _NoEstimators(), digest_bytes, overflow)
+        pipeline = Pipeline(JoinSpec(max_models=2**20), NoEvaluation(), digest_bytes, overflow)
         pipeline.restore(state.sections[PIPELINE], state.items("columns"))
         outside = _check_outside(runs, pipeline, overflow, faults)
         for rule in pipeline.identities():

@@ -145,6 +145,31 @@ class Evaluation(Protocol):
         ...
 
 
+class NoEvaluation:
+    """`Evaluation` that ignores outcomes, for a pipeline whose join alone is used."""
+
+    @property
+    def records_over_limit(self) -> Mapping[str, int]:
+        """Return no limits."""
+        return {}
+
+    def fold(self, outcomes: Sequence[Outcome]) -> list[Alarm]:
+        """Ignore outcomes, which so raise no alarm."""
+        del outcomes
+        return []
+
+    def retire(self, model: str) -> None:
+        """Do nothing: there is no state of a model."""
+
+    def models(self) -> Sequence[str]:
+        """Return no models."""
+        return ()
+
+    def families(self) -> list[Family]:
+        """Return no series."""
+        return []
+
+
 # Predicted and true classes of models (`join.caveats`), observed in columns.
 
 

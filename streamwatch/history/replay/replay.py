@@ -33,7 +33,7 @@ from streamwatch.core.merge import Merge, MergeProgress, MergeSpec, Released
 from streamwatch.core.merge.merge import progress_families, warm_up_merge
 from streamwatch.core.merge.released import expanded
 from streamwatch.core.metrics.series import Family, Histogram
-from streamwatch.core.pipeline.pipeline import Pipeline
+from streamwatch.core.pipeline.pipeline import NoEvaluation, Pipeline
 from streamwatch.core.predictions.registers import details_with_predictions, warm_up_predictions
 from streamwatch.core.records.events import (
     VERDICT,
@@ -86,7 +86,7 @@ class RecordedPairs:
             max_models=_MODELS,
             comparisons=spec.comparisons,
         )
-        self._join = Pipeline(rules, _Nobody(), digest_bytes) if spec.comparisons else None
+        self._join = Pipeline(rules, NoEvaluation(), digest_bytes) if spec.comparisons else None
 
     @property
     def counters(self) -> JoinCounters:
@@ -107,27 +107,6 @@ class RecordedPairs:
             index = resolved.event_ms  # set above as the label's own time
             found[index] = msgspec.structs.replace(outcomes[index], pairs=resolved.pairs)
         return found
-
-
-class _Nobody:
-    """Estimators that ignore outcomes, as only the pairs of the join are used."""
-
-    @property
-    def records_over_limit(self) -> dict[str, int]:
-        return {}
-
-    def fold(self, outcomes: Sequence[Outcome]) -> list[Alarm]:
-        del outcomes
-        return []
-
-    def retire(self, model: str) -> None:
-        del model
-
-    def models(self) -> Sequence[str]:
-        return ()
-
-    def families(self) -> list[Family]:
-        return []
 
 
 # Result of a replay.
