@@ -23,7 +23,7 @@ from streamwatch.admin.capacity import (
 )
 from streamwatch.core import predictions
 from streamwatch.core.estimators import registers
-from streamwatch.core.estimators.names import Batch, in_columns
+from streamwatch.core.estimators.names import Batch
 from streamwatch.core.estimators.registers.probabilities import ProbabilitiesSpec
 from streamwatch.core.estimators.registers.probabilities.observe import empty
 from streamwatch.core.estimators.registers.probabilities.register import encode as probabilities_snapshot
@@ -41,6 +41,7 @@ from streamwatch.core.predictions.label_delays import (
     _RegisterState,
 )
 from streamwatch.core.records.events import Outcome
+from streamwatch.core.records.outcome_objects import in_columns
 from streamwatch.core.specs import JoinSpec, MonitorsSpec, RegisterSpec
 from streamwatch.edge.stores.rocksdb import RocksSpec
 

@@ -17,7 +17,7 @@ from streamwatch.core.estimators import catalogue
 from streamwatch.core.estimators.comparisons.set import ComparisonSet
 from streamwatch.core.estimators.index import ColumnIndex
 from streamwatch.core.estimators.kernel.table import Trace
-from streamwatch.core.estimators.names import Batch, Cell, TraceChunk, cells, in_columns
+from streamwatch.core.estimators.names import Batch, Cell, TraceChunk, cells
 from streamwatch.core.estimators.notifying.alarm_naming import AlarmNaming, NamedAlarm
 from streamwatch.core.estimators.notifying.model_facts import ModelFacts
 from streamwatch.core.estimators.past import PastSnapshot, PastView
@@ -28,6 +28,7 @@ from streamwatch.core.estimators.state import EstimatorState
 from streamwatch.core.estimators.verdicts.readout import Verdicts
 from streamwatch.core.metrics.series import Family
 from streamwatch.core.records.events import Alarm, Name, Outcome, shown_name
+from streamwatch.core.records.outcome_objects import in_columns
 from streamwatch.core.specs import AdwinSpec, MonitorsSpec
 
 # Trace: values of all estimators after every outcome, one row per outcome, columns fixed by the spec.

@@ -15,8 +15,7 @@ from numpy.typing import NDArray
 from streamwatch.core.jit import entry
 from streamwatch.core.metrics.series import Family
 from streamwatch.core.records.events import CARRIED, Name, Outcome, Prediction, carried_by_all
-from streamwatch.core.records.outcomes import OUTCOME, OutcomeBatch
-from streamwatch.core.records.scores import ScoreLists, lists_of
+from streamwatch.core.records.scores import ScoreLists
 
 # Predictions as columns, in the order in which the join accepted them.
 
@@ -69,35 +68,6 @@ def batch_of(events: Sequence[Prediction]) -> PredictionBatch:
     ]
     records["carried"] = carried_by_all(events)
     return PredictionBatch(records, list(models), list(classes))
-
-
-def outcomes_in_columns(outcomes: Sequence[Outcome]) -> OutcomeBatch:
-    """Convert outcomes to a batch, with all that registers read: without segments and pairs.
-
-    A batch is returned as it is. Names are numbered in order of occurrence.
-    """
-    if isinstance(outcomes, OutcomeBatch):
-        return outcomes
-    models: dict[str, int] = {}
-    classes: dict[str, int] = {}
-    records = np.zeros(len(outcomes), OUTCOME)
-    records["model"] = [models.setdefault(each.model, len(models)) for each in outcomes]
-    for name in ("true_class", "predicted_class"):
-        records[name] = [classes.setdefault(getattr(each, name), len(classes)) for each in outcomes]
-    records["label_at_prediction"] = [
-        -1 if each.label_at_prediction is None else classes.setdefault(each.label_at_prediction, len(classes))
-        for each in outcomes
-    ]
-    for name in ("event_ms", "delay_ms", "resolved_ms", "waited_ms", "assumed"):
-        records[name] = [getattr(each, name) for each in outcomes]
-    records["carried"] = carried_by_all(outcomes)
-    scored = [index for index, each in enumerate(outcomes) if each.scores]
-    given = [outcomes[index].scores or {} for index in scored]
-    numbered = [{classes.setdefault(name, len(classes)): each[name] for name in each} for each in given]
-    records["scores"] = -1
-    records["scores"][scored] = np.arange(len(scored))
-    lists = lists_of(numbered, [-1] * len(numbered))
-    return OutcomeBatch(records, list(models), list(classes), lists)
 
 
 def score_of(name: str, scores: Mapping[str, float] | None) -> float:

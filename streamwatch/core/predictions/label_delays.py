@@ -21,9 +21,9 @@ from streamwatch.core.predictions.kind import (
     ActiveHint,
     PredictionBatch,
     PredictionRegisterKind,
-    outcomes_in_columns,
 )
 from streamwatch.core.records.events import OTHER, Name, Outcome
+from streamwatch.core.records.outcome_objects import in_columns
 
 # Share labelled by age, from counts by prediction time and delay.
 #
@@ -185,7 +185,7 @@ class LabelDelays:
         """Count labels by the times of their predictions, and by their delays."""
         if self._since_ms == _NEVER or not len(outcomes):
             return
-        batch = outcomes_in_columns(outcomes)
+        batch = in_columns(outcomes)
         records = batch.records
         delays_ms = records["delay_ms"]
         made_ms = records["event_ms"] - delays_ms

@@ -14,10 +14,10 @@ from streamwatch.core.predictions.kind import (
     PredictionBatch,
     PredictionRegister,
     batch_of,
-    outcomes_in_columns,
     scores_of_classes,
 )
 from streamwatch.core.records.events import Outcome, Prediction
+from streamwatch.core.records.outcome_objects import in_columns
 from streamwatch.core.records.scores import lists_of
 from streamwatch.core.specs import RegisterSpec
 
@@ -60,7 +60,7 @@ class PredictionRegisters:
     def learn(self, outcomes: Sequence[Outcome]) -> None:
         """Process outcomes, in order."""
         if self._registers:
-            batch = outcomes_in_columns(outcomes)
+            batch = in_columns(outcomes)
             for register in self._registers:
                 register.learn(batch)
 

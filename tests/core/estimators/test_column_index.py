@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 
 from streamwatch.core.estimators import index as column_index
-from streamwatch.core.estimators import names
 from streamwatch.core.estimators.set import EstimatorSet
+from streamwatch.core.records import outcome_objects
 from streamwatch.core.records.events import Outcome, PairedAnswer
 from streamwatch.core.records.outcomes import OUTCOME, OutcomeBatch
 from streamwatch.core.records.scores import lists_of
@@ -151,11 +151,11 @@ def test_outcomes_given_as_objects_are_the_same_in_columns():
         Outcome("m", "b", "a", 9, 1, segments=segments, label_probability=0.25, label_requested=True),
         Outcome("m", "b", "a", 9, 1, scores={"b": 0.0}, label_probability=0.25, label_requested=False),
     ]
-    batch = names.in_columns(iter(given))
+    batch = outcome_objects.in_columns(iter(given))
     assert list(batch) == given
     assert list(batch[1:4]) == given[1:4]
-    assert names.in_columns(batch) is batch
+    assert outcome_objects.in_columns(batch) is batch
     unpaired = given[0], given[2]
-    assert names.in_columns(unpaired).pairs is None
-    assert list(names.in_columns(unpaired)) == list(unpaired)
-    assert list(names.in_columns([])) == []
+    assert outcome_objects.in_columns(unpaired).pairs is None
+    assert list(outcome_objects.in_columns(unpaired)) == list(unpaired)
+    assert list(outcome_objects.in_columns([])) == []

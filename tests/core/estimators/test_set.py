@@ -6,9 +6,9 @@ from dataclasses import replace
 
 import pytest
 
-from streamwatch.core.estimators.names import in_columns
 from streamwatch.core.estimators.set import EstimatorSet
 from streamwatch.core.records.events import Outcome
+from streamwatch.core.records.outcome_objects import in_columns
 from streamwatch.core.specs import DriftWeightedSpec, MonitorsSpec
 from tests.core.estimators.estimated import SPEC, STREAM, cut, folded, state, value
 from tests.layouts import EVERYTHING

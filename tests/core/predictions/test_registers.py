@@ -6,16 +6,22 @@ import math
 from dataclasses import replace
 from random import Random
 
+import msgspec
 import pytest
 
+from streamwatch.core import predictions as kinds
 from streamwatch.core.predictions.kind import batch_of, score_of
 from streamwatch.core.predictions.registers import PredictionRegisters, details_with_predictions
 from streamwatch.core.records.events import Prediction, sampling_of
+from streamwatch.core.records.outcome_objects import in_columns
+from streamwatch.core.records.outcomes import OutcomeBatch
+from streamwatch.core.records.scores import ScoreLists
 from streamwatch.core.specs import JoinSpec
 from tests.core.join.join_stream import DAY, Stream, label, predict, tick
 from tests.core.join.naive_join import NaiveJoin
 from tests.core.join.test_join_model import a_script, a_spec
 from tests.core.predictions.listing_register import ListingSpec, listing_known
+from tests.core.predictions.test_damaged_states import outcomes, predictions
 from tests.tiers import by_tier
 
 LISTED = JoinSpec(prediction_registers=(ListingSpec(),))
@@ -137,3 +143,29 @@ def test_the_score_of_the_predicted_class_is_its_share_of_all(scores, expected):
 def test_details_of_models_without_outcomes_are_added():
     found = details_with_predictions({"m": {"a": 1}}, {"m": {"b": 2}, "n": {"b": 3}})
     assert found == {"m": {"a": 1, "b": 2}, "n": {"b": 3}}
+
+
+def renumbered(batch):
+    """The same outcomes with other numbers of models and classes."""
+    records, lists = batch.records.copy(), batch.scores
+    for name in ("model", "true_class", "predicted_class", "label_at_prediction"):
+        records[name] += records[name] >= 0
+    scores = ScoreLists(lists.ends, lists.classes + 1, lists.values, lists.beside)
+    return OutcomeBatch(records, ["nobody's", *batch.models], ["nobody's", *batch.classes], scores)
+
+
+def test_outcomes_as_objects_and_in_columns_are_the_same_to_every_register():
+    given = predictions(0, 400)
+    labelled = [
+        msgspec.structs.replace(each, label_at_prediction="abz"[at % 3], segments={"s": str(at)})
+        for at, each in enumerate(outcomes(given))
+    ]
+    states = []
+    for form in (labelled, in_columns(labelled), renumbered(in_columns(labelled))):
+        registers = PredictionRegisters([kind.spec() for kind in kinds.KINDS])
+        registers.observe_events(given)
+        unlearned = registers.snapshot()
+        registers.learn(form)
+        states.append(registers.snapshot())
+        assert all(state != unlearned[section] for section, state in states[-1].items())
+    assert states[0] == states[1] == states[2]

@@ -18,13 +18,14 @@ from streamwatch.core.estimators.comparisons.observe import lay_out
 from streamwatch.core.estimators.comparisons.table import ComparisonTable
 from streamwatch.core.estimators.entries import fingerprint
 from streamwatch.core.estimators.index import utility_of
-from streamwatch.core.estimators.names import Cell, Classes, TraceChunk, in_columns
+from streamwatch.core.estimators.names import Cell, Classes, TraceChunk
 from streamwatch.core.estimators.registers.cohorts import CohortsSpec
 from streamwatch.core.estimators.registers.cohorts.readout import STATUSES, CohortVerdicts
 from streamwatch.core.estimators.verdicts.costs import CostTable, cost_table_of
 from streamwatch.core.metrics import family
 from streamwatch.core.metrics.series import Family
 from streamwatch.core.records.events import Name, Outcome
+from streamwatch.core.records.outcome_objects import in_columns
 from streamwatch.core.records.outcomes import OutcomeBatch, Pairs
 from streamwatch.core.specs import MonitorsSpec, UtilityKind, UtilitySpec, champion_of
 

@@ -27,12 +27,12 @@ from streamwatch.core.predictions.early_hints.view import EarlyView, active_hint
 from streamwatch.core.predictions.kind import (
     ActiveHint,
     PredictionBatch,
-    outcomes_in_columns,
     scores_of_classes,
 )
 from streamwatch.core.ranges import require
 from streamwatch.core.records.batch import taken
 from streamwatch.core.records.events import Name, Outcome, fold_of
+from streamwatch.core.records.outcome_objects import in_columns
 
 # Cache of the codes of (model, class) pairs, by the numbers of their names.
 
@@ -217,7 +217,7 @@ class EarlyHints:
 
     def learn(self, outcomes: Sequence[Outcome]) -> None:
         """Count how often scores of watched models were right; assumed outcomes are left out."""
-        batch = outcomes_in_columns(outcomes)
+        batch = in_columns(outcomes)
         scored = batch.scored
         records = taken(batch.records, scored[batch.records["assumed"][scored] == 0])
         rows = np.full(len(batch.models), _NOBODY, np.int32)

@@ -17,7 +17,6 @@ from streamwatch.core.metrics.series import Family
 from streamwatch.core.predictions.kind import (
     ActiveHint,
     PredictionBatch,
-    outcomes_in_columns,
     scores_of_classes,
 )
 from streamwatch.core.predictions.sampled_labels import SampledLabelsSpec
@@ -46,6 +45,7 @@ from streamwatch.core.records.events import (
     probabilities_of,
     requests_of,
 )
+from streamwatch.core.records.outcome_objects import in_columns
 from streamwatch.core.records.outcomes import SEGMENTS_FROM, OutcomeBatch
 
 WORDS: Final = SAMPLED.itemsize // 8
@@ -113,7 +113,7 @@ class SampledLabels:
         """Count the labels of predictions with a probability, in order; assumed outcomes are left out."""
         if not self._watched or not len(outcomes):
             return
-        batch = outcomes_in_columns(outcomes)
+        batch = in_columns(outcomes)
         chosen = (batch.records["carried"][:, SAMPLING] != 0) & (batch.records["assumed"] == 0)
         if not chosen.any():
             return

@@ -9,12 +9,13 @@ from itertools import pairwise
 import numpy as np
 import pytest
 
-from streamwatch.core.estimators.names import Batch, in_columns
+from streamwatch.core.estimators.names import Batch
 from streamwatch.core.estimators.registers.segments import SegmentsSpec
 from streamwatch.core.estimators.registers.segments import state as numbers
 from streamwatch.core.estimators.registers.segments.observe import EMPTY, forget, remember
 from streamwatch.core.estimators.registers.segments.register import Segments, decode
 from streamwatch.core.records.events import Outcome, segments_text
+from streamwatch.core.records.outcome_objects import in_columns
 from streamwatch.core.records.outcomes import OUTCOME, SEGMENTS_FROM, OutcomeBatch
 from streamwatch.core.records.scores import lists_of
 from tests.core.estimators.registers.plain_segments import EPOCH, OTHER, PlainSegments
