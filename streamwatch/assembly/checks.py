@@ -5,14 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 
-from streamwatch.admin.capacity import (
-    DiskSpec,
-    Limits,
-    check_series,
-    check_state,
-    check_worst_case,
-    reachable,
-)
+from streamwatch.admin.capacity import DiskSpec, Limits, check_state, check_worst_case, reachable
 from streamwatch.admin.kafka_check import (
     CheckResult,
     check_group,
@@ -22,6 +15,7 @@ from streamwatch.admin.kafka_check import (
     check_schemas,
     first_records,
 )
+from streamwatch.admin.series_count import check_series
 from streamwatch.assembly import specs
 from streamwatch.assembly import topics as topic_properties
 from streamwatch.assembly.changes import check_changes, read_mark

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from streamwatch.admin.capacity import (
+from streamwatch.admin.series_count import (
     OF_NO_MODEL,
     check_series,
     least_series,

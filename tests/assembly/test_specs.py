@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 import trustme
 
-from streamwatch.admin.capacity import check_series
+from streamwatch.admin.series_count import check_series
 from streamwatch.assembly import specs
 from streamwatch.assembly import topics as topic_properties
 from streamwatch.assembly.topics import mappings_of
