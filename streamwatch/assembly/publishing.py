@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING
 from streamwatch.assembly import specs
 from streamwatch.assembly import topics as topic_properties
 from streamwatch.core.publishing.candidacy import Candidacy, SessionSpec
-from streamwatch.core.publishing.publications import SECTION, PublicationError, PublicationLog, decoded
+from streamwatch.core.publishing.publication_log import SECTION, PublicationLog
+from streamwatch.core.publishing.publications import PublicationError, decoded
 from streamwatch.daemon.publisher import Publisher, Publishing
 from streamwatch.daemon.standby import SharedPublishing, StandbyPublisher
 from streamwatch.edge.sources.kafka.dead_letters import DeadLetterTopic

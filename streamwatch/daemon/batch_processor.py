@@ -25,7 +25,7 @@ from streamwatch.core.pipeline.pipeline import PartialResult, Pipeline
 from streamwatch.core.pipeline.sections import details_with_beginnings
 from streamwatch.core.ports import Poll, Record, Store
 from streamwatch.core.predictions.registers import details_with_predictions
-from streamwatch.core.publishing.publications import PublicationLog
+from streamwatch.core.publishing.publication_log import PublicationLog
 from streamwatch.core.records.batch import RecordBatch
 from streamwatch.core.records.events import VERDICT, Alarm, Invalid, Partition, fold_of, model_of
 from streamwatch.daemon.merged_records import MergedRecords, MismatchReporter, RejectedRecords, Topic

@@ -25,14 +25,8 @@ import msgspec
 
 from streamwatch.core.metrics import single
 from streamwatch.core.metrics.series import Family
-from streamwatch.core.publishing.publications import (
-    SECTION,
-    Ledger,
-    Publication,
-    PublicationLog,
-    decoded,
-    encoded,
-)
+from streamwatch.core.publishing.publication_log import SECTION, PublicationLog
+from streamwatch.core.publishing.publications import Ledger, Publication, decoded, encoded
 from streamwatch.core.records.events import Alarm
 from streamwatch.daemon.alerting import AlertDecisions, Alerting
 from streamwatch.edge.sources.kafka.transactions import (

@@ -36,14 +36,8 @@ from streamwatch.core.metrics.series import Family
 from streamwatch.core.ports import DeadLetters
 from streamwatch.core.publishing.candidacy import ROLES, Candidacy, Decisions, Role, parts_digest, to_parts
 from streamwatch.core.publishing.kept import BEGINNING, Digests
-from streamwatch.core.publishing.publications import (
-    SECTION,
-    Ledger,
-    Publication,
-    PublicationLog,
-    decoded,
-    encoded,
-)
+from streamwatch.core.publishing.publication_log import SECTION, PublicationLog
+from streamwatch.core.publishing.publications import Ledger, Publication, decoded, encoded
 from streamwatch.core.records.events import Alarm
 from streamwatch.daemon.alerting import AlertDecisions, Alerting
 from streamwatch.daemon.membership import Conditions, Election, Membership

@@ -17,7 +17,8 @@ from streamwatch.core.metrics.series import Family
 from streamwatch.core.ports import Record
 from streamwatch.core.publishing.candidacy import Candidacy, Decisions, SessionSpec, from_parts
 from streamwatch.core.publishing.kept import Digests
-from streamwatch.core.publishing.publications import Ledger, Publication, PublicationLog
+from streamwatch.core.publishing.publication_log import PublicationLog
+from streamwatch.core.publishing.publications import Ledger, Publication
 from streamwatch.core.records.batch import batch_of
 from streamwatch.core.records.events import Alarm
 from streamwatch.core.records.outcomes import OUTCOME, OutcomeBatch

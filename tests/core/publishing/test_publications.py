@@ -12,13 +12,12 @@ import pytest
 from streamwatch.core.alerting.notification import IncidentAlarm, Notification
 from streamwatch.core.estimators.comparisons.set import ComparisonVerdict
 from streamwatch.core.publishing.documents import EventDocument, OutcomeDocument, json_schema
+from streamwatch.core.publishing.publication_log import PublicationLog, alarm_document
 from streamwatch.core.publishing.publications import (
     Event,
     Ledger,
     Publication,
     PublicationError,
-    PublicationLog,
-    alarm_document,
     decoded,
     encoded,
 )

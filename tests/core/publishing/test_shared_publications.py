@@ -10,13 +10,8 @@ import pytest
 
 from streamwatch.core.publishing.candidacy import Decisions
 from streamwatch.core.publishing.kept import BEGINNING, Digests, KeptRecord
-from streamwatch.core.publishing.publications import (
-    Event,
-    Ledger,
-    Publication,
-    PublicationError,
-    PublicationLog,
-)
+from streamwatch.core.publishing.publication_log import PublicationLog
+from streamwatch.core.publishing.publications import Event, Ledger, Publication, PublicationError
 from streamwatch.core.records.batch import batch_of
 from streamwatch.core.records.events import Alarm, Label
 from streamwatch.core.records.outcomes import OUTCOME, OutcomeBatch
