@@ -34,13 +34,8 @@ from streamwatch.edge.stores import KINDS as STORES
 from streamwatch.edge.stores import StoreKind
 from streamwatch.folds import Scheme
 from streamwatch.settings import Settings, SettingsError
-from streamwatch.settings.monitors import (
-    CostsSection,
-    MonitorsSection,
-    Utility,
-    comparison_specs,
-    model_detectors,
-)
+from streamwatch.settings.estimators import model_detectors
+from streamwatch.settings.monitors import CostsSection, MonitorsSection, Utility, comparison_specs
 from streamwatch.settings.sections import KafkaSection, OnExpiry, SecuritySection
 
 

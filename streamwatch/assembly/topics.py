@@ -40,18 +40,15 @@ from streamwatch.edge.decoders.texts import TextRule
 from streamwatch.edge.keys import id_keys
 from streamwatch.history.recordings.lines import CsvColumns, RecordedTopic
 from streamwatch.settings import Settings, SettingsError
-from streamwatch.settings.topics import (
-    FormatSection,
+from streamwatch.settings.field_forms import (
     LargestSection,
-    MappingSection,
     PredictedScoreSection,
     ScoreArraySection,
     ScoreSection,
-    TopicSection,
-    TopicsSection,
     WrittenPaths,
     paths_written,
 )
+from streamwatch.settings.topics import FormatSection, MappingSection, TopicSection, TopicsSection
 from streamwatch.telemetry import InternalEvent
 
 if TYPE_CHECKING:

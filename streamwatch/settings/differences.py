@@ -11,6 +11,7 @@ import msgspec
 from pydantic import ValidationError
 
 from streamwatch.edge.decoders.fields import fixed_text
+from streamwatch.settings.field_forms import paths_written
 from streamwatch.settings.settings import Settings
 from streamwatch.settings.table_of_changes import (
     FORGOTTEN,
@@ -25,7 +26,7 @@ from streamwatch.settings.table_of_changes import (
     rule_key,
     values_of,
 )
-from streamwatch.settings.topics import TopicSection, paths_written
+from streamwatch.settings.topics import TopicSection
 
 _MOST_SHOWN = 120
 

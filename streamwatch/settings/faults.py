@@ -13,15 +13,9 @@ from pydantic import BaseModel, SecretStr, ValidationError
 from pydantic_core import ErrorDetails
 
 from streamwatch.edge.receivers import KINDS as RECEIVERS
-from streamwatch.settings.monitors import (
-    BY_COSTS,
-    BY_NAME,
-    DETECTOR_KINDS,
-    FORGETTING_KINDS,
-    OneOf,
-    OneOrMore,
-)
-from streamwatch.settings.topics import WRITTEN_AS
+from streamwatch.settings.estimators import DETECTOR_KINDS, FORGETTING_KINDS, OneOf, OneOrMore
+from streamwatch.settings.field_forms import WRITTEN_AS
+from streamwatch.settings.monitors import BY_COSTS, BY_NAME
 
 RENAMED: Final[Mapping[str, str]] = {
     "alerts.alarm_ttl": "alerts.resolve_timeout",

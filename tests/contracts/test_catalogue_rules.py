@@ -19,7 +19,7 @@ from streamwatch.core.estimators.measures import measures
 from streamwatch.core.estimators.measures.catalogue import Bound, Measure
 from streamwatch.core.estimators.set import EstimatorSet
 from streamwatch.core.records.events import Outcome
-from streamwatch.settings.monitors import OneOf
+from streamwatch.settings.estimators import OneOf
 from tests.contracts.catalogue_rules import SPEC, faults, tables
 from tests.core.estimators.measures import plain_measures
 

@@ -11,7 +11,7 @@ from streamwatch.core.records.events import EventGroup, Invalid, Prediction
 from streamwatch.edge.decoders.formats.json import read_json
 from streamwatch.edge.decoders.mapping import TopicMapping
 from streamwatch.edge.decoders.trees import TreeDecoder, needs_trees, sided
-from streamwatch.settings.topics import Segments
+from streamwatch.settings.field_forms import Segments
 from tests.edge.decoders.records import AT_MS, of
 
 PATHS = {"country": "value.country", "channel": "value.a.channel"}
