@@ -33,7 +33,7 @@ class BackupsSpec:
     interval_seconds: float | None = None
     """Time between the beginnings of two backups; None: only at SIGUSR1."""
     kept: int = 3
-    """Number of backups to keep; older ones are removed after a new one was made."""
+    """Number of backups to keep; older ones are removed after a new one, also where its command failed."""
     command: tuple[str, ...] = ()
     """Command and arguments to run after each backup, with the path of the backup added; empty: none."""
     command_seconds: float = 3_600.0
@@ -146,14 +146,16 @@ class Backups:
         assert spec is not None  # noqa: S101 - none is made without
         try:
             target = making.result()
-            await self._run(target)
+            try:
+                await self._run(target)
+            finally:  # else a command that always fails would let copies fill the disk
+                await asyncio.to_thread(_remove_older, spec)
         except (StateFailed, StateRefused, OSError, BackupCommandFailed) as error:
             self._failed += 1
             self._emit(BackupFailed(str(error) or type(error).__name__))
             return
         self._made += 1
         self._last = began
-        await asyncio.to_thread(_remove_older, spec)
         self._emit(BackupMade(str(target), round(self._last_seconds or 0.0, 3)))
 
     async def _run(self, target: Path) -> None:

@@ -81,6 +81,14 @@ async def test_only_the_newest_backups_are_kept(store, tmp_path):
     assert made.figures()["backups_total"] == 4
 
 
+async def test_older_backups_are_removed_where_every_command_fails(store, tmp_path):
+    made = Made(store, tmp_path / "backups", kept=2, command=(str(tmp_path / "absent"),))
+    for _ in range(4):
+        await made.one()
+    kept = [backup_name(1_000_002.0), backup_name(1_000_003.0)]
+    assert sorted(path.name for path in (tmp_path / "backups").iterdir()) == kept
+
+
 async def test_backups_are_due_at_intervals_counted_from_the_newest_that_is_there(store, tmp_path):
     made = Made(store, tmp_path / "backups", interval_seconds=60.0)
     await made.until(lambda: len(made.events) == 1)  # there is none yet
