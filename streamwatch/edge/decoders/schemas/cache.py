@@ -153,8 +153,8 @@ class SchemaCache:
         """Describe why records wait: the registry's problem, or else one schema that they wait for.
 
         None if no records wait. A schema is named at once if the registry returns others but not this one,
-        else after `REPORTED_SECONDS` of waiting. Records count as
-        waiting until `FORGOTTEN_SECONDS` after `fetch` was last called for their schema.
+        else after `REPORTED_SECONDS` of waiting. Records count as waiting until `FORGOTTEN_SECONDS` after
+        `fetch` was last called for their schema.
         """
         awaited = self._waited_for()
         if not awaited:
