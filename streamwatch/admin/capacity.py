@@ -431,7 +431,7 @@ class StateDirStatus:
     """Status of a state directory before a start."""
 
     text: str
-    """What a start does with it, in words."""
+    """Description of what a start does with it."""
     bytes: int = 0
     """Size of the existing state."""
 
