@@ -118,8 +118,8 @@ def scrape_job(settings: Settings, target: str | None = None) -> str:
         (
             "# An element of scrape_configs in prometheus.yml. The shipped rules ask for this job by name.",
             f"# The daemon shows at most {most:,} series (monitors.max_series); so many take",
-            f"# about {most * MEMORY_BYTES / 1e6:,.0f} MB of Prometheus' memory. What models need is what",
-            "# streamwatch check --verbose says.",
+            f"# about {most * MEMORY_BYTES / 1e6:,.0f} MB of Prometheus' memory.",
+            "# How many the models need is shown by: streamwatch check --verbose",
             "# The rules read buckets of histograms: where `global` sets convert_classic_histograms_to_nhcb",
             "# (Prometheus 3), set it to false in this job. Prometheus 2 does not know the key.",
             block([job]),

@@ -492,8 +492,8 @@ class StandbySection(Section):
     one publishes and notifies, and another takes over when it stops. They find each other by
     `ledger.transactional_id` and `ledger.topic`."""
     session_timeout: Annotated[Duration, Lasting("1s", "5m")] = 6_000
-    """Time without a word of the holder after which another is elected. Brokers allow 6 s and more, unless
-    `group.min.session.timeout.ms` says otherwise."""
+    """Time without a heartbeat of the holder after which another is elected. Brokers refuse less than their
+    `group.min.session.timeout.ms` (6 s if unset)."""
 
 
 class BackupsSection(Section):
