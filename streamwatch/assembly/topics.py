@@ -303,7 +303,9 @@ def recorded_topics(
     """
     paths: dict[str, Any] = {name: f"value.{column}" for name, column in (columns or {}).items()}
     if unknown := paths.keys() - set(FIELDS):
-        raise SettingsError(f"--columns: expected fields of {', '.join(FIELDS)}, got {', '.join(unknown)}")
+        raise SettingsError(
+            f"--columns: expected fields of {', '.join(FIELDS)}, got {', '.join(sorted(unknown))}"
+        )
     mappings, sections = mappings_of(settings.topics), topics_by_name(settings.topics)
     folds = specs.folds_scheme(settings)
     topics: dict[str, RecordedTopic] = {}

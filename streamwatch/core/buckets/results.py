@@ -39,6 +39,7 @@ class ResultRecord:
     life: str
     """Identity of the state of the job that wrote the record; batches of another state count from 0 again."""
     batch: int
+    """Number of the batch, from 0."""
     kind: str
     name: str
     """Name of the result within its kind; both together are the record's key."""

@@ -152,6 +152,7 @@ class ModelSnapshot(msgspec.Struct, frozen=True):
     """Class names in order of appearance; the position is the local class index."""
     max_classes: int
     first_ms: int
+    """Event time of the first outcome."""
     delays: tuple[list[int], int, int]
     """Number of labels per delay bucket, sum of delays, time of the latest label (both in milliseconds)."""
     last_alarms_ms: dict[Name, int]
@@ -258,7 +259,7 @@ class EstimatorSet:
             batch.event_ms,
         )
         changes = self._naming.changes(batch, found)
-        self._observe_labels(batch)
+        self._observe_batch(batch)
         return self._recorded(self._naming.named(batch, found, changes))
 
     def trace(self, outcomes: Sequence[Outcome]) -> TraceChunk:
@@ -291,7 +292,7 @@ class EstimatorSet:
                 batch.event_ms,
             )
             changes = self._naming.changes(batch, traced.alarms)
-            late = self._observe_labels(batch, tracing=True)
+            late = self._observe_batch(batch, tracing=True)
             alarms += self._recorded(self._naming.named(batch, traced.alarms, changes))
             verdicts = self._table.verdicts_traced(traced)
             rows += columns.rows(list(batch.outcomes), batch.ordinals(counted), traced, verdicts, late)
@@ -434,8 +435,8 @@ class EstimatorSet:
         alarms = self._state.alarms
         alarms.recent = deque(recent, maxlen=alarms.recent.maxlen)
 
-    def _observe_labels(self, batch: Batch, *, tracing: bool = False) -> list[Sequence[Cell]]:
-        """Feed a batch to histories and registers, and the delays of labels that came (not of assumed ones).
+    def _observe_batch(self, batch: Batch, *, tracing: bool = False) -> list[Sequence[Cell]]:
+        """Feed a batch to histories, registers and label delays (assumed labels have none).
 
         Returns the columns that registers add to a trace; empty unless `tracing`.
         """

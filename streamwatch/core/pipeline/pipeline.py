@@ -218,6 +218,9 @@ class ColumnAgreement:
         self._settled = np.zeros(0, np.bool_)
 
 
+# The pipeline, and what its metrics are read from.
+
+
 class JoinReading:
     """Counters and holdings of a join at one time, read once for all of its metrics.
 
@@ -417,10 +420,10 @@ class Pipeline:
         return int(self.join.arrays.totals["cold_unmatched"][0])
 
     def begin_join_anew(self, snapshot: bytes) -> None:
-        """Continue from the last commit's `snapshot`, of the join with its models only.
+        """Continue from the last commit's `snapshot` without the join's entries and counters.
 
-        The clock and `Outcome.made` continue. A label whose prediction may be older counts as from before the
-        start (`CompiledJoin.start_ms`).
+        The join's models, the clock and `Outcome.made` continue. A label whose prediction may be older counts
+        as from before the start (`CompiledJoin.start_ms`).
 
         Raises
         ------

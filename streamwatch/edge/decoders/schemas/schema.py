@@ -61,7 +61,10 @@ class SchemaUnavailable(OSError):  # noqa: N818
 
 
 class SchemaWithheldError(SchemaUnavailable):
-    """A registry answers with an error that another schema may not meet (408, 429, 5xx, or no access)."""
+    """A registry answers a request for one schema with an error that may concern this schema alone.
+
+    These are 401, 403, 408, 429 and 5xx.
+    """
 
 
 class ValueReader(Protocol):

@@ -40,13 +40,16 @@ class CohortVerdicts(NamedTuple):
     verdict: Floats
     """1 better, −1 worse, 0 open; undefined until evidence is kept (see `claims`)."""
     since_seconds: Floats
+    """Prediction time from which the verdict holds; undefined until the verdict first changes."""
     earliest_seconds: Floats
     """80 % interval of *since*; `earliest_seconds` is undefined if it may precede the first judged cohort."""
     latest_seconds: Floats
     confirmed: Floats
     """1 for a confirmed verdict, 0 for an early one; undefined where none is held."""
     retracted: Integers
+    """Number of early verdicts that were withdrawn."""
     changes: Integers
+    """Number of changes of the verdict."""
     better: Floats
     """Evidence from 0 to 1, see `evidence_of`."""
     worse: Floats
@@ -59,7 +62,9 @@ class CohortVerdicts(NamedTuple):
     age_seconds: Floats
     """Age of the newest cohort; undefined before the first."""
     judged: Integers
+    """Number of cohorts judged."""
     age_changes: Integers
+    """Number of times that a cohort got another age than the one before."""
     left_out: Integers
     """Number of buckets and cohorts with more outcomes than are counted."""
     headlines: NDArray[Any]
