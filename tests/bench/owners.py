@@ -60,7 +60,7 @@ OWNERS: tuple[tuple[type, str], ...] = (
     (EstimatorSet, "fold_models"),
     (ColumnIndex, "indexed"),
     (ModelTable, "fold"),
-    (EstimatorSet, "_observe_labels"),
+    (EstimatorSet, "_observe_batch"),
     (Cohorts, "observe"),
     (LateLabels, "observe"),
     (Pasts, "observe"),
