@@ -86,7 +86,8 @@ class ReceiverSection(_OWN):
     url_file: TextFile | None = None
     """File that contains the URL, if it is a secret. A trailing newline is ignored."""
     severities: Annotated[
-        tuple[SeverityName, ...] | None, BeforeValidator(split, json_schema_input_type=str | list[str])
+        Annotated[tuple[SeverityName, ...], Field(min_length=1)] | None,
+        BeforeValidator(split, json_schema_input_type=str | list[str]),
     ] = None
     """Severities to send: info, warning, error, critical. If not set, all."""
     matchers: dict[str, str] = Field(default_factory=dict[str, str])
@@ -192,8 +193,8 @@ class RuleSection(Section):
     """Severity: info, warning, error or critical. A severity set here also applies to verdicts on models with
     imbalanced classes."""
     cooldown: Duration | None = None
-    """Time around an announced alarm, in event time, in which no other one is announced, nor later, although
-    its verdict may hold; one that alternates is announced."""
+    """An alarm whose event time differs by less than this from that of the last announced one is not
+    announced, not even when this time is over and its verdict still holds. A verdict that alternates is."""
     min_outcomes: Annotated[int, Bounded(least=0)] | None = None
     """Number of outcomes that a model needs before its alarms are announced. A verdict that still holds by
     then is announced then."""
@@ -224,9 +225,9 @@ class AlertsSection(Section):
     a model that recognises its rare classes well above chance is info (if the largest class has 90 % of the
     labels or more)."""
     cooldown: Duration = 600_000
-    """Time around an announced alarm, in event time, in which no other alarm of its model and detector is
-    announced, nor later, although its verdict may hold; one that alternates is announced. Only a verdict on a
-    challenger waits for the end of this time."""
+    """An alarm whose event time differs by less than this from that of the last announced one of its model
+    and detector is not announced, not even when this time is over and its verdict still holds. A verdict that
+    alternates is announced; one on a challenger is announced when this time is over."""
     min_outcomes: Annotated[int, Bounded(least=0)] = 100
     """Number of outcomes that a model needs before its alarms are announced. A verdict that still holds by
     then is announced then."""
@@ -344,5 +345,5 @@ class ModelsSection(Section):
 
     rules: tuple[ModelRuleSection, ...] = ()
     """Rules by pattern: {model: fraud-*, labels: {team: payments}, severity: critical, runbook_url: …}. Of
-    several that match, the first that sets a label, the severity or the runbook applies. They are in
-    notifications, in the metric model_info, on page and API."""
+    several that match, the first that sets a label, the severity or the runbook applies. Labels are shown in
+    notifications, in the metric model_info, on the page and in the API."""

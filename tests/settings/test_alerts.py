@@ -186,6 +186,10 @@ def test_everything_can_come_from_the_environment() -> None:
             "alerts.receivers[0].severities[0] in streamwatch.yaml: expected one of info, warning, error, critical, got 'loud'",
         ),
         (
+            "{receivers: [{name: a, type: slack, url: 'http://SECRET', severities: []}]}",
+            "alerts.receivers[0].severities in streamwatch.yaml: must not be empty",
+        ),
+        (
             "{receivers: [{name: a, type: alertmanager, url: 'http://SECRET', labels: {severity: x}}]}",
             "alerts.receivers[0].labels in streamwatch.yaml: label 'severity' is reserved: alerts set it themselves",
         ),
