@@ -322,7 +322,7 @@ def is_remembered(key: str) -> bool:
 
 RULES: Final[Mapping[str, tuple[Case, ...]]] = MappingProxyType(
     {
-        **{key: (_PASSING,) for key in keys() if not is_remembered(key)},  # where nothing else stands below
+        **{key: (_PASSING,) for key in keys() if not is_remembered(key)},  # except those listed below
         "source": (
             Case(Change.REFUSED, "topics and results of Spark have states of their own", command=RESET_ALL),
         ),

@@ -166,7 +166,7 @@ class AlarmBook:
                 self._incidents.renew(alarm, now_ms)
             elif behind and now_ms - alarm.event_ms > self._spec.stale_after_ms:
                 self._digest.add(alarm, self._severity(alarm, _misleads(alarm, models)), now_ms)
-            elif self._cools_down(alarm, rule) and alternation is None:  # one that alternates is said once
+            elif self._cools_down(alarm, rule) and alternation is None:
                 self._suppressed["cooldown"] += 1
             else:
                 self._begin(alarm, models, now_ms, alternation)

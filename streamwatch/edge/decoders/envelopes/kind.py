@@ -19,7 +19,7 @@ class UnwrappedRecord(NamedTuple):
 
 
 class Content(NamedTuple):
-    """Place of content in a value: what paths look for at `of` is at `at` in the value."""
+    """Content at the path `at` of a value, which the paths of mappings find at `of`."""
 
     at: tuple[str, ...]
     of: tuple[str, ...] = ()

@@ -190,8 +190,8 @@ def _require_model(m: np.void, classes: int, p: np.void) -> None:
     """Raise ValueError unless the numbers of a record that lead to memory fit to each other.
 
     As compiled functions assume: records of cohorts, stretches, buckets and ages are looked up without a
-    comparison; cohorts that are not judged follow each other, and none is as narrow that there could be more
-    of them than slots; and what is due is seen to before outcomes are counted.
+    comparison; cohorts that are not judged follow each other, and none is so narrow that there could be more
+    of them than slots; and what is due has been handled before outcomes are counted.
     """
     bounds, first, after = int(m["bounds"]), int(m["first_cohort"]), int(m["next_cohort"])
     clock_ms, bucket_ms = int(m["clock_ms"]), int(m["bucket_ms"])

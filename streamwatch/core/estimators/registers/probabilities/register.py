@@ -298,9 +298,6 @@ def threshold_curve(kept: ModelState, k: int) -> ThresholdCurve:
     return ThresholdCurve(precision, recall)
 
 
-# Register of probabilities: measures of every model that predicts with scores; cheap for others.
-
-
 # JSON document of a model's probabilities for the API: both diagrams, and areas by class.
 
 
@@ -349,6 +346,9 @@ def _number(value: float) -> float | None:
 
 def _numbers(values: Floats) -> list[float | None]:
     return [_number(value) for value in np.asarray(values).tolist()]
+
+
+# Register of probabilities: measures of every model that predicts with scores; cheap for others.
 
 
 _UNUSABLE: Final = ("invalid", "label_absent")
