@@ -405,6 +405,18 @@ def _judge(at_, delay_, made_, label_, predicted_, last_, horizon, ages, v, rate
                     for cell in range(16, 18):
                         if total[q, cell] < 100:
                             known_all = False
+                    awaited = 0.0
+                    for cell in range(16):
+                        if total[q, cell] < v.least_own:
+                            awaited += total[q, cell]
+                    least = min(total[q, 16], total[q, 17])
+                    for j in range(opponents):
+                        sums = k_sum[:n_starts, j].sum(axis=0)
+                        if sums[0] > 0.0:
+                            larger = (sums[2] + abs(sums[1])) / 2.0
+                            least = min(least, larger / sums[0] * (total[q, 16] + total[q, 17]))
+                    if awaited > v.shared * least:
+                        known_all = False
                 known = known or known_all
             settled_age = False
             if known:

@@ -224,8 +224,10 @@ def has_both(m):
 
 
 @inner
-def lacks_shares(m, b, kinds, row, p):
+def lacks_shares(m, b, kinds, row, p, has_others):
     """Tell whether more than `SHARED` of the settled outcomes have no share of their own kind.
+
+    Classes with a common kind count where `has_others` asks for them: they never get shares of their own.
 
     By costs, leads differ in size: there it is `SHARED` of the sum of their sizes, of labels that came.
 
@@ -237,7 +239,7 @@ def lacks_shares(m, b, kinds, row, p):
     hits, or misses, at most, and fewer where model and opponent are mostly right or wrong together.
     """
     lacking, hits, misses = 0.0, 0.0, 0.0
-    several = m.classes > p.apart
+    several = has_others and m.classes > p.apart
     for c in range(classes_of(m)):
         u = kinds[c, row]
         has_common = several and c >= min(p.apart, CLASSES - 1)
@@ -294,13 +296,18 @@ def is_allowed(m, kinds, row, p, k):
 
 @inner
 def choose_age(m, b, kinds, row, p):
-    """Choose the age by the settled rule, and set the share of every kind at it with its error."""
+    """Choose the age by the settled rule, and set the share of every kind at it with its error.
+
+    There is none while shares are awaited that more labels will give, but for `WIDTHS` buckets at most: a
+    cohort that opened without them would wait for the horizon, and all later ones would wait for it.
+    """
     m.is_stale = 0
     both = has_both(m)
-    if not both and m.settled_buckets < WIDTHS:
+    if m.settled_buckets < WIDTHS and (not both or lacks_shares(m, b, kinds, row, p, False)):
+        m.settled_age = 0
         return
     age = WHOLE
-    both = both and not lacks_shares(m, b, kinds, row, p)
+    both = both and not lacks_shares(m, b, kinds, row, p, True)
     if both and p.fixed_age >= 0:
         if p.fixed_age < WHOLE and is_allowed(m, kinds, row, p, p.fixed_age):
             age = p.fixed_age

@@ -597,7 +597,10 @@ class NaiveCohorts:
         known = [
             kind in self.settled and self.settled[kind].total >= 100 for kind in (POOLED_HITS, POOLED_MISSES)
         ]
-        if not all(known) and self.settled_buckets < BUCKETS:
+        everything = sum(s.total for kind, s in self.settled.items() if kind[0] == "all")
+        if self.settled_buckets < BUCKETS and (
+            not all(known) or self._lacks_shares(everything, has_others=False)
+        ):
             return None
         ages = range(AGES - 1) if self.fixed_age is None else [self.fixed_age]
         for i in ages:
@@ -615,7 +618,7 @@ class NaiveCohorts:
             return False
         everything = sum(s.total for s in both)
         if self.lacks is None:
-            self.lacks = self._lacks_shares(everything)
+            self.lacks = self._lacks_shares(everything, has_others=True)
         if self.lacks:
             return False  # kinds without a share of their own may have other delays
         within_age = everything / self.settled_number * self.ages[i] / self.bucket_width
@@ -628,8 +631,8 @@ class NaiveCohorts:
                 return False
         return True
 
-    def _lacks_shares(self, everything: float) -> bool:
-        common = self.classes > self.apart
+    def _lacks_shares(self, everything: float, *, has_others: bool) -> bool:
+        common = has_others and self.classes > self.apart
         sizes = self.lead_sizes
         if self.utility is accuracy:
             sizes = {kind: s.total for kind, s in self.settled.items() if kind[0] != "all"}
