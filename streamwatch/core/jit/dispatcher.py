@@ -102,7 +102,7 @@ class _SparingCompiler(Compiler):
 
     def compile_extra(self, func: Callable[..., Any]) -> Any:
         """Compile a function, and those that it calls."""
-        with _collecting_seldom(), sparing():
+        with _collecting_seldom(), sparing(func.__module__):
             return super().compile_extra(func)
 
 

@@ -19,7 +19,7 @@ from typing import Any, Final
 from weakref import WeakKeyDictionary
 
 import numba
-from llvmlite.ir import IRBuilder
+from llvmlite.ir import Constant, IRBuilder
 from llvmlite.ir.instructions import ExtractValue, InsertValue, PhiInstr
 from numba.core import cgutils, errors, event, ir, typed_passes, types, untyped_passes
 from numba.core.analysis import compute_cfg_from_blocks
@@ -300,11 +300,11 @@ def value_of_structure(structure: Any) -> Any:
 
 
 @cache
-def _arrays() -> tuple[Any, Any]:
-    """Numba's module on arrays, and its `make_array`; loading it loads much that only compiling needs."""
+def _arrays() -> tuple[Any, Any, Any]:
+    """Numba's module on arrays, and two of its functions; loading it loads much that only compiling needs."""
     from numba.np import arrayobj  # noqa: PLC0415  (a start that finds all compiled does without it)
 
-    return arrayobj, arrayobj.make_array
+    return arrayobj, arrayobj.make_array, arrayobj.fix_integer_index
 
 
 def make_array(kind: Any) -> Any:
@@ -394,6 +394,20 @@ def optimize_functions(library: Any, module: Any) -> None:
             manager.run(function, builder)
 
 
+FROM_START: Final = "streamwatch.core.estimators."
+"""Package whose compiled functions count every index from the start of an array.
+
+Numba adds the array's length to an index below 0, and so tests each: a sixth of the kernel's time.
+"""
+
+
+def index_from_start(context: Any, builder: Any, kind: Any, index: Any, size: Any) -> Any:
+    """Return an index as it is, if it is not a number in the source, which may be negative."""
+    if not kind.signed or isinstance(index, Constant):
+        return _arrays()[2](context, builder, kind, index, size)
+    return context.cast(builder, index, kind, types.intp)
+
+
 _REPLACED: Final[list[tuple[Any, str, Any]]] = [
     (types.Record, "__repr__", text_of_record),
     (BaseFunction, "get_call_type", call_type),
@@ -421,15 +435,17 @@ if _coloured := getattr(errors, "HighlightColorScheme", None):  # absent where n
 
 
 @contextmanager
-def sparing() -> Generator[None]:
-    """Replace numba's functions by those above while something is compiled, which numba does one at a time.
+def sparing(module: str = "") -> Generator[None]:
+    """Replace numba's functions by those above while a function of a module is compiled, one at a time.
 
     Nothing is replaced for other users of numba in the process, nor in versions that are not `KNOWN`.
     """
     if not IS_KNOWN:
         yield
         return
-    replaced = [*_REPLACED, (_arrays()[0], "make_array", make_array)]
+    arrays, _, fixed = _arrays()
+    index = index_from_start if module.startswith(FROM_START) else fixed
+    replaced = [*_REPLACED, (arrays, "make_array", make_array), (arrays, "fix_integer_index", index)]
     before = [(owner, name, vars(owner)[name]) for owner, name, _ in replaced]
     for owner, name, function in replaced:
         setattr(owner, name, function)

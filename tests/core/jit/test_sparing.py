@@ -269,6 +269,29 @@ def test_an_array_whose_address_is_needed_is_written_where_it_was_given() -> Non
     binding.parse_assembly(str(module)).verify()
 
 
+def _index_code(fix: Any, kind: Any, *index: Any) -> str:
+    """Return the code that makes an index of an array out of a number of a type."""
+    word = llvm.IntType(64)
+    function = llvm.Function(llvm.Module(), llvm.FunctionType(word, [word, word]), "f")
+    builder = llvm.IRBuilder(function.append_basic_block())
+    builder.ret(fix(cpu_target.target_context, builder, kind, *(*index, *function.args)[:2]))
+    return str(function)
+
+
+def test_compiled_estimators_count_every_index_from_the_start_and_others_do_not() -> None:
+    arrays, _, numbas = sparing._arrays()
+    for module in ("streamwatch.core.join.fold", "streamwatch.core.estimators_of_others", ""):
+        with sparing.sparing(module):
+            assert arrays.fix_integer_index is numbas
+    with sparing.sparing("streamwatch.core.estimators.kernel.fold"):
+        found = arrays.fix_integer_index
+    assert "select" in _index_code(numbas, types.int64)
+    assert "select" not in _index_code(found, types.int64)
+    last = llvm.Constant(llvm.IntType(64), -1)
+    for index in ((types.uint64,), (types.int64, last)):
+        assert _index_code(found, *index) == _index_code(numbas, *index)
+
+
 def test_a_member_that_an_array_does_not_have_is_refused() -> None:
     array, _, _ = _array_in_code()
     with pytest.raises(KeyError):
