@@ -138,6 +138,8 @@ class AlarmRow(NamedTuple):
 
 def alarm_rows(alarms: NDArray[Any], count: int) -> list[AlarmRow]:
     """Read the first `count` rows of `alarms`, in the order of their outcomes."""
+    if not count:
+        return []
     found = [AlarmRow(*row) for row in alarms[:count].tolist()]
     return sorted(found, key=lambda alarm: (alarm.position, alarm.detector))
 

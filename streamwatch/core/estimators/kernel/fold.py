@@ -43,7 +43,13 @@ from streamwatch.core.estimators.memory import (
 from streamwatch.core.estimators.recovery import copy_traced, observe_recovery
 from streamwatch.core.estimators.verdicts.detector import LAST
 from streamwatch.core.estimators.verdicts.judge import judge
-from streamwatch.core.estimators.verdicts.leads import MAJORITY, majority_column, settle_verdicts
+from streamwatch.core.estimators.verdicts.leads import (
+    ANY_FULL,
+    MAJORITY,
+    ONE_OF,
+    majority_column,
+    settle_verdicts,
+)
 from streamwatch.core.estimators.verdicts.state import copy_reported
 from streamwatch.core.jit import entry, hot, inner, prefetch
 
@@ -197,11 +203,8 @@ def prefetch_verdicts(pools, m, p, row, true_class, predicted_class):
         start = row * models.itemsize
         if w.answering != 0:
             prefetch(models, start + p.times_start + 8 * (m.outcomes - w.settled))
-            due = m.outcomes + 2 >= w.due
-            if not due and w.noted + 1 >= w.full:
-                for j in range(len(m.verdicts)):
-                    due |= may_differ(m, p, j, true_class, predicted_class)
-            if due:
+            hit = int(predicted_class == true_class)
+            if m.outcomes + 2 >= w.settled + w.due or ((w.noted[hit] + ONE_OF[p.kinds]) & ANY_FULL) != 0:
                 prefetch(models, start + p.pace_start)
                 for j in range(len(m.verdicts)):
                     if (w.answering >> p.opponents[j].kind) & 1:

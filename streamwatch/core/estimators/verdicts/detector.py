@@ -34,6 +34,7 @@ from math import ceil
 
 import numpy as np
 
+from streamwatch.core.estimators.memory import WIDTH
 from streamwatch.core.estimators.verdicts.state import BETTER, BLOCKS, FADES, STAKES, START, WORSE, end_block
 from streamwatch.core.jit import (
     bits_at_most,
@@ -440,9 +441,10 @@ def balanced_weight(counts, first, classes, column, unit, true_class):
 # order and with the same operations as one by one, so a record does not depend on how many are taken
 # together. Two bounds limit how long steps may be deferred without any result being late:
 #
-# `notes_until_check` assumes that every further step with d ≠ 0 favours a side with the largest possible
-# lead: after n of them Σ_λ M_λ is at most Σ_λ (M_λ + w)·f_λ^n, w the number of steps until the block ends.
-# A verdict could be claimed only once this reaches 8A.
+# `leads_until_check` counts the leads of each sign by opponent: those of one sign favour one side. After n
+# of them, each the largest possible, Σ_λ M_λ of the side is at most Σ_λ (M_λ + w)·(1 + λ)^n, w the number of
+# steps until the block ends; the other steps only lower it. A verdict could be claimed only once this reaches
+# 8A.
 #
 # A claim of the side that already holds the verdict changes nothing that is shown, and so is not waited
 # for. But it resets M and C. `may_confirm` finds whether some steps may contain one; evidence is then
@@ -452,7 +454,7 @@ def balanced_weight(counts, first, classes, column, unit, true_class):
 LONGEST = BLOCKS[1]
 """Largest number of outcomes whose steps are taken together."""
 USUAL = 20
-"""Number of notes tried first: if so many cannot make a claim, the next check is after one more."""
+"""Number of leads tried first: if so many cannot make a claim, the next check is after one more."""
 MARGIN = 1.0 - 1e-6
 """Factor that keeps a bound on the safe side of rounding errors in M."""
 GROWN = (1.0 + STAKES) ** np.arange(LONGEST + 1, dtype=np.float64)[:, None]
@@ -473,13 +475,16 @@ def take_steps(m, j, p, differing, hits, number, outcome, event_ms):
     changed = False
     if first == 0:
         take_first(v, settled + 1, m.noted_ms[0])
-    if differing != 0 and m.utility == ACCURACY:
-        v.better |= (differing & hits) << (first & LAST)
-        v.worse |= (differing & ~hits) << (first & LAST)
+    if differing != 0:
+        if m.utility == ACCURACY:
+            v.better |= (differing & hits) << (first & LAST)
+            v.worse |= (differing & ~hits) << (first & LAST)
+        else:
+            count_leads(m, v, differing, hits, first)
     if v.started == 0:
-        take_steps_before_start(m, v, differing, hits, first)
+        take_steps_before_start(m, v, differing, hits)
     elif differing != 0:
-        confirms = may_confirm(v, p, first + number, count_bits(differing))
+        confirms = may_confirm(v, p, first + number, differing, hits)
         left = differing
         while left != 0:
             if m.utility == ACCURACY:
@@ -500,9 +505,31 @@ def take_steps(m, j, p, differing, hits, number, outcome, event_ms):
     return changed
 
 
+@hot
+def count_leads(m, v, differing, hits, first):
+    """Count the leads of the steps in the bits `differing`, with |d| from the notes, as `count_lead` does."""
+    units = 0
+    for k in range(LONGEST // WIDTH):  # |d| is at most 1
+        units |= bits_at_most(lanes(1.0), lanes_of(m.magnitudes, k)) << (k * WIDTH)
+    units &= differing
+    v.better |= (units & hits) << (first & LAST)
+    v.worse |= (units & ~hits) << (first & LAST)
+    recent, recent_squares = v.recent, v.recent_squares
+    left = differing & ~units
+    while left != 0:
+        k = trailing_zeros(np.uint64(left)) & LAST
+        left &= left - 1
+        at = (first + k) & LAST
+        lead = m.magnitudes[k] * float(2 * ((hits >> k) & 1) - 1)
+        v.parts[at // BLOCKS[0]] += lead
+        recent += FADES[at] * lead
+        recent_squares += FADES[at] * lead * lead
+    v.recent, v.recent_squares = recent, recent_squares
+
+
 @inner
-def take_steps_before_start(m, v, left, hits, first):
-    """Take the steps in the bits `left` while no evidence is kept; leads of another size are counted."""
+def take_steps_before_start(m, v, left, hits):
+    """Take the steps in the bits `left` while no evidence is kept."""
     better, worse = lanes_of(v.maxima, BETTER), lanes_of(v.maxima, WORSE)
     while left != 0:
         k = trailing_zeros(np.uint64(left))
@@ -510,96 +537,118 @@ def take_steps_before_start(m, v, left, hits, first):
         lead = float(2 * ((hits >> k) & 1) - 1)
         if m.utility != ACCURACY:
             lead *= m.magnitudes[k]
-            count_lead(v, first + k + 1, lead)
         better, worse = with_factors(better, worse, lead)
     put_lanes(v.maxima, BETTER, better)
     put_lanes(v.maxima, WORSE, worse)
 
 
 @hot
-def take_unit_steps(m, v, p, left, hits, first, settled, confirms):
-    """Take the steps in the bits `left`, all with |d| = 1; bit k is step `first` + k + 1.
+def take_unit_steps(m, v, p, steps, hits, first, settled, confirms):
+    """Take the steps in the bits `steps`, all with |d| = 1; bit k is step `first` + k + 1.
 
     Return those not taken because, if `confirms`, the side that holds the verdict reached A before them.
+    First they are taken without looking, and the largest M_λ of that side is kept; only if these would reach
+    A together, they are taken again, and looked at one by one.
     """
     if v.magnitude != 1.0:
         set_factors(v, 1.0)
     enough = p.threshold * len(STAKES)
-    sums_better, sums_worse = lanes_of(v.sums, BETTER), lanes_of(v.sums, WORSE)
-    maxima_better, maxima_worse = lanes_of(v.maxima, BETTER), lanes_of(v.maxima, WORSE)
-    starts_better, starts_worse = lanes(-1.0), lanes(-1.0)
-    before = v.differed - first
-    holds_better = v.verdict > 0
-    while left != 0:
-        k = trailing_zeros(np.uint64(left)) & LAST
-        left &= left - 1
-        favours = (hits >> k) & 1
-        waited = lanes(float(k + 1 - before))
-        before = k + 1
-        at_better, at_worse = lanes(POSITIONS[favours, k]), lanes(POSITIONS[1 - favours, k])
-        sums_better, maxima_better, starts_better = step_side(
-            sums_better, maxima_better, starts_better, lanes_of(v.factors, favours), waited, at_better
-        )
-        sums_worse, maxima_worse, starts_worse = step_side(
-            sums_worse, maxima_worse, starts_worse, lanes_of(v.factors, 1 - favours), waited, at_worse
-        )
-        if confirms and reaches(sums_better if holds_better else sums_worse, enough):
+    own = BETTER if v.verdict > 0 else WORSE
+    other = 1 - own
+    favouring = hits ^ -own
+    checks = False
+    while True:
+        sums_own, sums_other = lanes_of(v.sums, own), lanes_of(v.sums, other)
+        maxima_own, maxima_other = lanes_of(v.maxima, own), lanes_of(v.maxima, other)
+        starts_own, starts_other = lanes(-1.0), lanes(-1.0)
+        largest = lanes(0.0)
+        before = v.differed - first
+        left = steps
+        while left != 0:
+            k = trailing_zeros(np.uint64(left)) & LAST
+            left &= left - 1
+            favours = (favouring >> k) & 1
+            waited = lanes(float(k + 1 - before))
+            before = k + 1
+            at_own, at_other = lanes(POSITIONS[favours, k]), lanes(POSITIONS[1 - favours, k])
+            sums_own, maxima_own, starts_own = step_side(
+                sums_own, maxima_own, starts_own, lanes_of(v.factors, favours), waited, at_own
+            )
+            sums_other, maxima_other, starts_other = step_side(
+                sums_other, maxima_other, starts_other, lanes_of(v.factors, 1 - favours), waited, at_other
+            )
+            largest = larger(largest, sums_own)
+            if checks and reaches(sums_own, enough):
+                break
+        if checks or not confirms or sum_in_pairs(largest) < enough:
             break
+        checks = True
     v.differed = first + before
-    write_side(m, v, BETTER, sums_better, maxima_better, starts_better, settled)
-    write_side(m, v, WORSE, sums_worse, maxima_worse, starts_worse, settled)
+    write_side(m, v, own, sums_own, maxima_own, starts_own, settled)
+    write_side(m, v, other, sums_other, maxima_other, starts_other, settled)
     return left
 
 
 @inner
-def take_sized_steps(m, v, p, left, hits, first, settled, confirms):
-    """Take steps as `take_unit_steps` does, with |d| from the notes; count their leads."""
+def take_sized_steps(m, v, p, steps, hits, first, settled, confirms):
+    """Take steps as `take_unit_steps` does, with |d| from the notes."""
     if v.magnitude != 1.0:
         set_factors(v, 1.0)
     enough = p.threshold * len(STAKES)
+    own = BETTER if v.verdict > 0 else WORSE
+    other = 1 - own
+    favouring = hits ^ -own
     power = power_of(v)
     unit_fallen, unit_risen = lanes_of(v.factors, 0), lanes_of(v.factors, 1)
-    sums_better, sums_worse = lanes_of(v.sums, BETTER), lanes_of(v.sums, WORSE)
-    maxima_better, maxima_worse = lanes_of(v.maxima, BETTER), lanes_of(v.maxima, WORSE)
-    starts_better, starts_worse = lanes(-1.0), lanes(-1.0)
-    before = v.differed - first
-    holds_better = v.verdict > 0
-    enough_now = False
     cell, of_cell = -1, (unit_fallen, unit_risen, unit_fallen, unit_risen)  # of no size yet
-    while left != 0 and not enough_now:
-        if cell >= 0:
-            of_cell = factors_of_cell(cell, power)
-        while left != 0 and not enough_now:  # without calls, so that vectors stay in registers
-            k = trailing_zeros(np.uint64(left)) & LAST
-            magnitude = m.magnitudes[k]
-            if magnitude == 1.0:
-                fallen, risen = unit_fallen, unit_risen
-            elif power == 1.0:
-                fallen, risen = linear_factors(magnitude)
-            elif cell_of(magnitude) == cell:
-                fallen, risen = factors_near(of_cell, magnitude, cell, power)
-            else:
-                cell = cell_of(magnitude)
-                break
-            left &= left - 1
-            favours = (hits >> k) & 1
-            sign = float(2 * favours - 1)
-            count_lead(v, first + k + 1, magnitude * sign)
-            waited = lanes(float(k + 1 - before))
-            before = k + 1
-            at_better, at_worse = lanes(POSITIONS[favours, k]), lanes(POSITIONS[1 - favours, k])
-            favoured = where_at_most(lanes(0.0), lanes(sign), risen, fallen)
-            other = where_at_most(lanes(0.0), lanes(sign), fallen, risen)
-            sums_better, maxima_better, starts_better = step_side(
-                sums_better, maxima_better, starts_better, favoured, waited, at_better
-            )
-            sums_worse, maxima_worse, starts_worse = step_side(
-                sums_worse, maxima_worse, starts_worse, other, waited, at_worse
-            )
-            enough_now = confirms and reaches(sums_better if holds_better else sums_worse, enough)
+    checks = False
+    while True:
+        sums_own, sums_other = lanes_of(v.sums, own), lanes_of(v.sums, other)
+        maxima_own, maxima_other = lanes_of(v.maxima, own), lanes_of(v.maxima, other)
+        starts_own, starts_other = lanes(-1.0), lanes(-1.0)
+        largest = lanes(0.0)
+        before = v.differed - first
+        left = steps
+        enough_now = False
+        wanted = cell
+        while left != 0 and not enough_now:
+            if wanted != cell:
+                cell = wanted
+                of_cell = factors_of_cell(cell, power)
+            while left != 0 and not enough_now:  # without calls, so that vectors stay in registers
+                k = trailing_zeros(np.uint64(left)) & LAST
+                magnitude = m.magnitudes[k]
+                if magnitude == 1.0:
+                    fallen, risen = unit_fallen, unit_risen
+                elif power == 1.0:
+                    fallen, risen = linear_factors(magnitude)
+                elif cell_of(magnitude) == cell:
+                    fallen, risen = factors_near(of_cell, magnitude, cell, power)
+                else:
+                    wanted = cell_of(magnitude)
+                    break
+                left &= left - 1
+                favours = (favouring >> k) & 1
+                sign = lanes(float(2 * favours - 1))
+                waited = lanes(float(k + 1 - before))
+                before = k + 1
+                at_own, at_other = lanes(POSITIONS[favours, k]), lanes(POSITIONS[1 - favours, k])
+                factors_own = where_at_most(lanes(0.0), sign, risen, fallen)
+                factors_other = where_at_most(lanes(0.0), sign, fallen, risen)
+                sums_own, maxima_own, starts_own = step_side(
+                    sums_own, maxima_own, starts_own, factors_own, waited, at_own
+                )
+                sums_other, maxima_other, starts_other = step_side(
+                    sums_other, maxima_other, starts_other, factors_other, waited, at_other
+                )
+                largest = larger(largest, sums_own)
+                enough_now = checks and reaches(sums_own, enough)
+        if checks or not confirms or sum_in_pairs(largest) < enough:
+            break
+        checks = True
     v.differed = first + before
-    write_side(m, v, BETTER, sums_better, maxima_better, starts_better, settled)
-    write_side(m, v, WORSE, sums_worse, maxima_worse, starts_worse, settled)
+    write_side(m, v, own, sums_own, maxima_own, starts_own, settled)
+    write_side(m, v, other, sums_other, maxima_other, starts_other, settled)
     return left
 
 
@@ -627,12 +676,14 @@ def reaches(sums, enough):
 
 
 @hot
-def may_confirm(v, p, until, steps):
-    """Tell whether steps up to `until`, `steps` of them with d ≠ 0, may claim the current verdict again."""
+def may_confirm(v, p, until, differing, hits):
+    """Tell whether the steps in the bits `differing`, up to `until`, may claim the current verdict again."""
     if v.verdict == 0:
         return False
-    sums = lanes_of(v.sums, BETTER if v.verdict > 0 else WORSE) + lanes(float(until - v.differed))
-    return sum_in_pairs(sums * lanes_of(GROWN, steps)) >= p.threshold * len(STAKES) * MARGIN
+    side = BETTER if v.verdict > 0 else WORSE
+    sums = lanes_of(v.sums, side) + lanes(float(until - v.differed))
+    favours = count_bits(differing & (hits ^ -side))
+    return sum_in_pairs(sums * lanes_of(GROWN, favours)) >= p.threshold * len(STAKES) * MARGIN
 
 
 @hot
@@ -643,19 +694,35 @@ def outcomes_until_check(pace):
 
 
 @hot
-def notes_until_check(pace, v, p):
-    """Number of steps with d ≠ 0 in this block, at least 1, of which only the last could change a verdict."""
+def leads_until_check(pace, v, p):
+    """Number of leads above 0 in this block of which only the last could change a verdict, and below 0.
+
+    Each is at least 1, and `LONGEST` if no number could.
+    """
     if v.started == 0:
-        return LONGEST
-    enough = p.threshold * len(STAKES) * MARGIN
+        return LONGEST, LONGEST
     waited = lanes(float((pace.steps | LAST) + 1 - v.differed))
-    sums = waited
+    better, worse = LONGEST, LONGEST
     if v.verdict <= 0:
-        sums = larger(sums, lanes_of(v.sums, BETTER) + waited)
+        better = favours_until_check(lanes_of(v.sums, BETTER) + waited, p)
     if v.verdict >= 0:
-        sums = larger(sums, lanes_of(v.sums, WORSE) + waited)
+        worse = favours_until_check(lanes_of(v.sums, WORSE) + waited, p)
+    if min(better, worse) == 0:  # g alone may take a side to A at any step with d ≠ 0
+        return 1, 1
+    return better, worse
+
+
+@hot
+def favours_until_check(sums, p):
+    """Number of steps that favour a side of which only the last could take it to A; 0 if no step need do so.
+
+    `sums` is M_λ + w of the side.
+    """
+    enough = p.threshold * len(STAKES) * MARGIN
     if sum_in_pairs(sums * lanes_of(GROWN, USUAL)) < enough:
         return USUAL + 1
+    if sum_in_pairs(sums) >= enough:
+        return 0
     safe = 0
     for more in (16, 8, 4, 2, 1):
         safe += more * int(sum_in_pairs(sums * lanes_of(GROWN, safe + more)) < enough)

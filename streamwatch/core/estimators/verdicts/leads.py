@@ -4,15 +4,16 @@
 from __future__ import annotations
 
 import numpy as np
+from numpy.typing import NDArray
 
 from streamwatch.core.estimators.forgetting.mechanisms import LIMIT, SHRINK
 from streamwatch.core.estimators.memory import (
     CORRECTED,
+    FLAGS,
     LABEL_AT_PREDICTION_PAIR,
     LABEL_AT_PREDICTION_REPEAT,
     SCORED,
     SHADOWED,
-    bit,
 )
 from streamwatch.core.estimators.memory import TRANSITION as TRANSITION_RIGHT
 from streamwatch.core.estimators.verdicts.detector import (
@@ -21,7 +22,7 @@ from streamwatch.core.estimators.verdicts.detector import (
     COSTS,
     LONGEST,
     balanced_weight,
-    notes_until_check,
+    leads_until_check,
     outcomes_until_check,
     take_steps,
 )
@@ -97,32 +98,39 @@ def answer_of(m, kind, known):
     return answer
 
 
-@hot
-def answering_kinds(m, flags):
-    """Return the kinds of opponents that answer the outcome with these flags: one bit per kind."""
-    answering = (
-        int(m.outcomes > 0) << PERSISTENT
-        | bit(flags, LABEL_AT_PREDICTION_PAIR) << PERSISTENT_KNOWN
-        | bit(flags, SHADOWED) << TRANSITION
-        | bit(flags, SCORED) << TEMPORAL_CORRECTION
+def _kinds_by_flags() -> NDArray[np.uint16]:
+    """By an outcome's flags: the kinds of opponents that answer it, then those whose answer is right."""
+    of_flags = (
+        (LABEL_AT_PREDICTION_PAIR, PERSISTENT_KNOWN),
+        (SHADOWED, TRANSITION),
+        (SCORED, TEMPORAL_CORRECTION),
+        (LABEL_AT_PREDICTION_REPEAT, _RIGHT + PERSISTENT_KNOWN),
+        (TRANSITION_RIGHT, _RIGHT + TRANSITION),
+        (CORRECTED, _RIGHT + TEMPORAL_CORRECTION),
     )
+    return np.array(
+        [sum(((flags >> flag) & 1) << kind for flag, kind in of_flags) for flags in range(1 << FLAGS)],
+        np.uint16,
+    )
+
+
+_RIGHT = 8
+_KINDS_BY_FLAGS = _kinds_by_flags()
+
+
+@hot
+def kinds_of(m, flags, true_class):
+    """Return the kinds of opponents that answer the outcome with these flags, and those that are right.
+
+    One bit per kind; of those that do not answer, the second is not defined.
+    """
+    kinds = np.int64(_KINDS_BY_FLAGS[flags])
+    answering = (kinds & ((1 << _RIGHT) - 1)) | int(m.outcomes > 0) << PERSISTENT
+    right = (kinds >> _RIGHT) | int(m.last == true_class) << PERSISTENT
     for k in range(len(m.labels)):
         answering |= int(m.labels[k].leader > 0) << MAJORITY
-    return answering
-
-
-@hot
-def right_kinds(m, flags, true_class):
-    """Return the kinds of opponents whose answer is the true class: one bit per kind."""
-    right = (
-        int(m.last == true_class) << PERSISTENT
-        | bit(flags, LABEL_AT_PREDICTION_REPEAT) << PERSISTENT_KNOWN
-        | bit(flags, TRANSITION_RIGHT) << TRANSITION
-        | bit(flags, CORRECTED) << TEMPORAL_CORRECTION
-    )
-    for k in range(len(m.labels)):
         right |= int(m.labels[k].leader - 1 == true_class) << MAJORITY
-    return right
+    return answering, right
 
 
 @hot
@@ -232,13 +240,23 @@ def lead_of(m, class_counts, utilities, true_class, predicted_class, answer):
 WAITING = np.dtype(
     [
         ("settled", "i8"),  # number of outcomes whose steps are taken
-        ("due", "i8"),  # number of the outcome at which the next are taken, however few leads are not 0
-        ("noted", "i4"),  # number of outcomes since `settled` in which some lead was not 0
-        ("full", "i4"),  # number of them at which steps are taken
-        ("answering", "i8"),  # one bit per kind of opponent: it answers these outcomes
+        ("due", "i4"),  # number of outcomes after these at which the next are taken at the latest
+        ("answering", "i4"),  # one bit per kind of opponent: it answers these outcomes
+        ("noted", "i8", (2,)),  # leads below 0, and above, since `schedule`: a byte for each kind of opponent
     ]
 )
-"""Deferred outcomes of a model; what was noted of them is in `leads`, `noted_ms` and `magnitudes`."""
+"""Deferred outcomes of a model; what was noted of them is in `leads`, `noted_ms` and `magnitudes`.
+
+A byte of `noted` begins at 128 less the number of leads of its sign at which steps are taken, so its highest
+bit tells that there are so many.
+"""
+
+_KINDS = range(len(OPPONENTS))
+ONE_OF = np.array([sum(((kinds >> k) & 1) << (8 * k) for k in _KINDS) for kinds in range(1 << len(_KINDS))])
+"""By bits of kinds of opponents: 1 in the byte of each."""
+FULL = 128
+"""Value of a byte of `noted` at which steps are taken."""
+ANY_FULL = FULL * int(ONE_OF[-1])
 
 HIT = 7
 """Bit of a byte of `leads` that is set if the model was right; those below are of kinds of opponents."""
@@ -256,20 +274,21 @@ def note_leads(pools, p, batch, i, flags, alarms, count):
     w = m.waiting[0]
     outcome = m.outcomes + 1
     hit = int(predicted_class == true_class)
-    answering = answering_kinds(m, flags) & p.kinds
+    answering, right = kinds_of(m, flags, true_class)
+    answering &= p.kinds
     if answering != w.answering:
         count = settle_verdicts(models, p, row, outcome - 1, event_ms, i, alarms, count)
         w.answering = answering
         schedule(m, p)
-    right = right_kinds(m, flags, true_class)
     differing = answering & (right ^ -hit)  # a lead is not 0 where only one of the two is right
     at = outcome - w.settled - 1
     m.leads[at] = differing | (hit << HIT)
     m.noted_ms[at] = event_ms
     if m.utility == BALANCED and differing != 0:
         m.magnitudes[at] = balanced_lead(m, pools.class_counts, true_class, predicted_class)
-    w.noted += int(differing != 0)
-    if w.noted >= w.full or outcome >= w.due:
+    noted = w.noted[hit] + ONE_OF[differing]
+    w.noted[hit] = noted
+    if (noted & ANY_FULL) != 0 or at + 1 >= w.due:
         count = settle_verdicts(models, p, row, outcome, event_ms, i, alarms, count)
     return count
 
@@ -296,7 +315,6 @@ def settle_verdicts(models, p, row, outcome, event_ms, position, alarms, count):
                             pace, v, p.verdict[0], detector, position, row, outcome, before, alarms, count
                         )
         w.settled = outcome
-        w.noted = 0
         schedule(m, p)
     return count
 
@@ -305,10 +323,15 @@ def settle_verdicts(models, p, row, outcome, event_ms, position, alarms, count):
 def schedule(m, p):
     """Set when the steps of a model are taken next."""
     w = m.waiting[0]
-    outcomes, notes = LONGEST, LONGEST
+    due = LONGEST
+    above, below = 0, 0
     for j in range(len(m.verdicts)):
-        if (w.answering >> p.opponents[j].kind) & 1:
-            outcomes = min(outcomes, outcomes_until_check(m.pace[j]))
-            notes = min(notes, notes_until_check(m.pace[j], m.verdicts[j], p.verdict[0]))
-    w.due = w.settled + outcomes
-    w.full = notes
+        kind = p.opponents[j].kind
+        if (w.answering >> kind) & 1:
+            due = min(due, outcomes_until_check(m.pace[j]))
+            better, worse = leads_until_check(m.pace[j], m.verdicts[j], p.verdict[0])
+            above |= (FULL - better) << (8 * kind)
+            below |= (FULL - worse) << (8 * kind)
+    w.due = due
+    w.noted[0] = below
+    w.noted[1] = above
