@@ -113,3 +113,18 @@ def test_the_verdict_on_no_change_is_that_of_the_definition(seed) -> None:
     for found, side in ((verdicts.better, plain.better), (verdicts.worse, plain.worse)):
         share = np.log(max(side.mean, 1.0)) / np.log(plain.threshold)
         assert found[j, 0] == pytest.approx(share, rel=1e-9, abs=1e-12)
+
+
+def test_steps_that_can_change_no_verdict_are_taken_once_in_64_outcomes() -> None:
+    """A model that is better than all others, where leads of one opponent come with every second outcome."""
+    rng = np.random.default_rng(3)
+    true_class = rng.integers(0, 2, 6_000).astype(np.int32)
+    predicted_class = np.where(rng.random(6_000) < 0.9, true_class, 1 - true_class).astype(np.int32)
+    table = ModelTable(replace(FREQUENT, verdict_outcomes=10_000, confidence_delta=0.05))
+    table.add_model()
+    settled = []
+    for part in [slice(5_000), *(slice(t, t + 1) for t in range(5_000, 6_000))]:
+        table.fold(one_row(part.stop - (part.start or 0)), true_class[part], predicted_class[part])
+        settled.append(int(table.pools.models["waiting"]["settled"][0, 0]))
+    assert (table.verdicts(np.array([0])).verdict[0] == 1.0).all()
+    assert len(set(settled)) <= 1_000 // 64 + 2
