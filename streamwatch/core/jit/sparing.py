@@ -394,8 +394,9 @@ def optimize_functions(library: Any, module: Any) -> None:
             manager.run(function, builder)
 
 
-FROM_START: Final = "streamwatch.core.estimators."
-"""Package whose compiled functions count every index from the start of an array.
+_ROOMS: Final = "comparisons dependence detectors forgetting kernel memory recovery verdicts"
+FROM_START: Final = tuple(f"streamwatch.core.estimators.{room}" for room in _ROOMS.split())
+"""Rooms and files whose compiled functions count every index from the start of an array.
 
 Numba adds the array's length to an index below 0, and so tests each: a sixth of the kernel's time.
 """

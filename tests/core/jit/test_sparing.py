@@ -278,9 +278,9 @@ def _index_code(fix: Any, kind: Any, *index: Any) -> str:
     return str(function)
 
 
-def test_compiled_estimators_count_every_index_from_the_start_and_others_do_not() -> None:
+def test_the_kernel_counts_every_index_from_the_start_and_other_rooms_do_not() -> None:
     arrays, _, numbas = sparing._arrays()
-    for module in ("streamwatch.core.join.fold", "streamwatch.core.estimators_of_others", ""):
+    for module in ("streamwatch.core.join.entries", "streamwatch.core.estimators.registers.cohorts.life", ""):
         with sparing.sparing(module):
             assert arrays.fix_integer_index is numbas
     with sparing.sparing("streamwatch.core.estimators.kernel.fold"):
