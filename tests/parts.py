@@ -137,8 +137,9 @@ class Part:
     def _items(self, session: pytest.Session) -> Iterator[tuple[pytest.Item, pytest.Item | None]]:
         """Tests, each with what comes next, for which pytest keeps what it has set up.
 
-        What comes after the last of a file is another file: that one is collected when the fixtures of this
-        one are gone, as what they change for their tests could be found by who imports the other.
+        After the last of a file that is the session: the next file is collected when the fixtures of this one
+        are gone, as what they change for their tests could be found by who imports the other; and it may turn
+        out to have no tests that this tier runs.
         """
         hook = session.config.hook
         files = self._files()
@@ -154,7 +155,7 @@ class Part:
             yield from pairwise(items)
             file = next(files, None)
             if items:
-                yield items[-1], cast("pytest.Item | None", file)
+                yield items[-1], None if file is None else cast("pytest.Item", session)
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_runtestloop(self, session: pytest.Session) -> bool:

@@ -119,6 +119,7 @@ def started(
 ) -> subprocess.Popen[str]:
     """The tests of these files, run by so many processes."""
     for name, text in (FILES | files).items():
+        (folder / name).parent.mkdir(exist_ok=True)
         (folder / name).write_text(textwrap.dedent(text), encoding="utf-8")
     environment = os.environ | {"PYTHONPATH": str(parts.ROOT), "STREAMWATCH_TESTS": "rotating"}
     environment.pop("STREAMWATCH_PART", None)
@@ -158,6 +159,18 @@ def test_a_file_is_read_when_the_fixtures_of_the_one_before_are_gone(tmp_path: P
     run = started(tmp_path, files, processes=1)
     output, said = run.communicate(timeout=120)
     assert "==== 3 passed in 1 processes" in output, output + said
+
+
+def test_after_a_file_without_tests_comes_one_of_another_folder(tmp_path: Path) -> None:
+    sound = "def test_sound(): pass\n"
+    files = {
+        "first/test_a.py": sound + "# taken first, as it is longest",
+        "first/test_b.py": "# none of its tests runs",
+        "second/test_c.py": sound,
+    }
+    run = started(tmp_path, files, processes=1)
+    output, said = run.communicate(timeout=120)
+    assert "==== 2 passed in 1 processes" in output, output + said
 
 
 def remembered(folder: Path) -> set[str]:
