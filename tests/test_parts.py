@@ -10,7 +10,10 @@ import subprocess
 import sys
 import textwrap
 import time
+from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
+from typing import Protocol
 
 import pytest
 
@@ -114,27 +117,44 @@ FAILS = """
 """
 
 
-def started(
-    folder: Path, files: dict[str, str], *arguments: str, processes: int = 2
-) -> subprocess.Popen[str]:
-    """The tests of these files, run by so many processes."""
-    for name, text in (FILES | files).items():
-        (folder / name).parent.mkdir(exist_ok=True)
-        (folder / name).write_text(textwrap.dedent(text), encoding="utf-8")
-    environment = os.environ | {"PYTHONPATH": str(parts.ROOT), "STREAMWATCH_TESTS": "rotating"}
-    environment.pop("STREAMWATCH_PART", None)
-    return subprocess.Popen(
-        [sys.executable, "-m", "tests.parts", str(processes), *arguments],
-        cwd=folder,
-        env=environment,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-        start_new_session=True,
-    )
+class Start(Protocol):
+    def __call__(
+        self, files: dict[str, str], *arguments: str, processes: int = 2
+    ) -> subprocess.Popen[str]: ...
 
 
-def test_a_file_is_read_when_the_fixtures_of_the_one_before_are_gone(tmp_path: Path) -> None:
+@pytest.fixture
+def started(tmp_path: Path) -> Iterator[Start]:
+    """The tests of these files, run by so many processes, none of which outlives the test."""
+    runs: list[subprocess.Popen[str]] = []
+
+    def start(files: dict[str, str], *arguments: str, processes: int = 2) -> subprocess.Popen[str]:
+        for name, text in (FILES | files).items():
+            (tmp_path / name).parent.mkdir(exist_ok=True)
+            (tmp_path / name).write_text(textwrap.dedent(text), encoding="utf-8")
+        environment = os.environ | {"PYTHONPATH": str(parts.ROOT), "STREAMWATCH_TESTS": "rotating"}
+        environment.pop("STREAMWATCH_PART", None)
+        runs.append(
+            subprocess.Popen(
+                [sys.executable, "-m", "tests.parts", str(processes), *arguments],
+                cwd=tmp_path,
+                env=environment,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.PIPE,
+                text=True,
+                start_new_session=True,
+            )
+        )
+        return runs[-1]
+
+    yield start
+    for run in runs:
+        with suppress(ProcessLookupError):
+            os.killpg(run.pid, signal.SIGKILL)
+        run.communicate()
+
+
+def test_a_file_is_read_when_the_fixtures_of_the_one_before_are_gone(started: Start) -> None:
     changes = """
         import os
         import pytest
@@ -156,19 +176,19 @@ def test_a_file_is_read_when_the_fixtures_of_the_one_before_are_gone(tmp_path: P
         def test_nothing_is_changed_here(): assert FOUND is None
     """
     files = {"test_changes.py": changes, "test_reads.py": reads}
-    run = started(tmp_path, files, processes=1)
+    run = started(files, processes=1)
     output, said = run.communicate(timeout=120)
     assert "==== 3 passed in 1 processes" in output, output + said
 
 
-def test_after_a_file_without_tests_comes_one_of_another_folder(tmp_path: Path) -> None:
+def test_after_a_file_without_tests_comes_one_of_another_folder(started: Start) -> None:
     sound = "def test_sound(): pass\n"
     files = {
         "first/test_a.py": sound + "# taken first, as it is longest",
         "first/test_b.py": "# none of its tests runs",
         "second/test_c.py": sound,
     }
-    run = started(tmp_path, files, processes=1)
+    run = started(files, processes=1)
     output, said = run.communicate(timeout=120)
     assert "==== 2 passed in 1 processes" in output, output + said
 
@@ -178,7 +198,7 @@ def remembered(folder: Path) -> set[str]:
 
 
 @pytest.mark.slow
-def test_what_fails_in_any_process_is_said_at_once_and_at_the_end(tmp_path: Path) -> None:
+def test_what_fails_in_any_process_is_said_at_once_and_at_the_end(started: Start, tmp_path: Path) -> None:
     files = {
         "test_failing.py": FAILING,
         "test_unreadable.py": "import nothing_of_this_name\n",
@@ -189,7 +209,7 @@ def test_what_fails_in_any_process_is_said_at_once_and_at_the_end(tmp_path: Path
             def test_after(): pass
         """,
     }
-    run = started(tmp_path, files)
+    run = started(files)
     output, said = run.communicate(timeout=120)
     failed = [
         "ENDED at test_crashing.py::test_crash - signal 9 ended process ",
@@ -214,9 +234,9 @@ def test_what_fails_in_any_process_is_said_at_once_and_at_the_end(tmp_path: Path
 @pytest.mark.slow
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
 def test_where_all_are_told_to_end_it_is_said_what_failed_and_where_each_was(
-    tmp_path: Path, number: signal.Signals
+    started: Start, tmp_path: Path, number: signal.Signals
 ) -> None:
-    run = started(tmp_path, {"test_a_waiting.py": WAITS, "test_b_failing.py": FAILS})
+    run = started({"test_a_waiting.py": WAITS, "test_b_failing.py": FAILS})
     while not (tmp_path / "begun").exists():
         assert run.poll() is None
         time.sleep(0.05)
@@ -233,7 +253,7 @@ def test_where_all_are_told_to_end_it_is_said_what_failed_and_where_each_was(
 
 
 @pytest.mark.slow
-def test_no_process_goes_on_after_as_many_failures_as_are_asked_for(tmp_path: Path) -> None:
+def test_no_process_goes_on_after_as_many_failures_as_are_asked_for(started: Start) -> None:
     waits = """
         import pathlib, time
 
@@ -251,7 +271,7 @@ def test_no_process_goes_on_after_as_many_failures_as_are_asked_for(tmp_path: Pa
             pathlib.Path("failed").touch()
             assert 1 == 2
     """
-    run = started(tmp_path, {"test_a_waiting.py": waits, "test_b_failing.py": fails}, "-x")
+    run = started({"test_a_waiting.py": waits, "test_b_failing.py": fails}, "-x")
     output, _ = run.communicate(timeout=120)
     assert run.returncode == pytest.ExitCode.TESTS_FAILED
     assert "stopping after 1 failures of all processes" in output
