@@ -14,6 +14,11 @@ from contextlib import suppress
 from pathlib import Path
 
 TURN_SECONDS = 0.1
+DEADLINE_SECONDS = 60.0
+"""What comes at all comes within hundredths of them, in the process that waits for it."""
+GLANCE_SECONDS = 0.005
+AT_EVERY_TURN = 100
+"""So many turns of a loop bring what waits for nobody; what comes later is looked for now and then."""
 PROC = Path("/proc")
 
 
@@ -79,3 +84,16 @@ async def soon(
         await asyncio.gather(turn(), asyncio.sleep(TURN_SECONDS))
         turns += 1
     return turns
+
+
+async def until(condition: Callable[[], object], *, seconds: float = DEADLINE_SECONDS) -> None:
+    """Let the loop turn until it holds, which has no event: so long, or as many turns as would fit in.
+
+    What is waited for goes on in the same loop, so that both are held up by whatever else the machine does.
+    """
+    began, turns = time.monotonic(), 0
+    while not condition():
+        late = time.monotonic() - began > seconds and turns > seconds / GLANCE_SECONDS
+        assert not late, f"not within {seconds} s, nor within {turns} turns"
+        await asyncio.sleep(0 if turns < AT_EVERY_TURN else GLANCE_SECONDS)
+        turns += 1

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from tests import cpu_budget
-from tests.cpu_budget import OwnTime, soon, waits
+from tests.cpu_budget import OwnTime, soon, until, waits
 
 
 class Threads:
@@ -84,3 +84,16 @@ async def test_what_is_late_by_the_clock_and_by_turns_is_late() -> None:
     assert await soon(0.2, third, turn) == 2
     with pytest.raises(AssertionError, match="nor within 2 turns"):
         await soon(0.1, never, turn)
+
+
+async def test_what_never_holds_ends_the_wait_and_what_holds_late_is_waited_for() -> None:
+    looks = 0
+
+    def late() -> bool:
+        nonlocal looks
+        looks += 1
+        return looks > 2 * cpu_budget.AT_EVERY_TURN
+
+    await until(late, seconds=60.0)
+    with pytest.raises(AssertionError, match=r"not within 0\.01 s"):
+        await until(lambda: False, seconds=0.01)

@@ -44,7 +44,6 @@ from streamwatch.telemetry import Telemetry
 
 P, L = Partition("predictions", 0), Partition("labels", 0)
 NOW_MS = 1_700_000_000_000
-DEADLINE_SECONDS = 300.0
 CLOCKS = Clocks(lambda: NOW_MS, lambda: 0)
 """Clocks that stand still: what was read counts as read when every fetch was sent."""
 AT_ONCE = MergeSpec(settle_ms=0)
@@ -281,12 +280,6 @@ async def taken(processor: BatchProcessor, given: Poll) -> None:
     await processor.receive(given)
     while processor.has_ready:
         processor.evaluate()
-
-
-async def until(condition: Callable[[], bool]) -> None:
-    async with asyncio.timeout(DEADLINE_SECONDS):
-        while not condition():  # noqa: ASYNC110  # what is waited for has no event
-            await asyncio.sleep(0.005)
 
 
 async def run_through(h: FakeDaemon) -> None:

@@ -20,6 +20,7 @@ from streamwatch.daemon.consume_loop import ConsumeLoop
 from streamwatch.edge.stores.kind import StateFailed
 from streamwatch.telemetry import Telemetry
 from tests.core.model_store import ModelStore
+from tests.cpu_budget import until
 from tests.daemon.fake_alerting import (
     HOUR_MS,
     NOW_MS,
@@ -28,7 +29,7 @@ from tests.daemon.fake_alerting import (
     alarm,
     telling,
 )
-from tests.daemon.fake_daemon import FakeSource, until
+from tests.daemon.fake_daemon import FakeSource
 
 
 async def test_a_notification_is_kept_with_its_alarm_and_delivered_when_both_are_durable() -> None:

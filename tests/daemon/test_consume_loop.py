@@ -21,6 +21,7 @@ from streamwatch.daemon import merged_records as giving_way
 from streamwatch.daemon.consume_loop import Backlog
 from streamwatch.daemon.results import NewestBatch
 from streamwatch.telemetry import Telemetry
+from tests.cpu_budget import until
 from tests.daemon.fake_daemon import (
     NOW_MS,
     L,
@@ -35,7 +36,6 @@ from tests.daemon.fake_daemon import (
     run_through,
     stands,
     taken,
-    until,
 )
 
 AHEAD = stands(0, caught_up=False)

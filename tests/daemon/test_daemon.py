@@ -13,14 +13,13 @@ import pytest
 
 from streamwatch.core.ports import Poll
 from streamwatch.daemon import daemon as module
+from tests.cpu_budget import DEADLINE_SECONDS, until
 from tests.daemon.fake_daemon import (
-    DEADLINE_SECONDS,
     fake_daemon,
     label,
     poll,
     prediction,
     run_through,
-    until,
 )
 
 

@@ -13,7 +13,13 @@ from streamwatch.core.records.events import Fingerprint, Mark, Partition
 from streamwatch.daemon import POSITIONS, decode_positions
 from streamwatch.daemon.source_positions import DataLossTotals, SourcePositions
 from streamwatch.edge.stores.kind import StateFailed
-from tests.daemon.fake_daemon import FakeDaemon, FakeSource, L, P, until
+from tests.cpu_budget import until
+from tests.daemon.fake_daemon import (
+    FakeDaemon,
+    FakeSource,
+    L,
+    P,
+)
 from tests.daemon.test_durability import Disk, durable_fake_daemon, pairs, running_until
 
 COUNTERS = (

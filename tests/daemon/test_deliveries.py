@@ -15,8 +15,8 @@ from streamwatch.telemetry import (
     NotificationSent,
     ReceiverGone,
 )
+from tests.cpu_budget import until
 from tests.daemon.receivers import HOUR_MS, QUICK, Clock, Disk, Fake, counted, delivering
-from tests.edge.receivers.endpoint import until
 from tests.edge.receivers.notifications import NOW_MS, digest, firing, resolved
 
 

@@ -35,6 +35,7 @@ from streamwatch.edge.stores.kind import StateFailed, StateForbidden, StateRefus
 from streamwatch.edge.stores.memory import MemoryStore
 from streamwatch.telemetry import Telemetry
 from tests.core.model_store import ModelStore
+from tests.cpu_budget import until
 from tests.daemon.fake_daemon import (
     AT_ONCE,
     CLOCKS,
@@ -51,7 +52,6 @@ from tests.daemon.fake_daemon import (
     prediction,
     quiet,
     stands,
-    until,
 )
 
 

@@ -20,8 +20,9 @@ from streamwatch.telemetry import (
     ReceiverGone,
     Telemetry,
 )
+from tests.cpu_budget import until
 from tests.daemon.receivers import KEY, QUICK, Clock, Disk, counted, delivering, web
-from tests.edge.receivers.endpoint import endpoint, until
+from tests.edge.receivers.endpoint import endpoint
 from tests.edge.receivers.notifications import firing
 
 

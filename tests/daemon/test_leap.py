@@ -30,6 +30,7 @@ from streamwatch.daemon.source_positions import SourcePositions
 from streamwatch.edge.keys import bytes_of_keys, id_keys
 from streamwatch.edge.stores.rocksdb import RocksSpec, RocksStore
 from streamwatch.telemetry import Telemetry
+from tests.cpu_budget import until
 from tests.daemon.fake_daemon import (
     AT_ONCE,
     CLOCKS,
@@ -43,7 +44,6 @@ from tests.daemon.fake_daemon import (
     poll,
     prediction,
     quiet,
-    until,
 )
 
 pytestmark = pytest.mark.slow

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager, suppress
 
 import pytest
@@ -20,6 +20,7 @@ from streamwatch.daemon.membership import (
     Membership,
 )
 from streamwatch.telemetry import InternalEvent, StandbyGaveWay
+from tests.cpu_budget import until
 
 
 @pytest.fixture(autouse=True)
@@ -72,12 +73,6 @@ class Replica:
     async def pass_time(self, seconds: float) -> None:
         self.now += seconds
         for _ in range(40):
-            await asyncio.sleep(0)
-
-
-async def until(condition: Callable[[], bool]) -> None:
-    async with asyncio.timeout(10):
-        while not condition():  # noqa: ASYNC110 - of a fake, at the next turn
             await asyncio.sleep(0)
 
 

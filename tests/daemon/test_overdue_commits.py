@@ -14,6 +14,7 @@ from streamwatch.core.ports import Record as AnyRecord
 from streamwatch.daemon import CommitSpec, RejectedRecords, SourcePositions, State
 from streamwatch.daemon.commits import Commits, Durable
 from streamwatch.edge.stores.memory import MemoryStore
+from tests.cpu_budget import until
 from tests.daemon.fake_daemon import (
     FakeDaemon,
     bad,
@@ -23,7 +24,6 @@ from tests.daemon.fake_daemon import (
     quiet,
     run_through,
     taken,
-    until,
 )
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager, suppress
 
 import pytest
@@ -21,6 +21,7 @@ from streamwatch.telemetry import (
     PublishingResumed,
     StateOlderThanTopics,
 )
+from tests.cpu_budget import until
 from tests.daemon.fake_transactions import Broker, FakeTransactions, publication, records_of
 
 LIFE = "state.0"
@@ -49,12 +50,6 @@ class Process:
             task.cancel()
             with suppress(asyncio.CancelledError):
                 await task
-
-
-async def until(condition: Callable[[], bool]) -> None:
-    async with asyncio.timeout(10):
-        while not condition():  # noqa: ASYNC110 - of a fake, at the next turn
-            await asyncio.sleep(0)
 
 
 def numbers(broker: Broker) -> list[int]:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from streamwatch.core.alerting.outbox import Delivered, Failed, Refused
 from streamwatch.telemetry import InternalEvent, NotificationFailed
+from tests.cpu_budget import until
 from tests.daemon.receivers import Disk, Fake, counted, delivering
-from tests.edge.receivers.endpoint import until
 from tests.edge.receivers.notifications import firing, resolved
 
 

@@ -17,8 +17,9 @@ from streamwatch.telemetry import (
     NotificationsDropped,
     NotificationSent,
 )
+from tests.cpu_budget import until
 from tests.daemon.receivers import HOUR_MS, Disk, Fake, counted, delivering, web
-from tests.edge.receivers.endpoint import endpoint, until
+from tests.edge.receivers.endpoint import endpoint
 from tests.edge.receivers.notifications import NOW_MS, digest, firing, resolved
 
 

@@ -12,7 +12,17 @@ from streamwatch.core.metrics import single
 from streamwatch.core.metrics.series import Family
 from streamwatch.core.ports import NeededSchemas, Poll, Record
 from streamwatch.core.records.events import Partition
-from tests.daemon.fake_daemon import NOW_MS, L, P, fake_daemon, label, poll, prediction, stands, until
+from tests.cpu_budget import until
+from tests.daemon.fake_daemon import (
+    NOW_MS,
+    L,
+    P,
+    fake_daemon,
+    label,
+    poll,
+    prediction,
+    stands,
+)
 
 
 @dataclass

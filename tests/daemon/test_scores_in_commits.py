@@ -21,8 +21,14 @@ from streamwatch.daemon.turns import (
     scores_in_columns,
     scores_of,
 )
+from tests.cpu_budget import until
 from tests.daemon import test_durability
-from tests.daemon.fake_daemon import NOW_MS, Record, label, poll, until
+from tests.daemon.fake_daemon import (
+    NOW_MS,
+    Record,
+    label,
+    poll,
+)
 from tests.daemon.test_durability import Disk, DiskStore, durable_fake_daemon
 
 MOST = 4_096

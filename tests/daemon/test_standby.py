@@ -27,6 +27,7 @@ from streamwatch.daemon.alerting import AlertDecisions, Alerting
 from streamwatch.daemon.publisher import Publisher
 from streamwatch.daemon.standby import LogProgress, SharedPublishing, StandbyPublisher
 from streamwatch.telemetry import InternalEvent, StandbyDiverged, StandbyTookOver
+from tests.cpu_budget import until
 from tests.daemon.fake_transactions import Broker, FakeTransactions
 from tests.edge.decoders.records import FakeRecord
 from tests.tiers import examples
@@ -327,12 +328,6 @@ async def replicas(broker: SharedBroker, seed: int = 0, number: int = 2) -> Asyn
 async def turns(number: int = 40) -> None:
     for _ in range(number):
         await asyncio.sleep(0)
-
-
-async def until(condition: Callable[[], bool]) -> None:
-    async with asyncio.timeout(10):
-        while not condition():  # noqa: ASYNC110 - of a fake, at the next turn
-            await asyncio.sleep(0)
 
 
 def numbers(broker: Broker) -> list[int]:

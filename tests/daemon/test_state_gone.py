@@ -9,7 +9,8 @@ import pytest
 
 from streamwatch.edge.stores.kind import StateGone, StateRefused
 from tests.core.model_store import ModelStore
-from tests.daemon.fake_daemon import FakeDaemon, until
+from tests.cpu_budget import until
+from tests.daemon.fake_daemon import FakeDaemon
 from tests.daemon.test_durability import Disk, durable_fake_daemon, pairs, running_until
 
 

@@ -13,7 +13,8 @@ from streamwatch.daemon.commits import OffsetMetadata, State
 from streamwatch.daemon.state_holder import StateHolder
 from streamwatch.daemon.status import DaemonStatus
 from streamwatch.telemetry import Telemetry
-from tests.daemon.fake_daemon import FakeSource, until
+from tests.cpu_budget import until
+from tests.daemon.fake_daemon import FakeSource
 
 DEADLINE_SECONDS = 30
 

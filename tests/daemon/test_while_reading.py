@@ -10,7 +10,11 @@ import pytest
 
 from streamwatch.daemon import commits
 from streamwatch.daemon.commits import CommitSpec
-from tests.daemon.fake_daemon import fake_daemon, run_through, until
+from tests.cpu_budget import until
+from tests.daemon.fake_daemon import (
+    fake_daemon,
+    run_through,
+)
 from tests.daemon.test_durability import Disk, durable_fake_daemon, pairs
 
 

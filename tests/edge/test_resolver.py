@@ -16,7 +16,8 @@ from streamwatch.edge.outgoing import SystemResolver
 from streamwatch.edge.receivers import EndpointSpec
 from streamwatch.edge.receivers.http import HttpReceiver
 from streamwatch.edge.receivers.slack import Slack
-from tests.edge.receivers.endpoint import endpoint, until
+from tests.cpu_budget import until
+from tests.edge.receivers.endpoint import endpoint
 from tests.edge.receivers.notifications import NOW_MS, firing
 
 

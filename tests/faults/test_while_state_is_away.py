@@ -8,7 +8,7 @@ from pathlib import Path
 
 from streamwatch.edge.stores.kind import StateFailed
 from streamwatch.edge.stores.rocksdb import RocksSpec, RocksStore
-from tests.daemon.fake_daemon import until
+from tests.cpu_budget import until
 from tests.daemon.test_durability import Disk, DiskStore, durable_fake_daemon, pairs
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -12,7 +12,7 @@ import msgspec
 from aiohttp import web
 from aiohttp.test_utils import TestServer
 
-DEADLINE_SECONDS = 300.0
+from tests.cpu_budget import until
 
 
 @dataclass(frozen=True)
@@ -40,12 +40,9 @@ class Endpoint:
     posts: list[Post] = field(default_factory=list)
     url: str = ""
     released: asyncio.Event = field(default_factory=asyncio.Event)
-    _news: asyncio.Condition = field(default_factory=asyncio.Condition)
 
     async def handle(self, request: web.Request) -> web.Response:
         self.posts.append(Post(request.path_qs, dict(request.headers), await request.read()))
-        async with self._news:
-            self._news.notify_all()
         answer = self.script.pop(0) if len(self.script) > 1 else self.script[0]
         if answer in ("hang", "late"):  # answers need not be hashable
             await self.released.wait()
@@ -59,8 +56,7 @@ class Endpoint:
 
     async def received(self, number: int) -> list[Post]:
         """The posts, once there are so many."""
-        async with asyncio.timeout(DEADLINE_SECONDS), self._news:
-            await self._news.wait_for(lambda: len(self.posts) >= number)
+        await until(lambda: len(self.posts) >= number)
         return self.posts
 
 
@@ -78,10 +74,3 @@ async def endpoint(*script: Any) -> AsyncIterator[Endpoint]:
     finally:
         made.released.set()
         await server.close()
-
-
-async def until(condition: Callable[[], bool]) -> None:
-    """Turn the loop until something is true, in bounded time."""
-    async with asyncio.timeout(DEADLINE_SECONDS):
-        while not condition():  # noqa: ASYNC110  # no event to wait for
-            await asyncio.sleep(0.001)

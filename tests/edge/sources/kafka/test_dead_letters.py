@@ -11,7 +11,7 @@ from streamwatch.edge.sources.kafka.batches.record import KafkaRecord
 from streamwatch.edge.sources.kafka.dead_letters import DeadLetterTopic
 from streamwatch.edge.sources.kafka.spec import KafkaSpec
 from streamwatch.telemetry import DeadLettersDelayed, DeadLettersDropped, InternalEvent
-from tests.daemon.fake_daemon import until
+from tests.cpu_budget import until
 from tests.edge.sources.kafka.fake_brokers import FakeBrokers, Refusal, Written
 
 TOO_LARGE, DENIED, TOO_FEW, INVALID_RECORD, NO_TOPIC = 10, 29, 19, 87, 3
