@@ -9,7 +9,6 @@ from pathlib import Path
 import msgspec
 import numpy as np
 import pytest
-from typer.testing import CliRunner
 
 from streamwatch.admin.capacity import (
     EARLY_HINTS_BYTES,
@@ -34,6 +33,7 @@ from streamwatch.core.specs import ComparisonSpec, JoinSpec, MonitorsSpec, side_
 from streamwatch.edge.keys import digest_bytes
 from streamwatch.edge.stores.rocksdb import RocksSpec, RocksStore
 from streamwatch.edge.stores.rocksdb.database import SCHEMA
+from tests.commands import CliRunner
 from tests.daemon.fake_alerting import FakeDaemon, alarm
 
 NOWHERE = ["-s", "kafka.bootstrap_servers=127.0.0.1:1", "-s", "topics.predictions=p", "-s", "topics.labels=l"]

@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from typer.testing import CliRunner
 
 from streamwatch.admin.state_verify import verified
 from streamwatch.assembly.changes import check_changes
@@ -19,6 +18,7 @@ from streamwatch.edge.web.routes.overview import overview
 from streamwatch.settings import Settings
 from streamwatch.settings.differences import Unreadable
 from tests.assembly.lives import DOCUMENT, START_MS, Life, Row, stream, with_value
+from tests.commands import CliRunner
 
 pytestmark = pytest.mark.slow
 

@@ -9,7 +9,6 @@ from typing import Any
 import pytest
 from axe_playwright_python.async_playwright import Axe
 from playwright.async_api import Browser, expect
-from typer.testing import CliRunner
 
 from streamwatch.cli import app
 from streamwatch.edge.daemon_api import Address
@@ -20,6 +19,7 @@ from streamwatch.history.reporting.writing import html
 from tests.browser.chromium import DESKTOP, PHONE
 from tests.browser.test_axe import troubled
 from tests.browser.test_comparisons import compared
+from tests.commands import CliRunner
 
 pytestmark = [pytest.mark.real("chromium"), pytest.mark.asyncio(loop_scope="session")]
 SCREENS = {"desktop light": (DESKTOP, "light"), "desktop dark": (DESKTOP, "dark"), "phone": (PHONE, "light")}

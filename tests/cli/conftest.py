@@ -5,9 +5,9 @@ from __future__ import annotations
 import shutil
 
 import pytest
-from typer.testing import CliRunner
 
 from streamwatch.cli import app
+from tests.commands import CliRunner
 from tests.edge.stores.rocksdb.written_state import written_state
 
 

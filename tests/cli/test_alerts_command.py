@@ -10,9 +10,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from typer.testing import CliRunner
 
 from streamwatch.cli.alerts import app
+from tests.commands import CliRunner
 from tests.edge.receivers.endpoint import Endpoint, endpoint
 
 SAMPLES = ("drift.firing", "drift.resolved") * 2

@@ -12,11 +12,11 @@ from pathlib import Path
 
 import numba
 import pytest
-from typer.testing import CliRunner
 
 from streamwatch import __version__
 from streamwatch.cli import app
 from streamwatch.cli.build import build
+from tests.commands import CliRunner
 
 COMMANDS = ("run", "demo", "simulate", "replay", "inspect", "check", "doctor", "catalogue", "state", "config")
 NOWHERE = ["-s", "kafka.bootstrap_servers=127.0.0.1:1", "-s", "topics.predictions=p", "-s", "topics.labels=l"]

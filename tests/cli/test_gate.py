@@ -7,7 +7,6 @@ import json
 from functools import cache
 
 import pytest
-from typer.testing import CliRunner
 
 from streamwatch.cli import app
 from streamwatch.cli.gate import Decision, NotCompared, decide
@@ -16,6 +15,7 @@ from streamwatch.core.metrics.series import Report
 from streamwatch.core.records.events import Outcome, PairedAnswer
 from streamwatch.core.specs import ComparisonSpec, LandmarkSpec, MonitorsSpec
 from streamwatch.edge.daemon_api import Address, DaemonUnreachable, NotThere
+from tests.commands import CliRunner
 from tests.edge.test_daemon_api import answering
 from tests.edge.web.http_faces import BEGAN_MS, FakeHealth, serving
 from tests.edge.web.judged_pairs import CHAMPION, judged

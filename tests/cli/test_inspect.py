@@ -7,7 +7,6 @@ from pathlib import Path
 from random import Random
 
 import pytest
-from typer.testing import CliRunner
 
 from streamwatch.assembly.inspection import (
     inspect,
@@ -19,6 +18,7 @@ from streamwatch.assembly.inspection import (
 from streamwatch.cli import app
 from streamwatch.settings import Settings, load
 from streamwatch.settings.loading import parse
+from tests.commands import CliRunner
 from tests.inspection.payloads.ids import int_and_text, upper_case_ids
 from tests.inspection.story import Maker, story
 

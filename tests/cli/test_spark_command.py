@@ -5,9 +5,9 @@ from __future__ import annotations
 import sys
 
 import pytest
-from typer.testing import CliRunner
 
 from streamwatch.cli import app
+from tests.commands import CliRunner
 
 
 def test_spark_that_is_not_installed_is_reported_before_settings_are_read(

@@ -6,9 +6,9 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from typer.testing import CliRunner
 
 from streamwatch.cli import app
+from tests.commands import CliRunner
 from tests.core.join.join_stream import label, predict
 from tests.edge.stores.rocksdb.joins import Life
 

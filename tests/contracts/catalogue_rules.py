@@ -11,7 +11,6 @@ from collections.abc import Iterator
 from dataclasses import fields
 
 import numpy as np
-from typer.testing import CliRunner
 
 from streamwatch.cli import app
 from streamwatch.core.estimators import catalogue
@@ -23,6 +22,8 @@ from streamwatch.core.estimators.set import EstimatorSet
 from streamwatch.core.records.events import Outcome
 from streamwatch.core.specs import MonitorsSpec
 from streamwatch.settings.estimators import DETECTOR_KINDS, FORGETTING_KINDS
+from streamwatch.settings.monitors import DETECTOR_KINDS, FORGETTING_KINDS
+from tests.commands import CliRunner
 from tests.core.estimators.measures import plain_measures, plain_uncertainty
 
 SHOWN = ("help", "formula", "source", "cost")

@@ -8,7 +8,6 @@ from typing import Annotated
 
 import pytest
 from pydantic import TypeAdapter, ValidationError
-from typer.testing import CliRunner
 
 from docs.reference.generate import metrics_page
 from streamwatch.cli import app
@@ -20,6 +19,8 @@ from streamwatch.core.estimators.measures.catalogue import Bound, Measure
 from streamwatch.core.estimators.set import EstimatorSet
 from streamwatch.core.records.events import Outcome
 from streamwatch.settings.estimators import OneOf
+from streamwatch.settings.monitors import OneOf
+from tests.commands import CliRunner
 from tests.contracts.catalogue_rules import SPEC, faults, tables
 from tests.core.estimators.measures import plain_measures
 

@@ -9,7 +9,6 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 
 import pytest
-from typer.testing import CliRunner
 
 from streamwatch.admin.doctor.facts import Facts
 from streamwatch.admin.doctor.rules import examine
@@ -17,6 +16,7 @@ from streamwatch.assembly.inspection import plain_samples, sampling_settings
 from streamwatch.cli import app
 from streamwatch.inspection.guessing import guess
 from tests.admin.test_rules import WRONG, baselines, reading
+from tests.commands import CliRunner
 from tests.inspection.payloads.elements import several_elements
 from tests.inspection.payloads.envelopes import framed
 from tests.inspection.payloads.ids import composite, upper_case_ids

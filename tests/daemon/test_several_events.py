@@ -12,7 +12,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from typer.testing import CliRunner
 
 from streamwatch.assembly.state import state_opening
 from streamwatch.assembly.topics import build_topics
@@ -27,6 +26,7 @@ from streamwatch.edge.web.ports import Asked
 from streamwatch.edge.web.routes.json_api import JsonExporter
 from streamwatch.settings import Settings
 from streamwatch.telemetry import Telemetry
+from tests.commands import CliRunner
 from tests.history.recorded_log import START_MS, Log, daemons_document
 
 DOCUMENT: dict[str, Any] = {

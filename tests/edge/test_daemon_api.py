@@ -9,11 +9,11 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
-from typer.testing import CliRunner
 
 from streamwatch.cli import app
 from streamwatch.edge import daemon_api
 from streamwatch.edge.daemon_api import Address, DaemonUnreachable, answer
+from tests.commands import CliRunner
 
 
 @contextmanager

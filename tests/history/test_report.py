@@ -9,7 +9,6 @@ from html.parser import HTMLParser
 from itertools import pairwise
 
 import pytest
-from typer.testing import CliRunner
 
 from streamwatch.cli import app
 from streamwatch.core.metrics.series import Family
@@ -17,6 +16,7 @@ from streamwatch.edge.daemon_api import Address, NotThere
 from streamwatch.history.reporting.page import page, span
 from streamwatch.history.reporting.sources import MOST_ALARMS, POINTS, Curves, Source, from_daemon
 from streamwatch.history.reporting.writing import Grid, Heading, Listing, Page, Text, html, markdown, slug
+from tests.commands import CliRunner
 
 HOSTILE = '<script>alert("x")</script>&|`_[a](b)'
 

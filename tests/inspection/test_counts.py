@@ -7,9 +7,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from typer.testing import CliRunner
 
 from streamwatch.cli import app
+from tests.commands import CliRunner
 
 BEGAN_MS = 1_760_000_000_000
 

@@ -9,9 +9,10 @@ import time
 from pathlib import Path
 
 import pytest
-from typer.testing import CliRunner, Result
+from typer.testing import Result
 
 from streamwatch.cli import app
+from tests.commands import CliRunner
 from tests.inspection.story import HOUR, story
 from tests.integration.conftest import Broker
 from tests.integration.running import daemon, value

@@ -10,11 +10,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from typer.testing import CliRunner, Result
+from typer.testing import Result
 
 from streamwatch.cli import app
 from streamwatch.edge.sources.kafka import KafkaSpec
 from streamwatch.edge.sources.kafka.checking import sample
+from tests.commands import CliRunner
 from tests.inspection.story import HOUR, iso, story
 from tests.integration.conftest import Broker
 from tests.integration.running import DEADLINE_SECONDS, Child, child

@@ -12,10 +12,11 @@ from typing import Any
 
 import pytest
 from confluent_kafka import Producer
-from typer.testing import CliRunner, Result
+from typer.testing import Result
 
 from streamwatch.cli import app
 from tests import real
+from tests.commands import CliRunner
 from tests.inspection.story import HOUR, Item, story
 from tests.integration.apicurio import Apicurio
 from tests.integration.conftest import Broker

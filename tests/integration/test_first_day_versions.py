@@ -10,8 +10,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from typer.testing import CliRunner
 
+from tests.commands import CliRunner
 from tests.integration.conftest import Broker
 from tests.integration.running import DEADLINE_SECONDS, Child, child
 from tests.integration.test_first_day import _invoked

@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 from confluent_kafka import Producer
-from typer.testing import CliRunner
 
 from streamwatch.cli import app
+from tests.commands import CliRunner
 from tests.integration.conftest import Broker
 from tests.integration.running import daemon, value
 from tests.integration.topics import create_topic, fresh

@@ -8,7 +8,6 @@ from pathlib import Path
 import numpy as np
 import pytest
 from scipy.special import betaln
-from typer.testing import CliRunner
 
 from streamwatch.papers.benchmark import generated, induced, page
 from streamwatch.papers.benchmark.contestants import BUDGET, CLOCK, Betting, Ladder, alarms, evidence, ladders
@@ -19,6 +18,7 @@ from streamwatch.papers.benchmark.simulated import Outcome as RungOutcome
 from streamwatch.papers.benchmark.simulated import _rung as frozen_rung
 from streamwatch.papers.commands import app
 from streamwatch.papers.result import Measured, Table
+from tests.commands import CliRunner
 
 MOA_JARS = Path(__file__).parents[2] / ".cache" / "moa" / "libs"
 DOCS = Path(__file__).parents[2] / "docs"

@@ -7,13 +7,13 @@ from pathlib import Path
 import numpy as np
 import pytest
 from river.drift import ADWIN
-from typer.testing import CliRunner
 
 from streamwatch.papers.commands import app
 from streamwatch.papers.detection import candidates
 from streamwatch.papers.detection import peers as moa
 from streamwatch.papers.detection import peers as river
 from streamwatch.papers.detection.streams import CALM, GROUPS
+from tests.commands import CliRunner
 
 MOA_JARS = Path(__file__).parents[2] / ".cache" / "moa" / "libs"
 """Where `tests/bench/kernel_vs_moa.py` puts MOA."""

@@ -12,7 +12,6 @@ from river.naive_bayes import GaussianNB
 from river.tree import HoeffdingTreeClassifier
 from scipy.spatial.distance import cdist
 from scipy.stats import norm
-from typer.testing import CliRunner
 
 from streamwatch.papers.classification import peers as moa
 from streamwatch.papers.classification import peers as river
@@ -27,6 +26,7 @@ from streamwatch.papers.classification.experiment import CANDIDATES, CLASSIFIERS
 from streamwatch.papers.commands import app
 from streamwatch.papers.streams.gaussians import draw
 from streamwatch.papers.streams.testbed import KINDS, named
+from tests.commands import CliRunner
 from tests.tiers import rotated
 
 MOA_JARS = Path(__file__).parents[2] / ".cache" / "moa" / "libs"

@@ -10,13 +10,13 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from typer.testing import CliRunner
 
 from streamwatch.papers.catalogue import KINDS
 from streamwatch.papers.commands import app
 from streamwatch.papers.comparison import read_recording
 from streamwatch.papers.random_alarms import LATEST, LEADER, LOWEST, TIES, _majorities
 from streamwatch.papers.result import Effort, Figure, Line, Panel, draw_figure, drawn, markdown, over_runs
+from tests.commands import CliRunner
 from tests.tiers import rotated
 
 pytestmark = pytest.mark.slow

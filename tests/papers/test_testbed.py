@@ -12,13 +12,13 @@ from pathlib import Path
 import numpy as np
 import pytest
 from scipy.stats import multivariate_normal
-from typer.testing import CliRunner
 
 from streamwatch.history.replay.replay import ReplaySpec, replay
 from streamwatch.papers.commands import app
 from streamwatch.papers.streams.gaussians import BLOCK, Distribution, Mixture, Phase, blocks, draw
 from streamwatch.papers.streams.testbed import KINDS, named
 from streamwatch.papers.streams.writing import lines
+from tests.commands import CliRunner
 from tests.tiers import by_tier
 
 TABLES = json.loads((Path(__file__).parent / "testbed_parameters.json").read_text())["datasets"]

@@ -8,12 +8,12 @@ import time
 
 import pytest
 from aiokafka import AIOKafkaConsumer, TopicPartition
-from typer.testing import CliRunner
 
 from streamwatch.demo.embedded import EmbeddedBroker
 from streamwatch.papers.commands import app
 from streamwatch.papers.streams.testbed import named
 from streamwatch.papers.streams.writing import STEP_MS, lines
+from tests.commands import CliRunner
 
 INSTANCES = 1_200
 

@@ -7,9 +7,9 @@ import json
 from pathlib import Path
 
 import pytest
-from typer.testing import CliRunner
 
 from streamwatch.cli import app
+from tests.commands import CliRunner
 from tests.inspection.story import story
 
 SETTINGS = """

@@ -6,7 +6,6 @@ import json
 from pathlib import Path
 
 import pytest
-from typer.testing import CliRunner
 
 from streamwatch.admin.kafka_check import check_ids, check_payload
 from streamwatch.assembly.inspection import inspect
@@ -14,6 +13,7 @@ from streamwatch.assembly.topics import build_topics
 from streamwatch.cli import app
 from streamwatch.core.records.events import EventGroup
 from streamwatch.settings import load
+from tests.commands import CliRunner
 from tests.inspection.test_guessing import kcat_lines
 from tests.payloads.pages import PAGES
 from tests.payloads.systems import SYSTEMS, System

@@ -6,9 +6,9 @@ import json
 from typing import Any
 
 import pytest
-from typer.testing import CliRunner
 
 from streamwatch.cli import app
+from tests.commands import CliRunner
 from tests.history.recorded_log import DAY, FRAUD, START_MS, Log, daemons_document, fraud_log
 
 FLAT: dict[str, Any] = {"kafka": {"bootstrap_servers": ["none:0"]}, "state": {"kind": "memory"}}

@@ -5,9 +5,8 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
-from typer.testing import CliRunner
-
 from streamwatch.cli import app
+from tests.commands import CliRunner
 
 SETTINGS = """
 kafka: {bootstrap_servers: ["127.0.0.1:9092"]}

@@ -6,9 +6,9 @@ import json
 from pathlib import Path
 
 import pytest
-from typer.testing import CliRunner
 
 from streamwatch.cli import app
+from tests.commands import CliRunner
 
 GOOD = ['{"id":"1","model":"m","prediction":"a"}', '{"id":"1","label":"a"}']
 BAD = [
