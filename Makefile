@@ -27,7 +27,7 @@ demo: .cache/stamp-run  ## the whole thing on this machine: embedded broker, sim
 WORKERS ?= 2
 PYTEST = $(RUN)/python -m tests.parts $(WORKERS)
 
-test-fast: kernels  ## what needs no broker, browser or tenths of a second each: while writing code (a minute)
+test-fast: kernels  ## what needs no broker, browser or hundredths of a second each: while writing code (a minute)
 	STREAMWATCH_TESTS=fast $(PYTEST) $(ARGS)
 
 # Of the slow tests a sixteenth and of the heavy ones a quarter, others at every commit; all of them where some are

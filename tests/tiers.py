@@ -5,9 +5,10 @@ named by hand, and in the gate it is `default`. A tier decides two things: which
 `default` on, of which `rotating` takes a sixteenth, another at every commit; `long` ones in `all` only; whole
 rooms are slow, see `SLOW_ROOMS`), and how much of a test that draws examples, seeds, kills or power cuts.
 Nothing is proved in a tier that those behind it leave out. What took `HEAVY_S` of processor time or more when
-it was last measured (`tests/heavy.txt`), much of it comparisons with slow twins, `fast` leaves out and
-`rotating` takes a quarter of. All other tiers run it, as do both where `STREAMWATCH_HEAVY` is set: with
-mutants, and in the gate's other Pythons.
+it was last measured there (`tests/heavy.txt`), much of it comparisons with slow twins, `rotating` takes a
+quarter of; `fast`, where hundredths of a second are much, leaves out what took so long there
+(`tests/heavy_fast.txt`), except the least of a file that would have none left. All other tiers run it, as do
+both where `STREAMWATCH_HEAVY` is set: with mutants, and in the gate's other Pythons.
 """
 
 from __future__ import annotations
@@ -40,10 +41,14 @@ SECONDS: Final = Path(__file__).parent / "seconds.txt"
 """Slow tests that take long. A run of `default` in which `STREAMWATCH_SECONDS` is set writes it; a name too
 many or too few makes shares less even, nothing else."""
 LONG_S: Final = 3.0
-HEAVY: Final = Path(__file__).parent / "heavy.txt"
-"""Tests that take tenths of a second of processor time. Once kernels are compiled,
-`STREAMWATCH_TESTS=rotating STREAMWATCH_HEAVY=write python -m pytest` writes it."""
-HEAVY_S: Final = 0.2
+HEAVY: Final = {
+    "fast": Path(__file__).parent / "heavy_fast.txt",
+    "rotating": Path(__file__).parent / "heavy.txt",
+}
+"""Tests that take much of the processor time of a tier. Once kernels are compiled,
+`STREAMWATCH_TESTS=fast STREAMWATCH_HEAVY=write python -m pytest` writes it, or with `rotating`."""
+HEAVY_S: Final = {"fast": 0.04, "rotating": 0.2}
+MUCH: Final = 5
 
 if TIER not in TIERS:
     raise ValueError(f"STREAMWATCH_TESTS must be one of {', '.join(TIERS)}, got {TIER!r}")
@@ -113,7 +118,7 @@ def runs(name: str, markers: Collection[str]) -> bool:
         return TIER == "default" or (TIER == "rotating" and share_of(name, SECONDS, SHARES) == turn(SHARES))
     if name not in heavy():
         return True
-    return TIER == "rotating" and share_of(name, HEAVY, ROTATION) == turn(ROTATION, "heavy")
+    return TIER == "rotating" and share_of(name, HEAVY[TIER], ROTATION) == turn(ROTATION, "heavy")
 
 
 def share_of(name: str, measured: Path, number: int) -> int:
@@ -141,7 +146,7 @@ def _shares(measured: Path, number: int) -> dict[str, int]:
 def expected() -> dict[str, float]:
     """Seconds that tests of this tier take whose turn it is, as far as they were measured, longest or not."""
     slow = {name: took for name, took in seconds().items() if TIER != "fast" and runs(name, {"slow"})}
-    return slow | {name: took for name, took in _measured(HEAVY).items() if runs(name, ())}
+    return slow | {name: took for name, took in _measured(HEAVY["rotating"]).items() if runs(name, ())}
 
 
 def seconds() -> dict[str, float]:
@@ -153,7 +158,19 @@ def heavy() -> dict[str, float]:
     """Processor seconds of tests that `fast` leaves out and `rotating` takes a share of: none in other tiers,
     or with `STREAMWATCH_HEAVY`.
     """
-    return {} if TIER not in REPRODUCED or os.environ.get("STREAMWATCH_HEAVY") else _measured(HEAVY)
+    return {} if TIER not in HEAVY or os.environ.get("STREAMWATCH_HEAVY") else _measured(HEAVY[TIER])
+
+
+def too_heavy(took: Mapping[str, float], tier: str) -> dict[str, float]:
+    """Of tests with their processor seconds, those that are heavy in a tier.
+
+    Of a file of which all are so the least is not, unless it takes `MUCH` times as long.
+    """
+    least: dict[str, str] = {}
+    for name in sorted(took, key=lambda name: took[name]):
+        least.setdefault(name.partition("::")[0], name)
+    kept = {name for name in least.values() if took[name] < MUCH * HEAVY_S[tier]}
+    return {name: seconds for name, seconds in took.items() if seconds >= HEAVY_S[tier] and name not in kept}
 
 
 @cache
