@@ -47,8 +47,8 @@ HEAVY: Final = {
 }
 """Tests that take much of the processor time of a tier. Once kernels are compiled,
 `STREAMWATCH_TESTS=fast STREAMWATCH_HEAVY=write python -m pytest` writes it, or with `rotating`."""
-HEAVY_S: Final = {"fast": 0.04, "rotating": 0.2}
-MUCH: Final = 5
+HEAVY_S: Final = {"fast": 0.02, "rotating": 0.2}
+MUCH: Final = 10
 
 if TIER not in TIERS:
     raise ValueError(f"STREAMWATCH_TESTS must be one of {', '.join(TIERS)}, got {TIER!r}")
