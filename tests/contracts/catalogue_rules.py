@@ -22,7 +22,6 @@ from streamwatch.core.estimators.set import EstimatorSet
 from streamwatch.core.records.events import Outcome
 from streamwatch.core.specs import MonitorsSpec
 from streamwatch.settings.estimators import DETECTOR_KINDS, FORGETTING_KINDS
-from streamwatch.settings.monitors import DETECTOR_KINDS, FORGETTING_KINDS
 from tests.commands import CliRunner
 from tests.core.estimators.measures import plain_measures, plain_uncertainty
 

@@ -19,7 +19,6 @@ from streamwatch.core.estimators.measures.catalogue import Bound, Measure
 from streamwatch.core.estimators.set import EstimatorSet
 from streamwatch.core.records.events import Outcome
 from streamwatch.settings.estimators import OneOf
-from streamwatch.settings.monitors import OneOf
 from tests.commands import CliRunner
 from tests.contracts.catalogue_rules import SPEC, faults, tables
 from tests.core.estimators.measures import plain_measures
