@@ -123,6 +123,8 @@ _UNCOMPILED = (
 """Files there and in `jit` of which compiled functions use nothing: a change of them recompiles nothing."""
 _READ_BY_OTHERS = ("records/batch.py", "records/fetched.py")
 """Files of the core whose constants compiled functions outside the core use."""
+_READ_THERE = {("kafka", "batches"): "frames.py", ("decoders", "transcoding"): "wanted.py"}
+"""Files of rooms outside the core that compile nothing, and whose constants compiled functions there use."""
 _CALLS = {
     ("history", "outcome_rows"): ("edge", "decoders", "scanner"),
     ("decoders", "transcoding"): ("edge", "decoders", "scanner"),
@@ -138,7 +140,7 @@ def kernel_sources() -> list[Path]:
     uncompiled = {_CORE / name for name in _UNCOMPILED}
     named = (source for source in rooms if source not in uncompiled)
     decorators = (source for source in sorted((_CORE / "jit").glob("*.py")) if source not in uncompiled)
-    return [*decorators, _CORE / "records/batch.py", *named]
+    return [*decorators, _CORE / "records/batch.py", _CORE / "specs.py", *named]
 
 
 def _compiled_in(folder: Path) -> list[Path]:
@@ -155,9 +157,9 @@ def kernel_hash() -> str:
 
 def sources_of_room(folder: Path) -> list[Path]:
     """Sources, beside those of `kernel_sources`, that compiled functions of a folder depend on."""
-    for room, *named in (("join", "records/outcomes.py", "records/events.py"), ("merge", "records/batch.py")):
+    for room, *files in (("join", "records/outcomes.py", "records/events.py"), ("merge", "records/batch.py")):
         if folder.is_relative_to(_CORE / room):
-            return [*(_CORE / each for each in named), *sorted((_CORE / room).rglob("*.py"))]
+            return [*(_CORE / each for each in files), *sorted((_CORE / room).rglob("*.py"))]
     if folder.is_relative_to(_CORE / "estimators" / "registers"):
         return sorted(folder.glob("*.py"))
     if folder.is_relative_to(_CORE / "predictions"):
@@ -166,8 +168,11 @@ def sources_of_room(folder: Path) -> list[Path]:
         return [_CORE / "records/outcomes.py", _CORE / "buckets/contract.py", *_compiled_in(folder)]
     if folder.is_relative_to(_CORE):
         return []
+    named = folder.parent.name, folder.name
     compiled = _compiled_in(folder)
-    if called := _CALLS.get((folder.parent.name, folder.name)):
+    if named in _READ_THERE:
+        compiled.append(folder / _READ_THERE[named])
+    if called := _CALLS.get(named):
         compiled += _compiled_in(_CORE.parent.joinpath(*called))
     return [*compiled, *(_CORE / name for name in _READ_BY_OTHERS)]
 

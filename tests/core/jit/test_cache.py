@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import ast
 import importlib
 import os
 import shutil
 import subprocess
 import sys
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -113,15 +115,73 @@ def test_no_compiled_function_takes_anything_from_a_file_that_its_key_leaves_out
         assert not any(name in source.read_bytes() for name in names), source
 
 
-@pytest.mark.parametrize(
-    ("room", "read"),
-    [("join", "records/events.py"), ("buckets", "buckets/contract.py")],
-)
-def test_constants_that_compiled_functions_read_from_elsewhere_are_in_their_key(room: str, read: str) -> None:
-    assert PACKAGE / "core" / read in sources_of_room(PACKAGE / "core" / room)
+class Source:
+    """What names of a module of the project stand for, as its source has it."""
+
+    def __init__(self, file: Path) -> None:
+        self.imported: dict[str, tuple[Path, str]] = {}
+        self.defined: dict[str, list[ast.AST]] = {}
+        self.compiled: list[str] = []
+        for statement in ast.parse(file.read_bytes()).body:
+            if isinstance(statement, ast.ImportFrom):
+                module = PACKAGE.parent.joinpath(*(statement.module or "").split("."))
+                for each in statement.names:
+                    if (found := _file_of(module, each.name)) is not None:
+                        self.imported[each.asname or each.name] = found
+            elif isinstance(statement, ast.FunctionDef):
+                self.defined[statement.name] = [*statement.body, *statement.args.defaults]
+                decorators = {each.id for each in statement.decorator_list if isinstance(each, ast.Name)}
+                if decorators & {"entry", "detached", "inner", "hot"}:
+                    self.compiled.append(statement.name)
+            elif isinstance(statement, ast.Assign | ast.AnnAssign) and statement.value is not None:
+                targets = statement.targets if isinstance(statement, ast.Assign) else [statement.target]
+                for name in (
+                    each.id for target in targets for each in ast.walk(target) if isinstance(each, ast.Name)
+                ):
+                    self.defined.setdefault(name, []).append(statement.value)
 
 
-def test_rows_of_files_are_compiled_anew_when_the_scanner_that_they_call_changes() -> None:
-    found = sources_of_room(PACKAGE / "history" / "outcome_rows")
-    scanner = PACKAGE / "edge" / "decoders" / "scanner"
-    assert {scanner / "tokens.py", scanner / "contents.py"} <= {*found}
+def _file_of(module: Path, name: str) -> tuple[Path, str] | None:
+    """File of the project that a name imported from a module is defined in, and its name there."""
+    if not module.is_relative_to(PACKAGE):
+        return None
+    for file, within in (
+        (module / f"{name}.py", ""),
+        (module / "__init__.py", name),
+        (module.with_suffix(".py"), name),
+    ):
+        if file.is_file():
+            return file, within
+    return None
+
+
+_source = cache(Source)
+
+
+def _read_by(file: Path, name: str, seen: set[tuple[Path, str]]) -> None:
+    """Add what a name of a file is made of, and all that is made of: as files and names there."""
+    if (file, name) in seen:
+        return
+    seen.add((file, name))
+    source = _source(file)
+    if name in source.imported:
+        _read_by(*source.imported[name], seen)
+    for part in source.defined.get(name, []):
+        for each in ast.walk(part):
+            if isinstance(each, ast.Name) and each.id in {*source.imported, *source.defined}:
+                _read_by(file, each.id, seen)
+            elif isinstance(each, ast.Attribute) and isinstance(each.value, ast.Name):
+                module = source.imported.get(each.value.id)
+                if module is not None and not module[1]:
+                    _read_by(module[0], each.attr, seen)
+
+
+@pytest.mark.parametrize("source", COMPILED, ids=lambda file: str(file.relative_to(PACKAGE)))
+def test_everything_that_compiled_functions_of_a_file_read_is_in_their_key(source: Path) -> None:
+    """A constant of another module is part of the compiled code."""
+    seen: set[tuple[Path, str]] = set()
+    for name in _source(source).compiled:
+        _read_by(source, name, seen)
+    passed = {PACKAGE / "__init__.py"}
+    read = {file for file, name in seen if name and name in _source(file).defined} - passed
+    assert read <= {*kernel_sources(), *sources_of_room(source.parent)}
