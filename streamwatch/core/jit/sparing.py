@@ -531,9 +531,9 @@ if _coloured := getattr(errors, "HighlightColorScheme", None):  # absent where n
 def sparing(module: str = "") -> Generator[None]:
     """Replace numba's functions by those above while a function of a module is compiled, one at a time.
 
-    They stay for functions that are called, which are compiled meanwhile; how these count indices depends on
-    their own module. Nothing is replaced for other users of numba in the process, nor in versions that are not
-    `KNOWN`.
+    They stay for functions that are called, which are compiled meanwhile; how those count indices depends on
+    their own module. Nothing is replaced for other users of numba in the process, nor in versions that are
+    not `KNOWN`.
     """
     if not IS_KNOWN:
         yield
