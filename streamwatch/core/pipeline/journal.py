@@ -12,7 +12,6 @@ from collections import deque
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import accumulate, islice, repeat
-from operator import add
 from typing import Annotated, Any, Final
 
 import msgspec
@@ -308,10 +307,12 @@ class CommonNames:
 
     def _numbers_of(self, wanted: Sequence[str]) -> list[int]:
         """Return the common numbers of names."""
-        fresh = [name for name in dict.fromkeys(wanted) if name not in self._numbers]
-        self._numbers.update(zip(fresh, range(len(self.names), len(self.names) + len(fresh)), strict=True))
-        self.names += fresh
-        return [self._numbers[name] for name in wanted]
+        numbers = self._numbers
+        before = len(numbers)
+        found = [numbers.setdefault(name, len(numbers)) for name in wanted]
+        fresh = list(islice(reversed(numbers), len(numbers) - before))
+        self.names += reversed(fresh)
+        return found
 
 
 class CommonBatches:
@@ -472,9 +473,12 @@ class Journal:
         *,
         paired: bool,
     ) -> None:
-        waiting = self._waiting
-        self._since |= dict.fromkeys([model for model in models if model not in waiting], number)
-        waiting.update(zip(models, map(add, map(waiting.get, models, repeat(0)), outcomes), strict=True))
+        since, waiting = self._since, self._waiting
+        for model, own in zip(models, outcomes, strict=True):
+            if model in waiting:
+                waiting[model] += own
+            else:
+                waiting[model], since[model] = own, number
         if paired:
             self._since.setdefault(COMPARISONS, number)
         self._entries.append((number, count, size))
