@@ -75,6 +75,11 @@ class HistogramColumn(NamedTuple):
     totals: NDArray[np.float64]
     """Sum of observations of each series, shape (m,)."""
 
+    def samples(self) -> Iterator[Sample]:
+        """Build the samples."""
+        for key, counts, total in zip(self.keys, self.counts.tolist(), self.totals.tolist(), strict=True):
+            yield key, Histogram(tuple(counts), total)
+
 
 class MadeSamples(Sequence[Made]):
     """Sequence of samples that are built during iteration; `_count` is their number."""
@@ -152,10 +157,7 @@ class Columns(MadeSamples[Sample]):
                 made = zip(part.keys, part.values.tolist(), strict=True)
                 yield from compress(made, (~np.isnan(part.values)).tolist())
             elif isinstance(part, HistogramColumn):
-                for key, counts, total in zip(
-                    part.keys, part.counts.tolist(), part.totals.tolist(), strict=True
-                ):
-                    yield key, Histogram(tuple(counts), total)
+                yield from part.samples()
             else:
                 yield from part
 
@@ -198,7 +200,7 @@ class Report:
 def detail_at(details: Any, *path: str) -> Any:
     """Look up the value at a path of names in nested details or documents; None without one."""
     for name in path:
-        if not isinstance(details, Mapping):
+        if not isinstance(details, dict | Mapping):  # most are dicts, which are told in a tenth of the time
             return None
         details = cast("Mapping[str, Any]", details).get(name)
     return details

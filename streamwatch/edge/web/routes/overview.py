@@ -52,7 +52,16 @@ from dataclasses import dataclass
 from typing import Any, Final, TypeAlias, cast
 
 from streamwatch.core.estimators.registers.fleet import VERDICT_WORDS
-from streamwatch.core.metrics.series import Family, Histogram, Report, detail_at, with_parts
+from streamwatch.core.metrics.series import (
+    Column,
+    Columns,
+    Family,
+    Histogram,
+    HistogramColumn,
+    Report,
+    detail_at,
+    with_parts,
+)
 from streamwatch.core.records.events import Alarm
 from streamwatch.core.specs import HEADLINE
 from streamwatch.edge.web import documents
@@ -191,9 +200,15 @@ RUNBOOKS: Final = "deploy/runbooks/"
 """Folder of the documentation's pages on alerts."""
 
 
+_WARNING: Final = frozenset({"classes_disjoint", "scores_as_classes", "nothing_joins", "sampled_labels"})
+"""Fields of the details of a model that a warning may come from."""
+
+
 def warnings_of(details: Mapping[str, object]) -> list[tuple[str, str]]:
     """List errors of a model that no number shows, as (warning, page of the documentation)."""
     warnings: list[tuple[str, str]] = []
+    if _WARNING.isdisjoint(details):
+        return warnings
     predicted = detail_at(details, "classes_disjoint", "predicted_class")
     true = detail_at(details, "classes_disjoint", "true")
     if isinstance(predicted, list | tuple) and isinstance(true, list | tuple):
@@ -233,7 +248,7 @@ CAVEATS: Final = tuple(name for name in Caveats.__annotations__ if name != "util
 
 def caveats_of(details: Mapping[str, object]) -> dict[str, float | str]:
     """Return the caveats in a model's details."""
-    found = ((name, details.get(name)) for name in CAVEATS)
+    found = [(name, details[name]) for name in CAVEATS if name in details]
     return {name: value for name, value in found if isinstance(value, float | int | str)}
 
 
@@ -282,18 +297,22 @@ def labels_stopped(
     """
     if predicted is None or labelled is None or delays is None:
         return {}
-    latest = _by_model(predicted)
-    found: dict[str, str] = {}
+    latest, at = _by_model(predicted), _by_model(labelled)
+    silences = {model: latest.get(model, since) - since for model, since in at.items()}
+    silent = {model: silence for model, silence in silences.items() if silence > SILENCE_SECONDS}
+    if not silent:
+        return {}
+    of_model = delays.labels.index("model")
     usual = {
-        values[delays.labels.index("model")]: quantile(0.99, value, delays.bounds)
+        values[of_model]: quantile(0.99, value, delays.bounds)
         for values, value in delays.samples
-        if isinstance(value, Histogram)
+        if values[of_model] in silent and isinstance(value, Histogram)
     }
-    for model, at in _by_model(labelled).items():
-        silence = latest.get(model, at) - at
-        if silence > max(SILENCE_SECONDS, 2 * (usual.get(model) or 0.0)):
-            found[model] = f"labels have stopped: none in the last {_hours(silence)} of its predictions"
-    return found
+    return {
+        model: f"labels have stopped: none in the last {_hours(silence)} of its predictions"
+        for model, silence in silent.items()
+        if silence > 2 * (usual.get(model) or 0.0)
+    }
 
 
 def _by_model(family: Family) -> dict[str, float]:
@@ -348,13 +367,13 @@ _NAMED = {
 _JOINED, _ACCEPTED = "model_predictions_joined_total", "model_predictions_total"
 _INVALID = "model_records_invalid_total"
 _LAST_PREDICTION, _LAST_LABEL = "last_prediction_timestamp_seconds", "last_label_timestamp_seconds"
+_LATEST = {_LAST_PREDICTION, _LAST_LABEL, "last_alarm_timestamp_seconds"}
+"""Times of which a row has the latest."""
 _BESIDE = {_JOINED, _ACCEPTED, _INVALID}
 """Families that `_read` does not handle."""
 _READ = {
-    _LAST_PREDICTION,
-    _LAST_LABEL,
+    *_LATEST,
     "alarms_total",
-    "last_alarm_timestamp_seconds",
     "label_delay_seconds",
     *_PLAIN,
     *_FORGETTING,
@@ -415,8 +434,11 @@ def overview(report: Report | None) -> Overview:
     return Overview(forgetting, dict(sorted(rows.items())))
 
 
-_PARTS: Final = ("cohorts", "confusion")
-"""Parts of the details of a model that its row needs, besides the delays of one whose verdict is early."""
+_PARTS: Final = ("confusion",)
+"""Parts of the details of a model that its row needs.
+
+Where the headline is by cohorts, it also needs these, and where that verdict is early, the delays.
+"""
 
 
 def _add_signs(rows: dict[str, Row], report: Report, families: Mapping[str, Family]) -> None:
@@ -427,6 +449,9 @@ def _add_signs(rows: dict[str, Row], report: Report, families: Mapping[str, Fami
     changes = verdict_changes(report.alarms)
     for model in dict.fromkeys((*rows, *report.details)):
         details = with_parts(report.details, model, _PARTS)
+        if detail_at(details, "headline", "basis") == "cohorts":
+            judged = with_parts(report.details, model, ("cohorts",))
+            details = {**details, "cohorts": judged.get("cohorts")}
         silence = [(stopped[model], f"{RUNBOOKS}LabelsStopped.md")] if model in stopped else []
         if warnings := [*warnings_of(details), *silence]:
             row = rows.setdefault(model, {})
@@ -487,36 +512,59 @@ def _join(joined: Family | None, accepted: Family | None, rows: dict[str, Row]) 
 
 
 def _read(family: Family, forgetting: str | None, rows: dict[str, Row]) -> None:
-    """Add a family's samples to the rows; those of other forgettings are left out."""
-    at = {label: index for index, label in enumerate(family.labels)}
-    of_model, of_forgetting = at["model"], at.get("forgetting")
-    which = at.get("bound", at.get("baseline", at.get("opponent")))
+    """Add a family's samples to the rows; those of other forgettings are left out.
+
+    Of a column, all of whose series are alike, it is found out once what they are.
+    """
+    of_model = family.labels.index("model")
+    for part in family.samples.parts if isinstance(family.samples, Columns) else (family.samples,):
+        if isinstance(part, Column):
+            keys = part.keys
+            if (name := _field_of(family, (*keys.before, "", *keys.after), forgetting)) is not None:
+                for model, value in zip(keys.models, part.values.tolist(), strict=True):
+                    if not math.isnan(value):
+                        _put(rows.setdefault(model, {}), name, value)
+            continue
+        for values, value in part.samples() if isinstance(part, HistogramColumn) else part:
+            if (name := _field_of(family, values, forgetting)) is None:
+                continue
+            if isinstance(value, Histogram):
+                _put_delays(rows.setdefault(values[of_model], {}), value, family.bounds)
+            elif not math.isnan(value):
+                _put(rows.setdefault(values[of_model], {}), name, value)
+
+
+def _field_of(family: Family, values: Sequence[str], forgetting: str | None) -> str | None:
+    """Field of the series with these label values; None if no row shows it.
+
+    Where several series make one field, it has the name of the family.
+    """
+    named = dict(zip(family.labels, values, strict=True))
+    if named.get("forgetting", forgetting) != forgetting:
+        return None
+    which = named.get("bound", named.get("baseline", named.get("opponent")))
     plain = _PLAIN.get(family.name) or _FORGETTING.get(family.name)
-    for values, value in family.samples:
-        if of_forgetting is not None and values[of_forgetting] != forgetting:
-            continue
-        if isinstance(value, Histogram):
-            row = rows.setdefault(values[of_model], {})
-            for share, name in ((0.5, "delay_median"), (0.9, "delay_p90")):
-                if (delay := quantile(share, value, family.bounds)) is not None:
-                    row[f"{name}_seconds"] = delay
-                if (bound := within(share, value, family.bounds)) is not None:
-                    row[f"{name}_within_seconds"] = bound
-            continue
-        if math.isnan(value):
-            continue
-        row = rows.setdefault(values[of_model], {})
-        if plain is not None:
-            row[plain] = number(value)
-        elif which is not None:
-            name = _NAMED.get((family.name, values[which]))
-            if name is not None:
-                row[name] = number(value)
-        elif family.name == "alarms_total":
-            row["alarms"] = (_number(row, "alarms") or 0) + value
-        else:
-            latest = _number(row, family.name)
-            row[family.name] = number(value if latest is None else max(latest, value))
+    return plain or (family.name if which is None else _NAMED.get((family.name, which)))
+
+
+def _put(row: Row, name: str, value: float) -> None:
+    """Add a value to a row; alarms of all detectors are added up, of their times the latest is kept."""
+    if name == "alarms_total":
+        row["alarms"] = (_number(row, "alarms") or 0) + value
+    elif name in _LATEST:
+        latest = _number(row, name)
+        row[name] = number(value if latest is None else max(latest, value))
+    else:
+        row[name] = number(value)
+
+
+def _put_delays(row: Row, delays: Histogram, bounds: Sequence[float]) -> None:
+    """Add the quantiles of label delays to a row."""
+    for share, name in ((0.5, "delay_median"), (0.9, "delay_p90")):
+        if (delay := quantile(share, delays, bounds)) is not None:
+            row[f"{name}_seconds"] = delay
+        if (bound := within(share, delays, bounds)) is not None:
+            row[f"{name}_within_seconds"] = bound
 
 
 def _number(row: Row, name: str) -> float | None:
