@@ -55,6 +55,7 @@ from streamwatch.core.estimators.registers.cohorts.state import (
     State,
     empty,
     geometry_of,
+    with_room_for,
 )
 from streamwatch.core.estimators.registers.cohorts.trackers import NEVER
 from streamwatch.core.estimators.registers.fleet import VERDICT_WORDS, WorseList, WorsePair, worse_pairs
@@ -140,8 +141,10 @@ def _bytes_of(values: NDArray[Any]) -> list[bytes]:
     return [body[number * size : (number + 1) * size] for number in range(len(values))]
 
 
-def decode(state: State, row: int, snapshot: bytes, parameters: NDArray[Any]) -> None:
+def decode(state: State, row: int, snapshot: bytes, parameters: NDArray[Any], most_classes: int) -> State:
     """Set a cleared row to a snapshot; it stays empty if the snapshot is judged by another utility.
+
+    Returns the state, with room for the classes of the snapshot, which may be at most `most_classes`.
 
     Raises
     ------
@@ -150,11 +153,11 @@ def decode(state: State, row: int, snapshot: bytes, parameters: NDArray[Any]) ->
         memory is none that a model has.
     """
     if not snapshot:
-        return
+        return state
     kept = _DECODER.decode(snapshot)
     counts = np.frombuffer(kept.labels, np.float64)
-    if len(counts) > state.labels.shape[1]:
-        raise ValueError(f"cohorts must have at most {state.labels.shape[1]} classes, got {len(counts)}")
+    if len(counts) > most_classes:
+        raise ValueError(f"cohorts must have at most {most_classes} classes, got {len(counts)}")
     plain = _MODEL_WORDS + min(len(counts), CLASSES) * _CLASS_WORDS
     sizes = {-(-number // 8): number for number in (plain, plain + _COST_WORDS)}
     number = sizes.get(len(kept.filled))
@@ -173,17 +176,19 @@ def decode(state: State, row: int, snapshot: bytes, parameters: NDArray[Any]) ->
     _require_model(words[:_MODEL_WORDS].view(MODEL)[0], len(counts), parameters[0])
     by_costs = _is_by_costs(state, row)
     if by_costs != (number > plain):
-        return
+        return state
     if by_costs:
         own = words[plain:].view(BY_COSTS)
         if own["fingerprint"][0] != state.by_costs["fingerprint"][row]:
-            return
+            return state
         own["table"] = state.by_costs["table"][row]
     start = 0
     for record in _words_of(state, row, len(counts)):
         record[:] = words[start : start + len(record)]
         start += len(record)
+    state = with_room_for(state, len(counts), most_classes)
     state.labels[row, : len(counts)] = counts
+    return state
 
 
 def _require_model(m: np.void, classes: int, p: np.void) -> None:
@@ -242,8 +247,8 @@ def _require_model(m: np.void, classes: int, p: np.void) -> None:
 
 def clear(state: State, row: int) -> None:
     """Reset a row."""
-    classes = int(state.models["classes"][row])
     if state.models["observed"][row]:
+        classes = int(state.models["classes"][row])
         state.labels[row, :classes] = 0.0
         for record in _words_of(state, row, classes):
             record[:] = 0
@@ -265,6 +270,7 @@ class Cohorts:
         self._spec = spec
         self._costs = {each: cost_table_of(each) for each in spec.cost_utilities()}
         tables = stacked(list(self._costs.values())) if self._costs else None
+        self._most_classes = spec.max_classes + 1
         self.state = empty(capacity, spec.max_classes, tables)
         self.parameters = parameters_of(spec)
         self._changes: NDArray[Any] = np.zeros(_ROOM, CHANGE)
@@ -356,6 +362,8 @@ class Cohorts:
 
     def changes_in(self, batch: Batch) -> NDArray[Any]:
         """Evaluate outcomes in order; return the changes of verdicts, `CHANGE` records in their order."""
+        classes = int(batch.true_class.max(initial=-1)) + 1
+        self.state = with_room_for(self.state, classes, self._most_classes)
         found: list[NDArray[Any]] = []
         position, number = 0, len(batch.rows)
         while position < number:
@@ -403,7 +411,7 @@ class Cohorts:
 
     def restore(self, row: int, state: bytes) -> None:
         """Set a cleared row to a snapshot; raises ValueError for bytes that are not one."""
-        decode(self.state, row, state, self.parameters)
+        self.state = decode(self.state, row, state, self.parameters, self._most_classes)
 
     def read(self, rows: Sequence[int]) -> CohortVerdicts:
         """Read the verdicts of some rows."""

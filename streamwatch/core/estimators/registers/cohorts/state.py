@@ -16,7 +16,7 @@ from __future__ import annotations
 
 import mmap
 from dataclasses import dataclass
-from typing import Final, NamedTuple, TypeAlias
+from typing import Any, Final, NamedTuple, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -408,7 +408,7 @@ class State(NamedTuple):
     held: Records
     """`HELD_OUTCOMES` (m,)."""
     labels: NDArray[np.float64]
-    """Faded counts of labels, (m, classes)."""
+    """Faded counts of labels, (m, classes): as many classes as `with_room_for` was told of."""
     by_costs: Records
     """`BY_COSTS` (m,); a single unused record if no model may be judged by costs."""
     cost_classes: NDArray[np.int32]
@@ -421,6 +421,9 @@ _LEAST_MAPPED_BYTES: Final = 1 << 20
 """Smaller arrays are not worth pages of their own."""
 _HUGE_BYTES: Final = 64 << 20
 """From this size on, pages of 2 MB are requested."""
+_FIRST_CLASSES: Final = 8
+"""Number of classes whose labels can be counted at first: most models have no more, and a row of a thousand
+would take as much memory as everything else of a model together."""
 
 
 def empty(capacity: int, max_classes: int, costs: NDArray[np.float64] | None = None) -> State:
@@ -433,14 +436,31 @@ def empty(capacity: int, max_classes: int, costs: NDArray[np.float64] | None = N
         _zeros(capacity, MODEL),
         _zeros(CLASSES * capacity, CLASS).reshape(CLASSES, capacity),
         _zeros(capacity, HELD_OUTCOMES),
-        np.zeros((capacity, max_classes + 1)),
+        _labels(capacity, min(_FIRST_CLASSES, max_classes + 1)),
         _zeros(rows, BY_COSTS),
         np.zeros((rows, columns), np.int32),
         np.zeros((0, 1, 1)) if costs is None else costs,
     )
 
 
-def _zeros(number: int, kind: np.dtype[np.void]) -> Records:
+def with_room_for(state: State, classes: int, most: int) -> State:
+    """Return the state with room to count labels of so many classes, of at most `most`.
+
+    Room is doubled, so that models with ever more classes copy the counts of all models a few times only.
+    """
+    rows, room = state.labels.shape
+    if classes <= room:
+        return state
+    labels = _labels(rows, min(max(classes, 2 * room), most))
+    labels[:, :room] = state.labels
+    return state._replace(labels=labels)
+
+
+def _labels(rows: int, classes: int) -> NDArray[np.float64]:
+    return _zeros(rows * classes, np.dtype(np.float64)).reshape(rows, classes)
+
+
+def _zeros(number: int, kind: np.dtype[Any]) -> NDArray[Any]:
     """Allocate zeroed records that begin at a cache line; memory is taken when it is first used.
 
     Most models have few classes, so with some hundred models, the huge pages that numpy requests would be

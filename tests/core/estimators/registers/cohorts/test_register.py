@@ -314,3 +314,23 @@ def test_bytes_that_are_no_snapshot_are_refused() -> None:
 def test_parameters_out_of_range_are_refused(wrong) -> None:
     with pytest.raises(ValueError, match="must"):
         register_of(replace(SPEC, **wrong))
+
+
+def test_room_for_labels_grows_with_the_classes_that_come_and_keeps_the_counts() -> None:
+    stream = outcomes_of(Stream(predictions=400), 1)
+    early = batch_of(stream)
+    late = replace(early, true_class=early.true_class + 500, predicted_class=early.predicted_class + 500)
+    register, other = (register_of(SPEC, models=2, classes=1_000) for _ in range(2))
+    assert register.state.labels.shape == (2, 8)
+    register.observe(early)
+    counts = register.taken_in([0]).labels[0].copy()
+    assert counts.any()
+    register.observe(replace(late, rows=np.ones_like(late.rows)))
+    labels = register.taken_in([0, 1]).labels
+    assert labels.shape[1] < 1_001
+    assert labels[0, :8].tolist() == counts.tolist()
+    assert labels[1, 500:].sum() == pytest.approx(counts.sum())
+    rows = np.arange(2)
+    for row, snapshot in enumerate(register.snapshots(rows)):
+        other.restore(row, snapshot)
+    assert other.snapshots(rows) == register.snapshots(rows)
