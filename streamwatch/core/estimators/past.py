@@ -144,6 +144,8 @@ def differ(values: NDArray[np.generic]) -> NDArray[np.bool_]:
 
 
 _UNSEEN: Final = -1
+_MINUTE: Final = np.dtype((np.void, 4 * 8))
+"""What is gathered of a minute."""
 
 
 class PastSnapshot(NamedTuple):
@@ -162,8 +164,8 @@ class PastViews(Mapping[str, Sequence[PastView]]):
         Numbers of the views of each model.
     settled
         Stretches of each view.
-    gathered
-        Minutes to be added, shape (views, n, 4), of which the first `used` of each view count.
+    gathered, ends
+        Minutes to be added, shape (n, 4), those of one view after those of another, and where they end.
     """
 
     def __init__(
@@ -171,16 +173,20 @@ class PastViews(Mapping[str, Sequence[PastView]]):
         numbers: Mapping[str, Sequence[int]],
         settled: Sequence[Stretches],
         gathered: NDArray[np.int64],
-        used: NDArray[np.int32],
+        ends: NDArray[np.int64],
     ) -> None:
         self._numbers = numbers
         self._settled = settled
         self._gathered = gathered
-        self._used = used
+        self._ends = ends
 
     def __getitem__(self, model: str) -> tuple[PastView, ...]:
+        ends = self._ends
         return tuple(
-            PastView(self._settled[number], self._gathered[number, : self._used[number]])
+            PastView(
+                self._settled[number],
+                self._gathered[ends[number - 1] if number else 0 : ends[number]],
+            )
             for number in self._numbers[model]
         )
 
@@ -252,7 +258,11 @@ class Pasts:
         settled = list(map(self._settled.get, chosen, repeat(NONE)))
         at = np.array(chosen, np.int64)
         used = self._used[at]
-        return PastViews(numbers, settled, self._gathered[at, : used.max(initial=0)], used)
+        behind = np.cumsum(used, dtype=np.int64)
+        # Only what is used is copied, and each minute as a run of bytes: half as much as whole rows, as fast.
+        chosen_minutes = np.arange(used.sum()) + np.repeat(at * GATHERED - (behind - used), used)
+        minutes = self._gathered.reshape(-1).view(_MINUTE).take(chosen_minutes)
+        return PastViews(numbers, settled, minutes.view(np.int64).reshape(-1, 4), behind)
 
     def snapshots(self, rows: NDArray[np.int64]) -> Sequence[tuple[int, bytes] | None]:
         """`PastSnapshot` of rows, None if no history is kept; the same outcomes give the same bytes."""
