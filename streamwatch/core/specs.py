@@ -183,9 +183,15 @@ class UtilitySpec:
     """Cost of every pair that `costs` leaves out; None if `costs` must list all pairs."""
 
 
+_ACCURACY: Final = UtilitySpec()
+
+
 def first_utility(utilities: Sequence[UtilitySpec], model: str) -> UtilitySpec:
     """Return the first utility whose pattern matches a model's name; accuracy if none does."""
-    return next((each for each in utilities if fnmatchcase(model, each.models)), UtilitySpec())
+    for each in utilities:
+        if each.models == "*" or fnmatchcase(model, each.models):
+            return each
+    return _ACCURACY
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fnmatch import fnmatchcase
+from operator import itemgetter
 from typing import Final, Protocol, runtime_checkable
 
 import numpy as np
@@ -17,7 +18,7 @@ from streamwatch.core.estimators.kernel.admission import NO_SCORES, UNKNOWN, Sco
 from streamwatch.core.estimators.kernel.table import ModelTable, TableFull
 from streamwatch.core.estimators.names import Batch, Classes, Slice, fold_overflow
 from streamwatch.core.records.events import fold_of, model_of
-from streamwatch.core.records.outcomes import OutcomeBatch
+from streamwatch.core.records.outcomes import OUTCOME, OutcomeBatch
 from streamwatch.core.records.scores import NO_LISTS
 from streamwatch.core.specs import MonitorsSpec, UtilitySpec, first_utility
 
@@ -66,6 +67,8 @@ def utility_of(spec: MonitorsSpec, model: str) -> UtilitySpec:
 
 def detectors_of(spec: MonitorsSpec, model: str) -> int:
     """Number of the detectors' parameters for a model, as `ModelTable.add_model` takes it."""
+    if not spec.detectors_by_model:
+        return 0
     name = model_of(model)
     own = (k for k, each in enumerate(spec.detectors_by_model, 1) if fnmatchcase(name, each.models))
     return next(own, 0)
@@ -228,8 +231,9 @@ class ModelIndex:
 FIRST_SLOTS = 1 << 12
 MOST_SLOTS = 1 << 21
 """Largest number of slots of the cache, of which half are used; it grows from `FIRST_SLOTS`."""
-_NAMED: Final = ["event_ms", "model", "true_class", "predicted_class", "label_at_prediction"]
+_NAMED: Final = ("event_ms", "model", "true_class", "predicted_class", "label_at_prediction")
 """Columns of an outcome by which it is looked up by name."""
+_numbers_in: Final = itemgetter(*map(list(OUTCOME.fields or ()).index, _NAMED))
 
 
 class ColumnIndex:
@@ -322,7 +326,7 @@ class ColumnIndex:
 
     def _look(self, outcomes: OutcomeBatch, at: int, columns: NDArray[np.int32], scores: Scores) -> None:
         """Look up the names of one outcome, and cache the answers."""
-        numbers: tuple[int, int, int, int, int] = outcomes.records[at][_NAMED].item()
+        numbers: tuple[int, int, int, int, int] = _numbers_in(outcomes.records.item(at))
         event_ms, model, true_class, predicted_class, label = numbers
         names = outcomes.classes
         found = self._models.numbers_of(

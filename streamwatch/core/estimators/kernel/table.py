@@ -14,7 +14,7 @@ from streamwatch.core.estimators.kernel import admission, fold
 from streamwatch.core.estimators.kernel import readout as reading
 from streamwatch.core.estimators.kernel.admission import NO_SCORES, Batch, Indices, Scores, batch_of
 from streamwatch.core.estimators.kernel.layout import Layout, Records, layout_of, utility_index
-from streamwatch.core.estimators.kernel.pools import Pools, taken
+from streamwatch.core.estimators.kernel.pools import Pools, opaque, taken
 from streamwatch.core.estimators.kernel.readout import (
     Detectors,
     Floats,
@@ -48,6 +48,8 @@ class Rows:
         self._pools = pools
         self._max_models = max_models
         self._free: list[int] = []
+        self._empty: dict[tuple[int, int], np.void] = {}
+        """Records of models without outcomes, as bytes, by numbers of utility and detector row."""
         self.used = 0
         """Number of rows ever allocated."""
 
@@ -69,16 +71,25 @@ class Rows:
             self._pools.reserve_rows(self.used)
         else:
             raise TableFull(f"{self._max_models} models are watched, the most configured")
+        if (empty := self._empty.get((utility, detector_row))) is None:
+            empty = self._empty[utility, detector_row] = self._empty_model(utility, detector_row)
+        opaque(self._pools.models)[row] = empty
         self._pools.spans[row] = 0
-        self._pools.models["fading"]["unit"][row] = 1.0
-        self._pools.models["utility"][row] = utility
-        self._pools.models["detector_row"][row] = detector_row
-        self._pools.models["labels"]["majority_unit"][row] = 1.0
-        self._pools.models["labels"]["balanced_unit"][row] = 1.0
         if self._layout.shadow_classes:
             self._pools.shadow_spans[row] = 0
-            self._pools.models["shadow"]["unit"][row] = 1.0
         return row
+
+    def _empty_model(self, utility: int, detector_row: int) -> np.void:
+        """Build the record of a model without outcomes, as bytes."""
+        model: Records = np.zeros(1, self._layout.model)
+        model["fading"]["unit"] = 1.0
+        model["utility"] = utility
+        model["detector_row"] = detector_row
+        model["labels"]["majority_unit"] = 1.0
+        model["labels"]["balanced_unit"] = 1.0
+        if self._layout.shadow_classes:
+            model["shadow"]["unit"] = 1.0
+        return opaque(model)[0]
 
     def retire(self, row: int) -> None:
         """Clear a row; weightings that followed its model have no reference from now on."""
