@@ -178,6 +178,8 @@ MEBIBYTE: Final = 2**20
 BLOCK_BYTES: Final = 4096
 OPEN_FILES: Final = 400
 """Files that RocksDB keeps open at most."""
+LEVELS: Final = 7
+"""Levels of files in a family, as RocksDB has them by default."""
 
 
 def options_of(family: str | None, cache: Cache, write_buffer_bytes: int) -> Options:
@@ -198,12 +200,14 @@ def options_of(family: str | None, cache: Cache, write_buffer_bytes: int) -> Opt
     options.set_max_manifest_file_size(16 * MEBIBYTE)
     options.set_stats_dump_period_sec(0)
     options.set_bytes_per_sync(MEBIBYTE)
-    options.set_compression_type(DBCompressionType.lz4())
+    # Most values are removed soon; files of level 0 would be compressed only to be read and compressed again.
+    lz4 = DBCompressionType.lz4()
+    options.set_compression_per_level([DBCompressionType.none(), *[lz4] * (LEVELS - 1)])
     options.set_level_compaction_dynamic_level_bytes(True)
     options.set_target_file_size_base(32 * MEBIBYTE)
     options.set_block_based_table_factory(table_of(family, cache))
-    if family == COLD_RUNS:
-        options.set_compression_type(DBCompressionType.none())  # digests do not compress
+    if family == COLD_RUNS:  # digests do not compress
+        options.set_compression_per_level([DBCompressionType.none()] * LEVELS)
     return options
 
 

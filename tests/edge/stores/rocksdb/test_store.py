@@ -6,6 +6,7 @@ import pytest
 
 from streamwatch.core.specs import JoinSpec
 from streamwatch.edge.stores.rocksdb import RocksStore
+from streamwatch.edge.stores.rocksdb.database import COLD_RUNS, Database
 from tests.core.join.join_stream import label, predict
 from tests.edge.stores.rocksdb.stream import DurableStream, digested, rocks_spec
 
@@ -80,3 +81,16 @@ def test_a_commit_after_none_of_the_records_changed_still_counts(stream):
     stream.commit()
     stream.commit()
     assert stream.reopen().commits == 2
+
+
+@pytest.mark.parametrize("family", ["columns", "journal", COLD_RUNS])
+def test_values_are_compressed_when_files_are_merged_and_those_of_cold_runs_never(family, tmp_path):
+    database, size = Database(tmp_path / "state", 2**20, 2**20), 2**18
+    with database.batch() as batch:
+        database.replace(family, [(b"key", bytes(size))], batch)
+    database.raw.get_column_family(family).flush()
+    assert database.figure(family, "live-sst-files-size") > size
+    database.compact()
+    assert (database.figure(family, "live-sst-files-size") > size) == (family == COLD_RUNS)
+    assert database.get(family, b"key") == bytes(size)
+    database.close()
