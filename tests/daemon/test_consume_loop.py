@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 
+from streamwatch.core.join import prediction_order
 from streamwatch.core.merge import MergeProgress, MergeSpec
 from streamwatch.core.merge.released import Key
 from streamwatch.core.pipeline import pipeline
@@ -235,6 +236,7 @@ async def test_no_commit_is_made_while_held_outcomes_are_being_released(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(pipeline, "MOST_AT_ONCE", 100)
+    monkeypatch.setattr(prediction_order, "ROOM", 2_000)
     many, began_ms = 5_000, NOW_MS - 3_600_000
     records = [prediction(i, record_ms=began_ms + i // 10) for i in range(many)]
     records += [label(i, record_ms=began_ms + 2_000 + i // 10) for i in range(many)]

@@ -258,7 +258,7 @@ def _with_slots(arrays: Arrays) -> Arrays:
 
 __all__ = ["CHECK_IDLE", "DONE", "LOAD_OLDEST", "TAKE_OUTCOMES", "CompiledJoin"]
 
-ROOM: Final = 4_096
+ROOM: Final = 8_192
 """Number of outcomes handed over at a time; the last id may add more."""
 SCORES_AT_ONCE: Final = 1 << 17
 """Number of scores handed over at a time, as far as that is known before."""

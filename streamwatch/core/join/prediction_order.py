@@ -54,7 +54,7 @@ from streamwatch.core.records.outcomes import (
 )
 from streamwatch.core.records.scores import ScoreLists
 
-ROOM: Final = 4_096
+ROOM: Final = 8_192
 """Largest number of outcomes released at a time."""
 _FIRST_SLOTS: Final = 1_024
 

@@ -314,7 +314,7 @@ class Pipeline:
                 if scores is not None:
                     self.predictions.observe(join.accepted(rows, scores, before, at))
                 for outcomes in join.take_outcomes(self._reached_ms(rows, at, why)):
-                    if sum(map(len, parts)) > MOST_AT_ONCE:
+                    if sum(map(len, parts)) >= MOST_AT_ONCE:
                         yield PartialResult(reported, joined_outcomes(parts), alarms, retired, is_whole=False)
                         parts, alarms, retired = [], [], []
                     alarms += self.evaluate(outcomes)

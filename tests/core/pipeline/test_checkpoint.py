@@ -412,6 +412,7 @@ def evaluated(life, events, steps=None):
 
 def test_a_restart_while_thousands_of_held_outcomes_are_released_loses_none(monkeypatch):
     monkeypatch.setattr(pipeline, "MOST_AT_ONCE", 100)
+    monkeypatch.setattr(prediction_order, "ROOM", 2_000)
     join = JoinSpec(horizon_ms=3_600_000, order="prediction_time", reorder_window_ms=60_000)
     spec, many = replace(SPEC, comparisons=()), 5_000
     events = [predict(str(n), "x", n // 10) for n in range(many)]
