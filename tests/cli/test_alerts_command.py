@@ -71,7 +71,8 @@ def test_each_receiver_is_notified_and_says_how_that_went(folder: Path) -> None:
     assert result.exit_code == 2, "one of them did not take it"
     assert lines[0].startswith("✓ oncall at 127.0.0.1: delivered in ")
     assert lines[1].startswith("✓ am at 127.0.0.1: delivered in ")
-    assert lines[2] == "✗ chat at 127.0.0.1: not delivered: answered 404"
+    why = "answered 404: nothing takes messages at this URL; check its path, or get a new one there"
+    assert lines[2] == f"✗ chat at 127.0.0.1: not delivered: {why}"
     assert "SECRET" not in result.output
     assert [t["type"] for t in reported[:2]] == ["drift.firing", "drift.resolved"]
     assert reported[0]["data"]["test"] is True

@@ -123,7 +123,10 @@ _UNCOMPILED = (
 """Files there and in `jit` of which compiled functions use nothing: a change of them recompiles nothing."""
 _READ_BY_OTHERS = ("records/batch.py", "records/fetched.py")
 """Files of the core whose constants compiled functions outside the core use."""
-_READ_THERE = {("kafka", "batches"): "frames.py", ("decoders", "transcoding"): "wanted.py"}
+_READ_THERE = {
+    ("kafka", "batches"): "edge/sources/kafka/batches/frames.py",
+    ("decoders", "transcoding"): "edge/decoders/transcoding/wanted.py",
+}
 """Files of rooms outside the core that compile nothing, and whose constants compiled functions there use."""
 _CALLS = {
     ("history", "outcome_rows"): ("edge", "decoders", "scanner"),
@@ -171,7 +174,7 @@ def sources_of_room(folder: Path) -> list[Path]:
     named = folder.parent.name, folder.name
     compiled = _compiled_in(folder)
     if named in _READ_THERE:
-        compiled.append(folder / _READ_THERE[named])
+        compiled.append(_CORE.parent / _READ_THERE[named])
     if called := _CALLS.get(named):
         compiled += _compiled_in(_CORE.parent.joinpath(*called))
     return [*compiled, *(_CORE / name for name in _READ_BY_OTHERS)]
