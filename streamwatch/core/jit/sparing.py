@@ -11,7 +11,6 @@ it replaces, for the versions of numba that are `KNOWN`. Imported when a kernel 
 # ruff: noqa: SLF001  (what is replaced is numba's own)
 from __future__ import annotations
 
-import hashlib
 from collections import Counter
 from collections.abc import Generator
 from contextlib import contextmanager
@@ -20,20 +19,17 @@ from typing import Any, Final
 from weakref import WeakKeyDictionary
 
 import numba
-from llvmlite import ir as llvm
 from llvmlite.ir import Constant, IRBuilder
 from llvmlite.ir.instructions import ExtractValue, InsertValue, PhiInstr
-from numba.core import cgutils, errors, event, ir, itanium_mangler, typed_passes, types, untyped_passes
+from numba.core import cgutils, errors, event, ir, typed_passes, types, untyped_passes
 from numba.core.analysis import compute_cfg_from_blocks
 from numba.core.base import BaseContext
 from numba.core.codegen import CPUCodeLibrary
-from numba.core.datamodel.models import ArrayModel, StructModel
 from numba.core.lowering import Lower
 from numba.core.postproc import PostProcessor, VariableLifetime
 from numba.core.targetconfig import ConfigStack, TargetConfig
 from numba.core.transforms import canonicalize_cfg
 from numba.core.types.functions import BaseFunction
-from numba.np import numpy_support
 
 KNOWN: Final = ("0.68",)
 """Versions of numba whose functions were compared with those that replace them."""
@@ -71,7 +67,6 @@ _start_event, _end_event = event.start_event, event.end_event
 _post_process = PostProcessor.run
 _begin_structure, _attribute_of_structure = cgutils._StructProxy.__init__, cgutils._StructProxy.__getattr__
 _member_of_structure, _value_of_structure = cgutils._StructProxy.__getitem__, cgutils._StructProxy._getvalue
-_name_of_arguments = itanium_mangler.mangle_args
 _find_singly_assigned, _store_variable = Lower._find_singly_assigned_variable, Lower.storevar
 
 _texts: dict[Any, str] = {}
@@ -79,7 +74,6 @@ _calls: WeakKeyDictionary[Any, dict[Any, Any]] = WeakKeyDictionary()
 _array_classes: dict[Any, Any] = {}
 _defaults: dict[type, dict[str, Any]] = {}
 _packers: dict[Any, Any] = {}
-_names: dict[Any, str] = {}
 _sizes: dict[Any, int] = {}
 
 
@@ -415,88 +409,6 @@ def index_from_start(context: Any, builder: Any, kind: Any, index: Any, size: An
     return context.cast(builder, index, kind, types.intp)
 
 
-LONG_NAME: Final = 48
-"""Number of characters from which on the types of arguments in a symbol are named by a hash."""
-
-
-def name_of_arguments(kinds: Any) -> str:
-    """Name types of arguments in the symbol of a function; a hash stands for long names.
-
-    Named tuples of arrays of records have names of thousands of characters, which would stand at each call.
-    """
-    named = ""
-    for kind in kinds:
-        if kind not in _names:
-            text = _name_of_arguments((kind,))
-            if len(text) > LONG_NAME:
-                digest = hashlib.blake2b(text.encode(), digest_size=16).hexdigest()
-                text = itanium_mangler.mangle_identifier(f"of_{digest}")
-            _names[kind] = text
-        named += _names[kind]
-    return named
-
-
-_SIZE: Final = llvm.IntType(64)
-_DATA: Final = 4
-_SHAPE: Final = 5
-_whole_types, _whole_to, _whole_from = (
-    StructModel.get_argument_type, StructModel.as_argument, StructModel.from_argument
-)  # fmt: skip
-
-
-def _is_packed(array: Any) -> bool:
-    return array.layout == "C" and array.ndim > 0
-
-
-def types_of_array(model: Any) -> Any:
-    """Return the LLVM types by which functions take an array: address, and shape unless its type has it.
-
-    Numba passes seven or more: also where the array lives, which object owns it, numbers of items and bytes,
-    and strides. They follow from type and shape if rows follow each other without gaps, and without counted
-    references nobody asks for an owner.
-    """
-    array = model.fe_type
-    if not _is_packed(array):
-        return _whole_types(model)
-    address = model._models[_DATA].get_argument_type()
-    return (address,) if isinstance(array, types.NestedArray) else (address, *([_SIZE] * array.ndim))
-
-
-def pass_array(model: Any, builder: Any, value: Any) -> Any:
-    """Take what `types_of_array` lists from the value of an array."""
-    array = model.fe_type
-    if not _is_packed(array):
-        return _whole_to(model, builder, value)
-    address = builder.extract_value(value, _DATA)
-    if isinstance(array, types.NestedArray):
-        return (address,)
-    return (address, *(builder.extract_value(value, (_SHAPE, axis)) for axis in range(array.ndim)))
-
-
-def take_array(model: Any, builder: Any, value: Any) -> Any:
-    """Make the value of an array from what `types_of_array` lists."""
-    array = model.fe_type
-    if not _is_packed(array):
-        return _whole_from(model, builder, value)
-    address, *shape = value
-    if isinstance(array, types.NestedArray):
-        shape = [llvm.Constant(_SIZE, length) for length in array.shape]
-    strides = [llvm.Constant(_SIZE, numpy_support.as_dtype(array.dtype).itemsize)]
-    for length in reversed(shape[1:]):
-        strides.insert(0, builder.mul(strides[0], length))
-    items = shape[0]
-    for length in shape[1:]:
-        items = builder.mul(items, length)
-    nobody, owner = (llvm.Constant(each.get_value_type(), None) for each in model._models[:2])
-    made = llvm.Constant(model.get_value_type(), llvm.Undefined)
-    for position, each in enumerate((nobody, owner, items, strides[-1], address)):
-        made = builder.insert_value(made, each, position)
-    for position, axes in ((_SHAPE, shape), (_SHAPE + 1, strides)):
-        for axis, each in enumerate(axes):
-            made = builder.insert_value(made, each, (position, axis))
-    return made
-
-
 _REPLACED: Final[list[tuple[Any, str, Any]]] = [
     (types.Record, "__repr__", text_of_record),
     (BaseFunction, "get_call_type", call_type),
@@ -518,10 +430,6 @@ _REPLACED: Final[list[tuple[Any, str, Any]]] = [
     (CPUCodeLibrary, "_optimize_functions", optimize_functions),
     (CPUCodeLibrary, "add_ir_module", add_module),
     (IRBuilder, "extract_value", extract_value),
-    (itanium_mangler, "mangle_args", name_of_arguments),
-    (ArrayModel, "get_argument_type", types_of_array),
-    (ArrayModel, "as_argument", pass_array),
-    (ArrayModel, "from_argument", take_array),
 ]
 if _coloured := getattr(errors, "HighlightColorScheme", None):  # absent where nothing colours
     _REPLACED.append((_coloured, "_markup", uncoloured))
@@ -531,26 +439,19 @@ if _coloured := getattr(errors, "HighlightColorScheme", None):  # absent where n
 def sparing(module: str = "") -> Generator[None]:
     """Replace numba's functions by those above while a function of a module is compiled, one at a time.
 
-    They stay for functions that are called, which are compiled meanwhile; how those count indices depends on
-    their own module. Nothing is replaced for other users of numba in the process, nor in versions that are
-    not `KNOWN`.
+    Nothing is replaced for other users of numba in the process, nor in versions that are not `KNOWN`.
     """
     if not IS_KNOWN:
         yield
         return
     arrays, _, fixed = _arrays()
     index = index_from_start if module.startswith(FROM_START) else fixed
-    replaced = [(arrays, "fix_integer_index", index)]
-    if types.Record.__repr__ is not text_of_record:
-        replaced += [*_REPLACED, (arrays, "make_array", make_array)]
-    before = [(owner, name, vars(owner).get(name)) for owner, name, _ in replaced]
+    replaced = [*_REPLACED, (arrays, "make_array", make_array), (arrays, "fix_integer_index", index)]
+    before = [(owner, name, vars(owner)[name]) for owner, name, _ in replaced]
     for owner, name, function in replaced:
         setattr(owner, name, function)
     try:
         yield
     finally:
         for owner, name, function in before:
-            if function is None:  # it was inherited
-                delattr(owner, name)
-            else:
-                setattr(owner, name, function)
+            setattr(owner, name, function)

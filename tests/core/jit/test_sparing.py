@@ -26,7 +26,7 @@ from numba.core.targetconfig import ConfigStack
 from streamwatch.core.estimators.forgetting.adwin import check
 from streamwatch.core.estimators.kernel.fold import fold
 from streamwatch.core.estimators.registers.cohorts.observe import observe
-from streamwatch.core.jit import entry, inner, sparing
+from streamwatch.core.jit import entry, sparing
 from streamwatch.core.jit.dispatcher import _SparingCompiler
 
 RECORD = np.dtype(
@@ -212,7 +212,9 @@ def test_variables_without_memory_are_those_assigned_once_before_every_use() -> 
         seen["own"], seen["blocks"] = set(lower._singly_assigned_vars), lower.blocks
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(Lower, "_find_singly_assigned_variable", note)
+        patch.setattr(
+            sparing, "_REPLACED", [*sparing._REPLACED, (Lower, "_find_singly_assigned_variable", note)]
+        )
         walked: Any = numba.njit(_nrt=False, pipeline_class=_SparingCompiler)(_walk)  # kept nowhere
         for limit in (0, 1, 2, 5):
             out, expected = np.zeros((2, 2), np.int64)
@@ -314,87 +316,6 @@ def test_arguments_are_taken_apart_as_numba_does_each_time() -> None:
             each.from_arguments(builder, each.as_arguments(builder, values))
             texts.append(str(builder.function))
         assert texts[0] == texts[1] == texts[2]
-
-
-@inner
-def _described(array, numbers, at):
-    numbers[0], numbers[1], numbers[2] = array.size, array.itemsize, array.nbytes
-    for axis in range(array.ndim):
-        numbers[3 + axis], numbers[6 + axis] = array.shape[axis], array.strides[axis]
-    return array[at]
-
-
-@entry
-def _described_there(arrays, numbers, at):
-    return _described(arrays[1], numbers, at)
-
-
-@inner
-def _described_row(row, numbers):
-    numbers[0], numbers[1], numbers[2], numbers[3] = row.size, row.itemsize, row.shape[0], row.strides[0]
-    return row[1, 1]
-
-
-@entry
-def _described_field(records, at, numbers):
-    return _described_row(records[at].c.e, numbers)
-
-
-@pytest.mark.parametrize(
-    "array",
-    [
-        np.arange(5, dtype=np.uint16),
-        np.arange(6, dtype=np.int32).reshape(2, 3),
-        np.arange(24.0).reshape(2, 3, 4),
-        np.arange(24.0).reshape(2, 3, 4)[:, 1:, ::2],  # with gaps
-        np.asfortranarray(np.arange(6, dtype=np.int8).reshape(2, 3)),
-        np.arange(10, dtype=np.int64)[::2],
-        np.arange(4) > 1,
-    ],
-    ids=lambda array: f"{array.dtype} {array.shape} {array.strides}",
-)
-def test_a_function_that_is_called_knows_of_an_array_what_its_caller_does(array: np.ndarray) -> None:
-    numbers = np.zeros(9, np.int64)
-    at = tuple(length - 1 for length in array.shape)
-    assert _described_there((np.zeros(1), array), numbers, at if len(at) > 1 else at[0]) == array[at]
-    assert numbers[:3].tolist() == [array.size, array.itemsize, array.nbytes]
-    assert tuple(numbers[3 : 3 + array.ndim]) == array.shape
-    assert tuple(numbers[6 : 6 + array.ndim]) == array.strides
-
-
-def test_a_function_that_is_called_knows_of_a_field_of_a_record_what_its_caller_does() -> None:
-    records, numbers = np.zeros(2, RECORD), np.zeros(4, np.int64)
-    records["c"]["e"][1] = [[1, 2], [3, 4]]
-    assert _described_field(records, 1, numbers) == 4
-    assert numbers.tolist() == [4, 2, 2, 4]
-
-
-def test_an_array_is_passed_as_its_address_and_shape() -> None:
-    context: Any = cpu_target.target_context
-    passed = {
-        types.Array(types.int64, 1, "C"): 2,
-        types.Array(types.int64, 2, "C"): 3,
-        types.NestedArray(types.int64, (2, 3)): 1,
-        types.UniTuple(types.Array(types.float64, 1, "C", readonly=True), 2): 4,
-        types.Array(types.int64, 1, "A"): 7,  # as numba passes it
-    }
-    for kind, number in passed.items():
-        assert len(context.get_arg_packer((kind,)).argument_types) == number
-
-
-def test_symbols_name_long_types_by_a_hash_that_other_types_do_not_have() -> None:
-    record: Any = numba.from_dtype(RECORD)
-    arrays = [
-        types.Tuple([types.Array(record, 1, "C"), types.Array(types.int8, number, "C")]) for number in (1, 2)
-    ]
-    short = types.int64, types.Array(types.float64, 1, "C")
-    assert funcdesc.default_mangler("a.b", short) == f"_ZN1a1bE{sparing._name_of_arguments(short)}"
-    names = [
-        funcdesc.default_mangler("a.b", (*each, types.int64)) for each in ((arrays[0],), (arrays[1],), arrays)
-    ]
-    assert len({*names}) == 3
-    assert names[0] == funcdesc.default_mangler("a.b", (arrays[0], types.int64))
-    assert max(map(len, names)) < 90 < len(sparing._name_of_arguments((arrays[0],)))
 
 
 def test_a_function_is_declared_once_in_a_module_and_as_numba_does() -> None:
