@@ -68,6 +68,8 @@ REPORT_RELAX = 30.0
 """Reports take at most about 1 / this of the time: with 500 models, 3 % of a core.
 
 An idle daemon makes the next report as soon as that allows, others at most once in an interval of commits.
+The report at the end of a backlog waits only as long as `RELAX` asks, at most once in `LONGEST_REPORT_WAIT`:
+what a backlog has changed is then shown before the next labels come.
 """
 LONGEST_REPORT_WAIT = 60.0
 """Seconds after which a report comes all the same: on a busy machine, one of 10,000 models takes some."""
@@ -151,6 +153,7 @@ class Commits:
         self._counted = state.source_positions.counts
         self._due = self._soon = self._report_soon = self._report_due = 0.0
         self._report_seconds = 0.0
+        self._reported_at = self._hasten_from = 0.0
         self._unreported = True
         self._was_behind = self._in_backlog = True
         self._seconds: float | None = None
@@ -226,6 +229,8 @@ class Commits:
         # The last poll of a backlog is part of it, though reading is no longer behind after it.
         behind = self._behind()
         self._in_backlog = self._in_backlog or self._was_behind or behind
+        if self._was_behind and not behind:
+            self._hasten_report()
         self._was_behind = behind
         if self._flushing is not None and self._flushing.done():
             await self._flushed()
@@ -242,6 +247,16 @@ class Commits:
                 return
             await self._flushed()
         await self._commit(report=report)
+
+    def _hasten_report(self) -> None:
+        """Make the report due sooner, as a backlog is over, if no other was hastened lately."""
+        now = self._clock()
+        if now < self._hasten_from:
+            return
+        self._hasten_from = now + LONGEST_REPORT_WAIT
+        soon = self._reported_at + RELAX * self._report_seconds
+        self._report_soon = min(self._report_soon, soon)
+        self._report_due = min(self._report_due, max(soon, self._reported_at + self._spec.interval_seconds))
 
     async def finish(self) -> None:
         """Commit everything that was evaluated and wait until it is durable; only while `may_commit`."""
@@ -307,7 +322,7 @@ class Commits:
             self._settled(durable, began)
         now, interval = self._clock(), self._spec.interval_seconds
         if report:
-            self._report_seconds = reporting
+            self._report_seconds, self._reported_at = reporting, now
             self._report_soon = now + min(REPORT_RELAX * reporting, LONGEST_REPORT_WAIT)
             self._report_due = max(self._report_soon, now + interval)
         self._soon = now + min(RELAX * (reporting + now - built), RELAXED_INTERVALS * interval)

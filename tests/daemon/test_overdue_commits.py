@@ -91,13 +91,28 @@ class StalledStore(MemoryStore):
 
 
 def commits_of(
-    h: FakeDaemon, clock: Clock, store: MemoryStore, shown: Callable[[Durable], object] = lambda _: None
+    h: FakeDaemon,
+    clock: Clock,
+    store: MemoryStore,
+    shown: Callable[[Durable], object] = lambda _: None,
+    behind: Callable[[], bool] = lambda: False,
 ) -> Commits:
     assert h.checkpoint is not None
     state = State(
         store, h.checkpoint, h.processor, SourcePositions(), RestoreReport(), quiet(h.checkpoint.monitors)
     )
-    return Commits(state, SourcePositions, CommitSpec(1.0), shown, clock)
+    return Commits(state, SourcePositions, CommitSpec(1.0), shown, clock, behind)
+
+
+def take_long(h: FakeDaemon, clock: Clock, seconds: float) -> None:
+    """Let each report take so long."""
+    build = h.processor.report_in_slices
+
+    def slow_report() -> Generator[None, None, Report]:
+        clock.now += seconds
+        return (yield from build())
+
+    h.processor.report_in_slices = slow_report  # type: ignore[method-assign]
 
 
 async def test_time_spent_on_dead_letters_does_not_relax_the_commits_after_it() -> None:
@@ -119,15 +134,35 @@ async def test_a_report_that_takes_long_comes_all_the_same_after_a_minute() -> N
     clock, shown = Clock(), list[Durable]()
     h = fake_daemon()
     commits = commits_of(h, clock, MemoryStore(), shown.append)
-    build = h.processor.report_in_slices
-
-    def slow_report() -> Generator[None, None, Report]:
-        clock.now += 4.0  # of which a thirtieth of the time would be two minutes
-        return (yield from build())
-
-    h.processor.report_in_slices = slow_report  # type: ignore[method-assign]
+    take_long(h, clock, 4.0)  # of which a thirtieth of the time would be two minutes
     for number, (later, is_reported) in enumerate([(0.0, True), (59.0, False), (2.0, True), (58.0, False)]):
         clock.now += later
+        await taken(h.processor, poll(prediction(number)))
+        await commits.settle(soon=False)
+        assert (shown[-1].report is not None) is is_reported, number
+
+
+async def test_the_end_of_a_backlog_is_reported_within_ten_times_what_a_report_takes_once_a_minute() -> None:
+    clock, shown, behind = Clock(), list[Durable](), [True]
+    h = fake_daemon()
+    commits = commits_of(h, clock, MemoryStore(), shown.append, lambda: behind[0])
+    take_long(h, clock, 1.0)
+    turns = [
+        # seconds later, whether behind, whether there is a report: thirty times a second after the one before
+        (0.0, True, True),
+        (8.0, True, False),
+        (1.0, False, False),  # the end of the backlog, nine seconds after the report
+        (2.0, False, True),
+        (12.0, True, False),
+        (1.0, False, False),  # a second end within a minute
+        (18.0, False, True),
+        (30.0, True, True),
+        (10.0, True, False),
+        (1.0, False, True),
+    ]
+    for number, (later, is_behind, is_reported) in enumerate(turns):
+        clock.now += later
+        behind[0] = is_behind
         await taken(h.processor, poll(prediction(number)))
         await commits.settle(soon=False)
         assert (shown[-1].report is not None) is is_reported, number
