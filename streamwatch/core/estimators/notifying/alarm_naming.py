@@ -127,15 +127,17 @@ class AlarmNaming:
 
         None for alarms of verdicts, if no register finds a change, and if the error changed the other way.
         """
-        changes: list[ErrorChange | None] = []
-        for f in found:
-            change = None
-            if f.detector < len(self._spec.detectors):
-                located = (register.change_at(batch, f.position) for register in self._explaining)
-                change = next((each for each in located if each is not None), None)
+        changes: list[ErrorChange | None] = [None] * len(found)
+        left = [k for k, f in enumerate(found) if f.detector < len(self._spec.detectors)]
+        for register in self._explaining:
+            if left:
+                located = register.changes_at(batch, [found[k].position for k in left])
+                for k, change in zip(left, located, strict=True):
+                    changes[k] = change
+                left = [k for k in left if changes[k] is None]
+        for k, (f, change) in enumerate(zip(found, changes, strict=True)):
             if change is not None and (f.after > f.before) is not (change.after > change.before):
-                change = None
-            changes.append(change)
+                changes[k] = None
         return changes
 
     def named(

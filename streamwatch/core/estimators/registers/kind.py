@@ -105,10 +105,11 @@ class ExplainsAlarms(Protocol):
     If several registers can, the first one counts, in the order of `MonitorsSpec.registers`.
     """
 
-    def change_at(self, batch: Batch, position: int) -> ErrorChange | None:
-        """Locate a change of the error among predictions, as of one outcome of a batch not yet observed.
+    def changes_at(self, batch: Batch, positions: Sequence[int]) -> Sequence[ErrorChange | None]:
+        """Locate changes of the error among predictions, as of some outcomes of a batch not yet observed.
 
-        None if there is none, or if the register does not know when predictions were made.
+        One for each position; None if there is none, or if the register does not know when predictions were
+        made.
         """
         ...
 

@@ -104,19 +104,12 @@ class LateAccuracy:
 
 def late_accuracy(view: RingView, counted: Counted, geometry: Geometry) -> LateAccuracy:
     """Estimate the accuracies of m models, whose counts were added up."""
-    edges, width = geometry.edges_ms, geometry.width_ms
     outcomes, labelled, newest_age = counted.outcomes, counted.shares, counted.newest_ages_ms
     by_kind = np.ascontiguousarray(np.moveaxis(outcomes, 2, 0))  # (2, m, 64): sums over short axes are slow
     is_settled = newest_age >= geometry.horizon_ms
     settled = _share((by_kind * is_settled).sum(axis=2).T.astype(np.float64), None)
-    # All predictions of a bucket are taken to have the age of its middle; those of the last bucket were made
-    # up to now.
-    middle = newest_age.astype(np.float64) + width / 2.0
-    middle[:, -1] = (view.now_ms - view.head * width) / 2.0
-    shares = _at(labelled, edges.astype(np.float64), middle)
-    is_weighted = np.minimum(shares[ERROR], shares[HIT]) >= LEAST_SHARE
+    weights, is_weighted = _weights(view, counted, geometry)
     is_used = (newest_age < geometry.horizon_ms / 2.0) & is_weighted
-    weights = np.divide(1.0, shares, out=np.zeros(shares.shape), where=is_weighted)
     recent = by_kind * is_used
     weighted = recent * weights
     totals, squares = weighted.sum(axis=2).T, (weighted * weights).sum(axis=2).sum(axis=0)
@@ -126,6 +119,18 @@ def late_accuracy(view: RingView, counted: Counted, geometry: Geometry) -> LateA
     corrected = _share(np.where(is_known[:, None], totals, 0.0), squares)
     naive = np.where(is_known, _ratio(plain[:, HIT], all_plain), np.nan)
     return LateAccuracy(settled, corrected, naive, np.moveaxis(weights, 0, 2), outcomes, labelled)
+
+
+def _weights(view: RingView, counted: Counted, geometry: Geometry) -> tuple[Floats, NDArray[np.bool_]]:
+    """Weights of both kinds by bucket, (2, m, 64), and which buckets have any, (m, 64)."""
+    edges, width = geometry.edges_ms, geometry.width_ms
+    # All predictions of a bucket are taken to have the age of its middle; those of the last bucket were made
+    # up to now.
+    middle = counted.newest_ages_ms.astype(np.float64) + width / 2.0
+    middle[:, -1] = (view.now_ms - view.head * width) / 2.0
+    shares = _at(counted.shares, edges.astype(np.float64), middle)
+    is_weighted = np.minimum(shares[ERROR], shares[HIT]) >= LEAST_SHARE
+    return np.divide(1.0, shares, out=np.zeros(shares.shape), where=is_weighted), is_weighted
 
 
 def _at(shares: Floats, edges: Floats, age: Floats) -> Floats:
@@ -383,7 +388,7 @@ class Estimate:
     @property
     def first_bucket(self) -> int:
         """Number of the oldest bucket."""
-        return self.head - BUCKETS + 1
+        return _first(self.head)
 
     def change(self, geometry: Geometry) -> ErrorChange | None:
         """Locate the latest change of the error by prediction time; None if there is none."""
@@ -442,6 +447,21 @@ def estimates_of(ring: LabelRing, rows: Integers) -> Estimates:
     added = counted(view, ring.geometry)
     delays = typical_delays(added, ring.geometry)
     return Estimates(view, late_accuracy(view, added, ring.geometry), delays)
+
+
+def changes_of(ring: LabelRing, rows: Integers) -> list[ErrorChange | None]:
+    """Locate the latest changes of several rows as `Estimate.change` does, without anything else."""
+    view, geometry = ring.view(rows), ring.geometry
+    added = counted(view, geometry)
+    weights = np.moveaxis(_weights(view, added, geometry)[0], 0, 2)
+    of_rows = map(weighted_errors, added.outcomes, weights)
+    heads = view.head.tolist()
+    return [latest_change(*each, _first(head), geometry) for each, head in zip(of_rows, heads, strict=True)]
+
+
+def _first(head: int) -> int:
+    """Number of the oldest bucket, by that of the last."""
+    return head - BUCKETS + 1
 
 
 def _one_of(share: Share, m: int) -> OneShare:

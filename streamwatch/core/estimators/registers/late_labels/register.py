@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from itertools import repeat
+from itertools import chain, repeat
 from math import isfinite
 from typing import Final, Literal, TypeAlias
 
@@ -20,6 +20,7 @@ from streamwatch.core.estimators.registers.late_labels.accuracy import (
     Estimate,
     Estimates,
     OneShare,
+    changes_of,
     estimates_of,
 )
 from streamwatch.core.estimators.registers.late_labels.observe import (
@@ -36,6 +37,9 @@ from streamwatch.core.metrics import Metric
 from streamwatch.core.metrics.series import Columns, ModelKeys
 from streamwatch.core.records.events import DelayKind, ErrorChange
 from streamwatch.core.specs import DAY_MS
+
+_CHANGES: Final = 256
+"""Number of changes located at once, with 13 kB each."""
 
 # JSON document of a model's late labels for the API.
 
@@ -284,18 +288,27 @@ class LateLabels:
 
         return document
 
-    def change_at(self, batch: Batch, position: int) -> ErrorChange | None:
-        """Locate the latest change among predictions as of one outcome of a batch not yet observed.
+    def changes_at(self, batch: Batch, positions: Sequence[int]) -> Sequence[ErrorChange | None]:
+        """Locate the latest changes among predictions as of some outcomes of a batch not yet observed.
 
-        None if there is none.
+        One for each position; None if there is none.
         """
-        row = int(batch.rows[position])
-        upto = np.flatnonzero(batch.rows[: position + 1] == row)
-        ring = self._ring.copy_of(row)
+        starts = range(0, len(positions), _CHANGES)
+        parts = (self._changes(batch, positions[start : start + _CHANGES]) for start in starts)
+        return list(chain.from_iterable(parts))
+
+    def _changes(self, batch: Batch, positions: Sequence[int]) -> list[ErrorChange | None]:
+        """Locate changes as `changes_at` does, with a copy of the model's ring for each."""
+        rows = batch.rows[np.array(positions, np.int64)].astype(np.int64)
+        before = [
+            np.flatnonzero(batch.rows[: position + 1] == row)
+            for position, row in zip(positions, rows.tolist(), strict=True)
+        ]
+        upto, own = np.concatenate(before), np.arange(len(rows), dtype=np.int32)
         hits = batch.true_class[upto] == batch.predicted_class[upto]
-        ring.observe(np.zeros(len(upto), np.int32), hits, batch.event_ms[upto], batch.delay_ms[upto])
-        (estimate,) = estimates_of(ring, np.zeros(1, np.int64))
-        return estimate.change(ring.geometry)
+        ring = self._ring.copy_of(rows)
+        ring.observe(np.repeat(own, list(map(len, before))), hits, batch.event_ms[upto], batch.delay_ms[upto])
+        return changes_of(ring, own.astype(np.int64))
 
     def change_of(self, row: int) -> SegmentChange | None:
         """Return None, as this register has no segments."""

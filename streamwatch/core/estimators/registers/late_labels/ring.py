@@ -181,13 +181,13 @@ class LabelRing:
             head[m] = own[enough & (own != NONE)].max(initial=NONE)
         return head
 
-    def copy_of(self, row: int) -> LabelRing:
-        """Copy a row to a new ring of one model, as row 0."""
-        single = LabelRing(1, self.geometry)
-        single._counts[0] = self._counts[row]
-        single._buckets[0] = self._buckets[row]
-        single._newest_ms[0] = self._newest_ms[row]
-        return single
+    def copy_of(self, rows: Integers) -> LabelRing:
+        """Copy some rows, which may repeat, to a new ring of that capacity."""
+        ring = LabelRing(0, self.geometry)
+        ring._counts = self._counts[rows]
+        ring._buckets = self._buckets[rows]
+        ring._newest_ms = self._newest_ms[rows]
+        return ring
 
     def snapshots(self, rows: Integers) -> Iterator[tuple[list[int], list[int], bytes]]:
         """States of some rows, fields as of `RingSnapshot`."""

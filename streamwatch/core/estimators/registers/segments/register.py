@@ -320,9 +320,10 @@ class Segments:
             }
         return {"segments": found} if found else {}
 
-    def change_at(self, batch: Batch, position: int) -> ErrorChange | None:
-        """Return None, as this register does not know when predictions were made."""
-        del batch, position
+    def changes_at(self, batch: Batch, positions: Sequence[int]) -> Sequence[ErrorChange | None]:
+        """Return None for each, as this register does not know when predictions were made."""
+        del batch
+        return [None] * len(positions)
 
     def only_quick_labels(self, age_ms: int) -> bool:
         """Return False, as this register knows no horizon."""

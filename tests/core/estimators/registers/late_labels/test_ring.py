@@ -95,7 +95,7 @@ def test_after_a_long_silence_the_new_outcomes_are_the_present() -> None:
 def test_a_row_that_is_cleared_is_as_new_and_a_copy_goes_its_own_way() -> None:
     ring = LabelRing(2, GEOMETRY)
     observe(ring, STREAM, row=1)
-    copy, state = ring.copy_of(1), snapshot(ring, 1)
+    copy, state = ring.copy_of(np.array([1])), snapshot(ring, 1)
     observe(copy, STREAM[-10:])
     assert snapshot(ring, 1) == state
     assert snapshot(copy, 0) != state
