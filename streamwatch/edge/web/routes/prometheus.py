@@ -101,7 +101,7 @@ class PrometheusExporter:
         self._changed = changed
         self._prefixes: dict[str, _Prefixes] = {}
         self._cut: tuple[Report, frozenset[str], Cut] | None = None
-        self._rendered: tuple[Cut, list[tuple[Family, str]]] | None = None
+        self._rendered: tuple[Cut, list[tuple[Family, bytes]]] | None = None
         self._escaped: dict[int, tuple[object, Sequence[str]]] = {}
         """`id` of a sequence of models or classes → (that sequence, kept so that its id stays unique, escaped
         names); of those in the last report."""
@@ -130,12 +130,13 @@ class PrometheusExporter:
             beyond = sum(map(lines_of, live)) - sum(map(lines_of, of_daemon))
             dropped["needed"] = dropped.get("needed", 0) + beyond
         counted = family(DROPPED, [((part,), dropped.get(part, 0)) for part in PARTS])
-        blocks = [(each, self._lines(each)) for each in of_daemon]
-        blocks += [*self._of(cut), (counted, self._lines(counted))]
-        parts = [part for each, lines in blocks for part in (_head(each, openmetrics=openmetrics), lines)]
+        blocks = [(each, self._lines(each).encode()) for each in of_daemon]
+        blocks += [*self._of(cut), (counted, self._lines(counted).encode())]
+        heads = (_head(each, openmetrics=openmetrics).encode() for each, _ in blocks)
+        parts = [part for head, (_, lines) in zip(heads, blocks, strict=True) for part in (head, lines)]
         if openmetrics:
-            parts.append("# EOF\n")
-        return "".join(parts).encode()
+            parts.append(b"# EOF\n")
+        return b"".join(parts)
 
     def _cut_of(self, report: Report | None, live: Sequence[Family], room: int) -> Cut:
         """Choose the series of a report that fit `room`; live families replace those of their names."""
@@ -160,13 +161,14 @@ class PrometheusExporter:
             self._chosen = report, self._standard.chosen(report.families)
         return self._chosen[1]
 
-    def _of(self, cut: Cut) -> list[tuple[Family, str]]:
+    def _of(self, cut: Cut) -> list[tuple[Family, bytes]]:
         if self._rendered is None or self._rendered[0] is not cut:
             before = () if self._rendered is None else self._rendered[0].families
+            self._rendered = None  # or the text of two reports would be held: 80 MB each of 10,000 models
             for vanished in {each.name for each in before} - {each.name for each in cut.families}:
                 del self._prefixes[vanished]
             self._used.clear()
-            self._rendered = (cut, [(each, self._lines(each)) for each in cut.families])
+            self._rendered = (cut, [(each, self._lines(each).encode()) for each in cut.families])
             self._escaped = {key: names for key, names in self._escaped.items() if key in self._used}
         return self._rendered[1]
 
