@@ -114,3 +114,11 @@ def test_a_histogram_among_them_is_rendered() -> None:
 def test_a_position_beyond_the_end_is_refused() -> None:
     with pytest.raises(IndexError):
         made([(True, [0.5])])[0][1]
+
+
+def test_a_column_without_a_defined_value_is_not_held() -> None:
+    columns = Columns()
+    columns.add(ModelKeys(["a", "b"]), np.full(2, np.nan))
+    columns.add(ModelKeys(["a", "b"]), np.array([np.nan, 1.0]))
+    assert len(columns.parts) == 1
+    assert list(columns) == [(("b",), 1.0)]

@@ -136,10 +136,12 @@ class Columns(MadeSamples[Sample]):
         self.add_part(Column(keys, np.asarray(values, np.float64)))
 
     def add_part(self, part: Column | HistogramColumn) -> None:
-        """Add a column that exists."""
-        self.parts.append(part)
+        """Add a column that exists, unless none of its values is defined."""
         undefined = int(np.count_nonzero(np.isnan(part.values))) if isinstance(part, Column) else 0
-        self._count += len(part.keys) - undefined
+        defined = len(part.keys) - undefined
+        if defined:  # of 10,000 models, columns without any would take a third of a report's memory
+            self.parts.append(part)
+            self._count += defined
 
     def extend(self, samples: Sequence[Sample]) -> None:
         """Add single samples, or all parts of other columns."""

@@ -193,7 +193,7 @@ class HistoryExporter:
             for part in samples.parts if isinstance(samples, Columns) else [samples]:
                 if isinstance(part, Column):
                     chart = chart_of(next(iter(part.keys), ()))
-                    if chart is None or np.isnan(part.values).all():
+                    if chart is None:
                         continue
                     models = part.keys.models
                     if (at := rows_of.get(id(models))) is None:
