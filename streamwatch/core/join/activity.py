@@ -64,13 +64,24 @@ class ActivityReader:
         Models of the join, whose objects are updated.
     """
 
-    __slots__ = ("_first_ms", "_join_models", "_models", "_names", "_numbers", "_seen", "_versions")
+    __slots__ = (
+        "_first_ms",
+        "_join_models",
+        "_listed",
+        "_models",
+        "_names",
+        "_numbers",
+        "_seen",
+        "_versions",
+    )
 
     def __init__(self, names: JoinNames, join_models: JoinModels) -> None:
         self._names = names
         self._join_models = join_models
         self._versions: tuple[int, ...] = ()
         self._models: list[ModelActivity] = []
+        self._listed: list[str] = []
+        """Names of the models."""
         self._numbers = np.zeros(0, np.int64)
         self._first_ms = np.zeros(0, np.int64)
         self._seen: NDArray[np.int64] | None = None
@@ -87,8 +98,8 @@ class ActivityReader:
         if versions != self._versions:
             self._versions = versions
             self._models = list(self._join_models.models.values())
-            numbers = [names.models[model.name] for model in self._models]
-            self._numbers = np.array(numbers, np.int64)
+            self._listed = [model.name for model in self._models]
+            self._numbers = np.array([names.models[name] for name in self._listed], np.int64)
             self._first_ms = np.array([model.first_ms for model in self._models], np.int64)
             self._seen = None
         found = np.empty((len(self._models), len(_FIELDS) + 1), np.int64)
@@ -124,7 +135,7 @@ class ActivityReader:
         columns = dict(zip((*_FIELDS, "held"), found, strict=True)) | {"first_ms": self._first_ms}
         topics = [np.where(columns[name] > 0, columns[name], -1) for name in ("topic", "label_topic")]
         return models_state(
-            [model.name for model in self._models],
+            self._listed,
             np.stack([columns[name] for name in NUMBERS]),
             np.stack([columns["last_label"], *topics]),
             self._names.classes.names,

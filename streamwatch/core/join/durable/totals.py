@@ -135,7 +135,7 @@ def models_state(
 
 def _sorted_names(numbers: NDArray[np.int64], names: Sequence[str]) -> tuple[list[str], NDArray[np.int64]]:
     """Return the names used, sorted, and the numbers replaced by those of this list; -1 stays -1."""
-    used: list[int] = [number for number in np.unique(numbers).tolist() if number >= 0]
+    used: list[int] = np.flatnonzero(np.bincount(numbers.reshape(-1) + 1)[1:]).tolist()
     used.sort(key=names.__getitem__)
     ranks = np.full(max(used, default=-1) + 2, -1, np.int64)  # -1 stands for the last one
     ranks[used] = np.arange(len(used))
