@@ -249,9 +249,9 @@ class Commits:
         await self._commit(report=report)
 
     def _hasten_report(self) -> None:
-        """Make the report due sooner, as a backlog is over, if no other was hastened lately."""
+        """Make a report that is not due yet due sooner, as a backlog is over; at most once a minute."""
         now = self._clock()
-        if now < self._hasten_from:
+        if now >= self._report_due or now < self._hasten_from:
             return
         self._hasten_from = now + LONGEST_REPORT_WAIT
         soon = self._reported_at + RELAX * self._report_seconds
