@@ -185,6 +185,11 @@ _OTHER_THRESHOLD: Final = Case(
     Change.FROM_NOW, "evidence found so far stays, and is compared with the new threshold"
 )
 _OWN_PARTS: Final = Case(Change.BEGINS_ANEW, "what it is about, alone, with no outcomes")
+_OTHER_FORGETTING: Final = Case(
+    Change.BEGINS_ANEW,
+    "what it is about, all measures of scores, and recovery if the first fading factor is another; alone, "
+    "with no outcomes",
+)
 _PASSING: Final = Case(Change.GOES_ON, "it decides nothing that is kept")
 _READ_NEXT: Final = Case(Change.FROM_NOW, "it decides how records are read that come")
 _OTHER_OUTCOMES: Final = Case(
@@ -395,7 +400,7 @@ RULES: Final[Mapping[str, tuple[Case, ...]]] = MappingProxyType(
             Case(Change.FROM_NOW, "for predictions that come; revisions begin with `both`", "otherwise"),
         ),
         **_going_on("time", "settle", "max_hold_back", "max_future", "max_held_megabytes"),
-        "monitors.forgetting": (_OWN_PARTS,),
+        "monitors.forgetting": (_OTHER_FORGETTING,),
         "monitors.detectors": (_OWN_PARTS,),
         "monitors.detectors_by_model": (_OWN_PARTS,),
         "monitors.detector_clocks": (_OWN_PARTS,),

@@ -53,6 +53,20 @@ def sound(directory: Path) -> None:
     assert faults == []
 
 
+def test_another_forgetting_begins_measures_of_scores_anew_and_says_so(directory: Path) -> None:
+    forgetting = ["landmark", "fading", {"sliding": {"size": 500}}, "adwin"]
+    life = Life(with_value(DOCUMENT, "monitors.forgetting", forgetting), directory)
+    [said] = life.events("setting_changed")
+    begun = [name for name in life.state.resumed.restarted if name != "sliding:500"]
+    assert (len(begun), begun[0].startswith("log loss")) == (1, True)
+    assert "all measures of scores" in said["effect"]
+    assert (life.value("accuracy_ratio", "landmark", "m"), life.value("log_loss", "landmark", "m")) == (
+        pytest.approx(15 / 19),
+        None,
+    )
+    life.close()
+
+
 ALIASES = with_value(DOCUMENT, "topics.predictions.mapping.classes", {"x": "a"})
 
 
