@@ -291,7 +291,7 @@ class _Sampler:
             shares |= {p: max(1, self._most // len(filled)) for p in filled}
         whole = {p for p, share in shares.items() if self._held(p) <= share}
         newest = {
-            p: (max(self._logs[p][0], self._logs[p][1] - share // (1 if p in whole else 2)))
+            p: self._logs[p][0] if p in whole else self._logs[p][1] - (share + 1) // 2
             for p, share in shares.items()
         }
         await self._window({p: (start, self._logs[p][1]) for p, start in newest.items()})
