@@ -218,8 +218,8 @@ class DaemonStatus:
             if (records := lag_of(state, self._evaluated(partition))) is None:
                 continue
             lag.append((key, float(records)))
-            last_ms = None if self.progress is None else self.progress.running_ms.get(partition)
-            if last_ms is not None:
+            last_ms = -1 if self.progress is None else self.progress.running_ms.get(partition, -1)
+            if last_ms >= 0:
                 lag_seconds.append((key, max(0.0, self._clock() - last_ms / 1_000) if records else 0.0))
         return [
             family("build_info", [((__version__,), 1.0)]),

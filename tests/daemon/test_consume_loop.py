@@ -314,6 +314,15 @@ def test_lag_counts_what_was_fetched_and_is_not_evaluated_and_how_old_that_is() 
     assert families["consumer_lag_seconds"][("0", "labels")] == 0.0
 
 
+def test_records_of_which_none_has_a_time_yet_have_no_age() -> None:
+    h = fake_daemon()
+    h.status.partitions = {P: PartitionState(10, 12, False)}
+    h.status.progress = MergeProgress(positions={P: 10}, running_ms={P: -1})
+    families = {f.name: dict(f.samples) for f in h.status.families()}
+    assert families["consumer_lag_records"] == {("0", "predictions"): 2.0}
+    assert families["consumer_lag_seconds"] == {}
+
+
 def test_results_that_are_old_are_not_caught_up() -> None:
     h = fake_daemon()
     h.status.partitions = {P: PartitionState(10, 10, True)}
