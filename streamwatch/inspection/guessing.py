@@ -11,6 +11,7 @@ from math import floor, log10
 from typing import Final
 
 from streamwatch.core.ports import Record
+from streamwatch.core.records.events import LEAST_PROBABILITY
 from streamwatch.core.specs import DAY_MS, HOUR_MS, MINUTE_MS
 from streamwatch.edge.decoders.texts import TextRule, Texts
 from streamwatch.inspection.classes import scores
@@ -73,11 +74,15 @@ def sampling_note(stream: Stream) -> str | None:
 
 
 def _is_probability(column: Column) -> bool:
-    """Return whether a column is named like a sampling probability and has only numbers in (0, 1]."""
+    """Return whether a column is named like a sampling probability and has only such as settings accept."""
     named = set(words(column.leaf))
     speaks = bool(named & PROPENSITY) or bool(named & SAMPLED and named & CHANCE)
     numbers = column.numbers
-    return speaks and len(numbers) == column.counts.total() > 0 and all(0.0 < each <= 1.0 for each in numbers)
+    return (
+        speaks
+        and len(numbers) == column.counts.total() > 0
+        and all(LEAST_PROBABILITY <= each <= 1.0 for each in numbers)
+    )
 
 
 def _is_request(column: Column) -> bool:

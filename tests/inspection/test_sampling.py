@@ -66,6 +66,8 @@ def test_it_is_named_with_settings_that_accept_what_was_seen(
     [
         {},
         {"label_probability": [0.0, 0.5]},
+        {"label_probability": [1e-7, 0.5]},
+        {"label_probability": [5e-324, 0.5]},
         {"sampling_rate": [2.0, 5.0]},
         {"score": [0.3, 0.9]},
         {"propensity": ["low", "high"]},
