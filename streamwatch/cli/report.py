@@ -77,7 +77,7 @@ def report(  # noqa: PLR0913  # one parameter per option
     The HTML file is self-contained and needs no network. Pictures require the
     extra `lab` (matplotlib). Recordings are read as `streamwatch replay` reads
     them. A daemon's API does not reveal its settings, so a report on a daemon
-    includes them only if --config names the file.
+    includes them only if --config names the file, or --set is given.
     """
     require_formats(output, "--output")
     is_url = source[0].startswith(("http://", "https://"))
@@ -146,7 +146,7 @@ def require_formats(paths: list[Path], option: str) -> None:
 def _of_daemon(address: Address, config: Path | None, overrides: list[str] | None) -> Source:
     from streamwatch.history.reporting.sources import from_daemon
 
-    shown = None if config is None else settings_text(read_used_settings(config, overrides))
+    shown = settings_text(read_used_settings(config, overrides)) if config or overrides else None
     return from_daemon(address, versions(), shown)
 
 

@@ -116,6 +116,7 @@ def test_the_page_of_a_replay_shows_what_the_replay_shows(tmp_path):
         (["http://"], "expected a URL such as"),
         (["http://127.0.0.1:1", "--model", "m"], "--model: expected with files only"),
         (["a.csv", "--ca-file", "ca.pem"], "--ca-file: expected with the URL of a daemon only, got ca.pem"),
+        (["http://127.0.0.1:1", "--set", "joim.horizon=1d"], "joim"),
         (["http://127.0.0.1:1", "b.csv"], "expected one URL or files"),
         (["a.csv", "-o", "report.pdf"], "expected a file .html or .md"),
     ],
