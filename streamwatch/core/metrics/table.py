@@ -73,6 +73,7 @@ def _main_or_landmark(value: str, main: str) -> bool:
 
 
 JUDGED: Final = {"opponent": _one_of("persistent", "majority")}
+MAIN: Final = {"forgetting": _main}
 
 NEEDED: Final[Mapping[str, Mapping[str, Label]]] = {
     # Rules.
@@ -101,13 +102,13 @@ NEEDED: Final[Mapping[str, Mapping[str, Label]]] = {
     # Dashboards.
     "accuracy_ratio": {},
     "errors_total": {},
-    "kappa": {"forgetting": _main},
-    "kappa_majority": {"forgetting": _main},
-    "kappa_persistent": {"forgetting": _main},
-    "mcc": {"forgetting": _main},
-    "loss_autocorrelation": {"forgetting": _main},
-    "effective_sample_size_autocorrelated": {"forgetting": _main},
-    "temporal_dependence": {"forgetting": _main},
+    "kappa": MAIN,
+    "kappa_majority": MAIN,
+    "kappa_persistent": MAIN,
+    "mcc": MAIN,
+    "loss_autocorrelation": MAIN,
+    "effective_sample_size_autocorrelated": MAIN,
+    "temporal_dependence": MAIN,
     "adwin_window_outcomes": {},
     "drift_weighted_accuracy_ratio": {},
     "drift_weighted_effective_sample_size": {},
@@ -118,8 +119,8 @@ NEEDED: Final[Mapping[str, Mapping[str, Label]]] = {
     "accuracy_delay_corrected_ratio": {},
     "accuracy_settled_ratio": {},
     "label_delay_bias": {},
-    "log_loss": {"forgetting": _main},
-    "brier_score": {"forgetting": _main},
+    "log_loss": MAIN,
+    "brier_score": MAIN,
     "auc_ratio": {},
     "calibration_error_ratio": {},
     "early_hint": {},
@@ -137,7 +138,14 @@ NEEDED: Final[Mapping[str, Mapping[str, Label]]] = {
 
 def is_needed(name: str, labels: Mapping[str, str], main: str) -> bool:
     """Tell whether rules or dashboards read this series of a model; `main` is the main forgetting."""
-    wanted = NEEDED.get(name)
+    return _is_listed(NEEDED, name, labels, main)
+
+
+def _is_listed(
+    table: Mapping[str, Mapping[str, Label]], name: str, labels: Mapping[str, str], main: str
+) -> bool:
+    """Tell whether a table like `NEEDED` has the metric, and wants the values of these labels."""
+    wanted = table.get(name)
     return wanted is not None and all(
         wants(labels[label], main) for label, wants in wanted.items() if label in labels
     )
@@ -151,7 +159,6 @@ def is_needed(name: str, labels: Mapping[str, str], main: str) -> bool:
 # other forgettings, other opponents, and histograms of past drifts. The API always has everything.
 
 
-MAIN: Final[Mapping[str, Label]] = {"forgetting": lambda value, main: value == main}
 STANDARD: Final[Mapping[str, Mapping[str, Label]]] = {
     "lead": JUDGED,
     "lead_lower": JUDGED,
@@ -185,11 +192,8 @@ _WHOLE: Final = ("segment_", "sampled_", "comparison_", "prediction_clock_")
 
 def is_standard(name: str, labels: Mapping[str, str], main: str) -> bool:
     """Tell whether a series of a model is shown unless all are asked for; `main` is the main forgetting."""
-    if name.startswith(_WHOLE) or is_needed(name, labels, main):
-        return True
-    wanted = STANDARD.get(name)
-    return wanted is not None and all(
-        wants(labels[label], main) for label, wants in wanted.items() if label in labels
+    return (
+        name.startswith(_WHOLE) or is_needed(name, labels, main) or _is_listed(STANDARD, name, labels, main)
     )
 
 
