@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from math import isnan
 
 import numpy as np
 from numpy.typing import NDArray
@@ -132,7 +133,7 @@ def run(effort: Effort) -> Result:
                     over_runs([each.before for each in found], 3),
                     over_runs([each.depth for each in found], 3),
                     over_runs([each.outcomes for each in found], 0),
-                    share(sum(each.outcomes == each.outcomes for each in found), runs, 2),
+                    share(sum(not isnan(each.outcomes) for each in found), runs, 2),
                 )
             )
             lines.append(Line(name, shown + 1.0, error.mean(axis=0)[shown]))

@@ -10,7 +10,6 @@ The smallest record held, by (time, topic, partition, offset), is released once 
 Topics rank predictions-only, mixed, labels-only, then as in the settings: at equal times a prediction
 precedes its label. A record that precedes one released before is released at once, at the clock's time, and
 counted. Kafka Streams (KIP-353, KIP-695) merges the partitions of a task likewise, by (a) and a time-out.
-
 """
 
 from __future__ import annotations
@@ -52,7 +51,7 @@ class MergeSpec:
 
 
 _LEAST: Final = 10_000
-"""Number of released records whose texts and objects may be kept."""
+"""Number of records whose texts and objects are kept, beside four times as many as are held."""
 
 
 class Merge:
@@ -113,7 +112,7 @@ class Merge:
         return self._held.holds_from_before(arrived_ms) or self._inbox.holds_from_before(arrived_ms)
 
     def set_partitions(self, partitions: Collection[Partition]) -> Sequence[Partition]:
-        """Merge exactly these partitions from now on; return those removed, with no record held of them."""
+        """Merge exactly these partitions from now on; return those removed, whose records are released."""
         if self._partitions.order.keys() == set(partitions):
             return ()
         gone = [partition for partition in self._partitions.names if partition not in set(partitions)]
@@ -167,7 +166,11 @@ class Merge:
         )
 
     def crowded(self) -> frozenset[Partition]:
-        """Return the partitions with too many held records, to be paused; no record waits for any of them."""
+        """Return the partitions to be paused; no record waits for any of them.
+
+        They have more held records than `max_held_records`, or any while those of all are more than
+        `max_held_bytes`.
+        """
         partitions, spec = self._partitions, self._spec
         full = partitions.held > spec.max_held_records
         most = spec.max_held_records

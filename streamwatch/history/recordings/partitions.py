@@ -144,7 +144,10 @@ class PartitionReader:
     def partitions(
         self, recordings: Sequence[Recording], read: Callable[[], None]
     ) -> list[RecordedPartition]:
-        """Return a partition per file, and for each one in lines of kcat; calls `read` between chunks."""
+        """Return a partition per file, and for each one in lines of kcat.
+
+        `read` is called after each further chunk of lines of kcat, which are all read here.
+        """
         partitions: list[RecordedPartition] = []
         logs: dict[Partition, list[LineRecord]] = {}
         sources: dict[int, str] = {}

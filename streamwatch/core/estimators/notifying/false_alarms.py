@@ -12,7 +12,7 @@ from bisect import bisect_left
 from math import exp, log
 from typing import Final
 
-from streamwatch.core.specs import DAY_MS, AdwinDriftSpec, DetectorSpec, PageHinkleySpec
+from streamwatch.core.specs import DAY_MS, HOUR_MS, AdwinDriftSpec, DetectorSpec, PageHinkleySpec
 
 MONTH_MS: Final = 30 * DAY_MS
 ERRORS: Final = (0.01, 0.02, 0.05, 0.1, 0.2, 0.3, 0.5)
@@ -34,7 +34,7 @@ RATES: Final[dict[DetectorSpec, tuple[tuple[float, ...], ...]]] = {
     ),
 }
 """False alarms in 100,000 outcomes by correlation, then by error."""
-SHORTEST_MS: Final = 3_600_000
+SHORTEST_MS: Final = HOUR_MS
 """Shortest time span of a model's outcomes from which their monthly number is extrapolated."""
 
 

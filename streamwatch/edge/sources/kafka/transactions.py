@@ -157,7 +157,7 @@ class KafkaTransactions:
         ledger
             The ledger after them.
         parts
-            Decisions to write with the ledger (`decisions.to_parts`); if empty, earlier ones stay.
+            Decisions to write with the ledger (`candidacy.to_parts`); if empty, earlier ones stay.
 
         Raises
         ------
