@@ -119,7 +119,7 @@ def inspect(
 
 
 def _loaded(document: Mapping[str, Any]) -> Settings:
-    """Load guessed settings, with others in place of secrets, which are never written.
+    """Load guessed settings. They contain no secrets: made-up ones take their place.
 
     Raises
     ------
@@ -278,7 +278,7 @@ async def plain_samples(samples: Mapping[str, Sequence[Record]], settings: Setti
 
 
 def _naming(samples: Mapping[str, Sequence[Record]]) -> dict[str, Counter[SchemaRef]]:
-    """Count the schemas that records name, by topic; without topics of whose records most name none."""
+    """Count the schemas that records name, by topic, where more than half of the records name one."""
     refs = {topic: _refs(records) for topic, records in samples.items()}
     return {topic: of_topic for topic, of_topic in refs.items() if of_topic}
 

@@ -201,7 +201,10 @@ class PackedChunk(msgspec.Struct, array_like=True, frozen=True):
         named = (self.models, self.classes, self.segments, self.objects)
         for name, values in zip((*_NAMED, "object"), named, strict=True):
             if len(rows) and not -1 <= int(rows[name].min()) <= int(rows[name].max()) < len(values):
-                raise PackedError(f"expected numbers of {len(values)} as {name}, got {rows[name].max()}")
+                raise PackedError(
+                    f"expected numbers of {len(values)} as {name}, "
+                    f"got {rows[name].min()} to {rows[name].max()}"
+                )
         return Chunk(rows, self.models, self.classes, self.segments, self.objects)
 
 

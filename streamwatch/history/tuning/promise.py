@@ -261,7 +261,7 @@ class Advice:
     computed from a single history is too low.
     """
     simulated: int
-    """Number of outcomes simulated."""
+    """Number of outcomes on which the interval was measured."""
     delays: tuple[Delay, ...]
 
 
@@ -285,7 +285,7 @@ class Threshold:
     high: float
     """Upper end of the interval (`low`, `high`) of the rate; at most the promise."""
     simulated: int
-    """Number of outcomes simulated."""
+    """Number of outcomes on which the interval was measured."""
 
 
 def _length(outcomes_per_alarm: float) -> int:
