@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from streamwatch.core.estimators.registers.kind import RegisterKind
-from streamwatch.core.metrics import Metric
+from streamwatch.core.metrics.metric import counter, gauge
 from streamwatch.core.records.events import fold_of, model_of
 from streamwatch.core.specs import DAY_MS, UtilityKind, UtilitySpec, first_utility
 
@@ -42,78 +42,57 @@ def bytes_of(classes: int, *, by_costs: bool = False) -> int:
 _AGAINST: Final = ("model", "opponent")
 
 METRICS: Final = (
-    Metric(
+    gauge(
         "cohort_headline",
-        "gauge",
         "Worse of the verdicts by cohorts against no change and the majority: 1 better than both, -1 worse "
         "than one of them, 0 open; only of models whose headline is by cohorts",
-        ("model",),
+        "model",
     ),
-    Metric(
+    gauge(
         "cohort_verdict",
-        "gauge",
         "Verdict by cohorts of prediction time on the lead over an opponent: 1 better, -1 worse, 0 open; "
         "labels that are late in a biased way do not bias it while the distribution of delays stays the same",
-        _AGAINST,
+        *_AGAINST,
     ),
-    Metric(
+    gauge(
         "cohort_verdict_since_timestamp_seconds",
-        "gauge",
         "Prediction time since which the verdict by cohorts holds; of an open one, when it became open",
-        _AGAINST,
+        *_AGAINST,
     ),
-    Metric(
+    gauge(
         "cohort_verdict_confirmed",
-        "gauge",
         "Whether the verdict by cohorts that is held has been confirmed by settled predictions (1), or is "
         "early (0)",
-        _AGAINST,
+        *_AGAINST,
     ),
-    Metric(
+    counter(
         "cohort_verdict_retracted_total",
-        "counter",
         "Early verdicts by cohorts that settled predictions did not confirm",
-        _AGAINST,
+        *_AGAINST,
     ),
-    Metric(
+    gauge(
         "cohort_verdict_evidence",
-        "gauge",
         "Evidence by cohorts that the model is better or worse, from 0 (none) to 1 (a verdict); it restarts "
         "at 0 after a verdict",
-        ("model", "opponent", "side"),
+        "model",
+        "opponent",
+        "side",
     ),
-    Metric(
+    gauge(
         "cohort_lead",
-        "gauge",
         "Mean lead over an opponent of the predictions in judged cohorts since the verdict last changed; "
         "predictions that never get a label count 0",
-        _AGAINST,
+        *_AGAINST,
     ),
-    Metric(
-        "cohort_lead_lower",
-        "gauge",
-        "Lower bound of cohort_lead, valid at all times",
-        _AGAINST,
-    ),
-    Metric(
-        "cohort_lead_upper",
-        "gauge",
-        "Upper bound of cohort_lead, valid at all times",
-        _AGAINST,
-    ),
-    Metric(
+    gauge("cohort_lead_lower", "Lower bound of cohort_lead, valid at all times", *_AGAINST),
+    gauge("cohort_lead_upper", "Upper bound of cohort_lead, valid at all times", *_AGAINST),
+    gauge(
         "cohort_lead_dispersion",
-        "gauge",
         "Variance of sums of the lead relative to independent predictions, at least 1",
-        _AGAINST,
+        *_AGAINST,
     ),
-    Metric(
-        "cohort_age_seconds",
-        "gauge",
-        "Age at which the newest cohort of predictions will be judged",
-        ("model",),
-    ),
-    Metric("cohorts_judged_total", "counter", "Cohorts of predictions judged", ("model",)),
+    gauge("cohort_age_seconds", "Age at which the newest cohort of predictions will be judged", "model"),
+    counter("cohorts_judged_total", "Cohorts of predictions judged", "model"),
 )
 
 

@@ -33,7 +33,7 @@ from streamwatch.core.estimators.registers.late_labels.observe import (
 )
 from streamwatch.core.estimators.registers.late_labels.ring import LabelRing, RingSnapshot
 from streamwatch.core.estimators.registers.segments import SegmentChange
-from streamwatch.core.metrics import Metric
+from streamwatch.core.metrics.metric import gauge
 from streamwatch.core.metrics.series import Columns, ModelKeys
 from streamwatch.core.records.events import DelayKind, ErrorChange
 from streamwatch.core.specs import DAY_MS
@@ -165,40 +165,31 @@ LATE_LABELS_BYTES: Final = 18_000
 """Largest number of bytes of one model: its ring (12.8 kB) and cached estimate; snapshots are no larger."""
 
 METRICS: Final = (
-    Metric(
+    gauge(
         "accuracy_delay_corrected_ratio",
-        "gauge",
         "Accuracy of the predictions of the last half horizon, corrected for labels that have not "
         "arrived: each outcome weighs 1 / (share of the labels of its kind, hit or error, that "
         "have arrived at its age)",
-        ("model",),
+        "model",
     ),
-    Metric(
+    gauge(
         "accuracy_settled_ratio",
-        "gauge",
         "Accuracy of predictions that are 1 to 1.5 horizons old and have all the labels they will get",
-        ("model",),
+        "model",
     ),
-    Metric(
+    gauge(
         "label_delay_bias",
-        "gauge",
         "Accuracy by the labels that have arrived for the predictions of the last half horizon, "
         "minus the corrected one; below 0, the visible accuracy is too low because errors are "
         "labelled sooner than hits",
-        ("model",),
+        "model",
     ),
-    Metric(
+    gauge(
         "accuracy_delay_corrected_effective_sample_size",
-        "gauge",
         "Effective number of outcomes of the delay-corrected accuracy, (Σw)²/Σw²",
-        ("model",),
+        "model",
     ),
-    Metric(
-        "accuracy_settled_effective_sample_size",
-        "gauge",
-        "Labelled outcomes of settled predictions",
-        ("model",),
-    ),
+    gauge("accuracy_settled_effective_sample_size", "Labelled outcomes of settled predictions", "model"),
 )
 
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Final
 
 from streamwatch.core.estimators.detectors.page_hinkley import PageHinkleySpec
 from streamwatch.core.estimators.registers.kind import RegisterKind
-from streamwatch.core.metrics import Metric
+from streamwatch.core.metrics.metric import counter, gauge
 from streamwatch.core.specs import DAY_MS, DetectorSpec, LandmarkSpec, ModelDetectors, MonitorsSpec
 
 if TYPE_CHECKING:
@@ -65,30 +65,25 @@ def _build(spec: PredictionClockSpec, capacity: int) -> PredictionClock:
 
 SETTLED_UNTIL: Final = "prediction_clock_settled_until_timestamp_seconds"
 METRICS: Final = (
-    Metric(
+    gauge(
         "prediction_clock_waiting_outcomes",
-        "gauge",
         "Outcomes held back from detectors in prediction order until all earlier predictions are settled",
-        ("model",),
+        "model",
     ),
-    Metric(
+    gauge(
         SETTLED_UNTIL,
-        "gauge",
         "Time of the newest prediction whose outcome has reached detectors in prediction order",
-        ("model",),
+        "model",
     ),
-    Metric(
-        "prediction_clock_outcomes_total",
-        "counter",
-        "Outcomes that detectors in prediction order have seen",
-        ("model",),
+    counter(
+        "prediction_clock_outcomes_total", "Outcomes that detectors in prediction order have seen", "model"
     ),
-    Metric(
+    counter(
         "prediction_clock_disordered_total",
-        "counter",
         "Outcomes that detectors in prediction order saw after newer ones (late), or too early "
         "because more than monitors.max_unsettled were held back (overflowed)",
-        ("model", "reason"),
+        "model",
+        "reason",
     ),
 )
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from streamwatch.core.estimators.registers.kind import RegisterKind
-from streamwatch.core.metrics import Metric
+from streamwatch.core.metrics.metric import DECAY, counter, gauge
 from streamwatch.core.specs import (
     AdwinSpec,
     Dependence,
@@ -76,47 +76,37 @@ def _build(spec: ProbabilitiesSpec, capacity: int) -> Probabilities:
     return Probabilities(spec, capacity)
 
 
-_DECAY: Final = "decay is per outcome, not per second"
 _PER_FORGETTING: Final = ("forgetting", "model")
 METRICS: Final = (
-    Metric("scored_outcomes_total", "counter", "Outcomes with usable class scores", ("model",)),
-    Metric("log_loss", "gauge", f"Mean of −ln of the true class's score ({_DECAY})", _PER_FORGETTING),
-    Metric(
-        "auc_ratio",
-        "gauge",
-        "Area under the ROC curve over the latest scored outcomes; ties count half",
-        ("model",),
-    ),
-    Metric(
+    counter("scored_outcomes_total", "Outcomes with usable class scores", "model"),
+    gauge("log_loss", f"Mean of −ln of the true class's score ({DECAY})", *_PER_FORGETTING),
+    gauge("auc_ratio", "Area under the ROC curve over the latest scored outcomes; ties count half", "model"),
+    gauge(
         "calibration_error_ratio",
-        "gauge",
         "Expected calibration error of the predicted class's score, in ten bins, faded by 0.999",
-        ("model",),
+        "model",
     ),
-    Metric(
+    gauge(
         "brier_score",
-        "gauge",
-        f"Mean of Σ(score − 1[true class])²; for two classes, twice scikit-learn's value ({_DECAY})",
-        _PER_FORGETTING,
+        f"Mean of Σ(score − 1[true class])²; for two classes, twice scikit-learn's value ({DECAY})",
+        *_PER_FORGETTING,
     ),
-    Metric(
+    gauge(
         "scored_effective_sample_size",
-        "gauge",
         "Effective number of outcomes of log loss and Brier score, (Σw)²/Σw² of those with usable "
-        f"scores ({_DECAY})",
-        _PER_FORGETTING,
+        f"scores ({DECAY})",
+        *_PER_FORGETTING,
     ),
-    Metric(
+    counter(
         "scores_unusable_total",
-        "counter",
         "Outcomes whose scores were unusable: not probabilities (invalid), or without the true class",
-        ("model", "reason"),
+        "model",
+        "reason",
     ),
-    Metric(
+    counter(
         "scores_unnormalized_total",
-        "counter",
         "Outcomes with valid scores that did not sum to 1 within 0.001; scores are divided by their sum",
-        ("model",),
+        "model",
     ),
 )
 """Metrics, the most important first."""

@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from streamwatch.core.estimators.registers.kind import RegisterKind
-from streamwatch.core.metrics import Metric
+from streamwatch.core.metrics.metric import gauge
 from streamwatch.core.specs import DAY_MS
 
 if TYPE_CHECKING:
@@ -159,7 +159,7 @@ MEASURES: Final[tuple[RevisionMeasure, ...]] = (
 )
 
 
-METRICS: Final = tuple(Metric(m.name, "gauge", f"{m.help} ({m.formula})", ("model",)) for m in MEASURES)
+METRICS: Final = tuple(gauge(m.name, f"{m.help} ({m.formula})", "model") for m in MEASURES)
 
 REVISIONS_BYTES: Final = 1_500
 """Largest number of bytes of one model: its sums and counts, 1.1 kB; its snapshot is no larger."""

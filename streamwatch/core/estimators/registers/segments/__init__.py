@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 from streamwatch.core.estimators.measures.catalogue import MEASURES
 from streamwatch.core.estimators.measures.measures import Totals
 from streamwatch.core.estimators.registers.kind import RegisterKind
-from streamwatch.core.metrics import Metric
+from streamwatch.core.metrics.metric import counter, gauge
 from streamwatch.core.records.events import Name
 from streamwatch.core.specs import FadingSpec, LandmarkSpec, MonitorsSpec
 
@@ -86,26 +86,24 @@ def _build(spec: SegmentsSpec, capacity: int) -> Segments:
 
 
 METRICS: Final = (
-    Metric(
+    counter(
         "segment_outcomes_total",
-        "counter",
         "Outcomes of a value of a segment; __other__ combines values without estimates of their own",
-        _LABELS,
+        *_LABELS,
     ),
-    Metric(
+    counter(
         "segment_outcomes_left_out_total",
-        "counter",
         "Outcomes that count for no value of a segment, because monitors.segments.max_total was reached",
-        ("model", "segment"),
+        "model",
+        "segment",
     ),
-    Metric(
+    gauge(
         "segment_extra_errors_ratio",
-        "gauge",
         "Share of the model's recent extra errors that fall on this value, relative to its past error",
-        _LABELS,
+        *_LABELS,
     ),
     *(
-        Metric(f"segment_{m.name}", "gauge", f"{m.help}, in a segment's value ({m.formula})", _LABELS)
+        gauge(f"segment_{m.name}", f"{m.help}, in a segment's value ({m.formula})", *_LABELS)
         for m in AVAILABLE
     ),
 )
