@@ -36,8 +36,7 @@ ENTRIES: tuple[Any, ...] = (
     fold.trace,
     reading.collect,
     reading.show,
-    reading.prepare_snapshots,
-    reading.prepare_verdicts,
+    reading.prepare,
     admission.make_room,
     admission.claim_rows,
     admission.release,
@@ -59,7 +58,6 @@ ENTRIES: tuple[Any, ...] = (
     segments.forget,
     observe_revisions,
     cohorts.observe,
-    cohorts.take_all,
     read_headlines,
 )
 """All compiled functions called from Python."""

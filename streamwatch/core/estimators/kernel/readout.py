@@ -46,23 +46,17 @@ def collect(pools, rows, column, sums, counts):
 
 
 @entry
-def prepare_snapshots(pools, rows, alarms):
-    """Take all deferred steps of some models, so that their states depend on their outcomes only."""
-    for t in range(rows.shape[0]):
-        m, p = pools.models[rows[t]], pools.parameters[0]
-        settle(m, p, pools.class_counts, pools.rings, rows[t])
-        settle_verdicts(pools.models, p, rows[t], m.outcomes, 0, 0, alarms, 0)
-
-
-@entry
-def prepare_verdicts(pools, rows, alarms):
+def prepare(pools, rows, everything, alarms):
     """Bring the verdicts of some models up to date with their latest outcomes.
 
-    This changes no verdict, so nothing is written to `alarms`.
+    With `everything`, all other deferred steps are taken as well, so that the models' states depend on their
+    outcomes only. This changes no verdict, so nothing is written to `alarms`.
     """
     for t in range(rows.shape[0]):
-        outcomes = pools.models[rows[t]].outcomes
-        settle_verdicts(pools.models, pools.parameters[0], rows[t], outcomes, 0, 0, alarms, 0)
+        m, p = pools.models[rows[t]], pools.parameters[0]
+        if everything:
+            settle(m, p, pools.class_counts, pools.rings, rows[t])
+        settle_verdicts(pools.models, p, rows[t], m.outcomes, 0, 0, alarms, 0)
 
 
 @entry

@@ -386,7 +386,7 @@ class ModelTable:
     def _judged(self, rows: Integers) -> tuple[Integers, Records]:
         """Copy the steps and the records of m models' verdicts, both (m, opponents), brought up to date."""
         rows = self.rows.live(rows)
-        reading.prepare_verdicts(self.pools.arrays, rows, self._alarms)
+        reading.prepare(self.pools.arrays, rows, False, self._alarms)
         models = self.pools.models
         return models["pace"]["steps"][rows], taken(models["verdicts"], rows)
 
@@ -420,7 +420,7 @@ class ModelTable:
     def snapshots(self, rows: Integers) -> list[dict[str, bytes]]:
         """Encode the states of m models' estimators, one section each, independent of the models' rows."""
         rows = self.rows.live(rows)
-        reading.prepare_snapshots(self.pools.arrays, rows, self._alarms)
+        reading.prepare(self.pools.arrays, rows, True, self._alarms)
         return self._sections.take(rows) if len(rows) else []
 
     def snapshot(self, row: int) -> dict[str, bytes]:

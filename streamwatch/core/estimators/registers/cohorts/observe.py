@@ -153,7 +153,7 @@ def prefetch_sums(models, kinds, row):
             prefetch(kinds, (own * kinds.shape[1] + row) * CLASS_BYTES + SUMS_START + offset)
 
 
-# Compiled loops over outcomes of all models, and over models whose outcomes are to be taken in.
+# Compiled loop over outcomes of all models, or over models whose held outcomes are to be taken in.
 
 
 @entry
@@ -175,6 +175,7 @@ def observe(
     resolved_ms,
     waited_ms,
     start,
+    only_held,
     changes,
 ):
     """Observe outcomes from `start` on, until there may be no room for more changes of verdicts.
@@ -189,6 +190,9 @@ def observe(
         Columns of a `Batch`, (n,): int32 (the first four), bool, uint32, int64 (the last two).
     start
         Position of the first outcome.
+    only_held
+        Whether there are no outcomes, and those held of the models in `rows` are taken in, which changes no
+        verdict. The other columns may be empty. An entry of its own would compile all of this again.
     changes
         `CHANGE` records, written: at least `MOST_CHANGES`.
 
@@ -207,18 +211,21 @@ def observe(
         if far:
             prefetch_ahead(models, held, rows, np.int64(i))
         row = np.uint32(rows[i])
-        waited = max(waited_ms[i], 0)
-        is_full = hold(
-            held[row],
-            resolved_ms[i] - waited if p.by_prediction == 1 else resolved_ms[i],
-            0 if p.by_prediction == 1 else waited,
-            made[i],
-            true_class[i],
-            predicted_class[i],
-            label_at_prediction[i],
-            assumed[i],
-        )
-        if is_full:
+        if only_held:
+            is_due = held[row].number > 0
+        else:
+            waited = max(waited_ms[i], 0)
+            is_due = hold(
+                held[row],
+                resolved_ms[i] - waited if p.by_prediction == 1 else resolved_ms[i],
+                0 if p.by_prediction == 1 else waited,
+                made[i],
+                true_class[i],
+                predicted_class[i],
+                label_at_prediction[i],
+                assumed[i],
+            )
+        if is_due:
             if far:
                 prefetch_counts(models, kinds, held, p, row)
             count = take_held(
@@ -236,25 +243,3 @@ def observe(
                 count,
             )
     return n, count
-
-
-@entry
-def take_all(models, kinds, held, labels, by_costs, cost_classes, costs, parameters, rows, changes):
-    """Take in the held outcomes of the models in `rows`, int64 (m,); none of them changes a verdict."""
-    p = parameters[0]
-    for row in rows:
-        if held[row].number > 0:
-            take_held(
-                models,
-                kinds,
-                held,
-                labels,
-                by_costs,
-                cost_classes,
-                costs,
-                p,
-                np.uint32(row),
-                -1,
-                changes,
-                0,
-            )

@@ -16,7 +16,7 @@ from streamwatch.core.estimators.entries import fingerprint
 from streamwatch.core.estimators.kernel.pools import taken
 from streamwatch.core.estimators.names import Batch, Details, Slice
 from streamwatch.core.estimators.registers.cohorts import METRICS, CohortsSpec
-from streamwatch.core.estimators.registers.cohorts.observe import observe, take_all
+from streamwatch.core.estimators.registers.cohorts.observe import observe
 from streamwatch.core.estimators.registers.cohorts.readout import (
     STATUSES,
     CohortVerdicts,
@@ -85,6 +85,9 @@ class _CohortsState(msgspec.Struct, frozen=True, array_like=True):
 
 _ENCODER: Final = msgspec.msgpack.Encoder()
 _DECODER: Final = msgspec.msgpack.Decoder(_CohortsState)
+_COLUMNS = (np.int32, np.int32, np.int32, np.bool_, np.uint32, np.int64, np.int64)
+_NO_COLUMNS: Final = tuple(np.zeros(0, kind) for kind in _COLUMNS)
+"""Columns of a `Batch` as `observe` takes them, after the rows; empty."""
 
 
 def _words_of(state: State, row: int, classes: int) -> list[NDArray[np.uint64]]:
@@ -379,6 +382,7 @@ class Cohorts:
                 batch.resolved_ms,
                 batch.waited_ms,
                 position,
+                False,
                 self._changes,
             )
             if count:
@@ -387,7 +391,8 @@ class Cohorts:
 
     def taken_in(self, rows: Sequence[int] | NDArray[np.int64]) -> State:
         """Take in all held outcomes of some models, and return the state."""
-        take_all(*self.state, self.parameters, np.array(rows, np.int64), self._changes)
+        held = np.array(rows, np.int32)
+        observe(*self.state, self.parameters, held, *_NO_COLUMNS, 0, True, self._changes)
         return self.state
 
     def name_classes(self, row: int, utility: UtilitySpec, names: Sequence[str]) -> None:
