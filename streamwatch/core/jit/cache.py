@@ -292,7 +292,8 @@ class KernelCache:
         file = self._directory / self._name(sig, data.codegen)
         new = file.with_suffix(f".{uuid4().hex}.tmp")
         with suppress(OSError):
-            new.write_bytes(dumps(data._reduce()))  # noqa: SLF001  (what numba's own cache keeps)
+            kept = data._replace(type_annotation="")  # a text for people, as long as the code
+            new.write_bytes(dumps(kept._reduce()))  # noqa: SLF001  (what numba's own cache keeps)
             new.replace(file)
 
     def _observed(self, *, done: bool) -> None:

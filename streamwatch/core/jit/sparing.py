@@ -11,6 +11,7 @@ it replaces, for the versions of numba that are `KNOWN`. Imported when a kernel 
 # ruff: noqa: SLF001  (what is replaced is numba's own)
 from __future__ import annotations
 
+import hashlib
 from collections import Counter
 from collections.abc import Generator
 from contextlib import contextmanager
@@ -21,7 +22,7 @@ from weakref import WeakKeyDictionary
 import numba
 from llvmlite.ir import Constant, IRBuilder
 from llvmlite.ir.instructions import ExtractValue, InsertValue, PhiInstr
-from numba.core import cgutils, errors, event, ir, typed_passes, types, untyped_passes
+from numba.core import cgutils, errors, event, ir, itanium_mangler, typed_passes, types, untyped_passes
 from numba.core.analysis import compute_cfg_from_blocks
 from numba.core.base import BaseContext
 from numba.core.codegen import CPUCodeLibrary
@@ -65,6 +66,7 @@ _extract_value = IRBuilder.extract_value
 _declare_function, _arg_packer = BaseContext.declare_function, BaseContext.get_arg_packer
 _start_event, _end_event = event.start_event, event.end_event
 _post_process = PostProcessor.run
+_name_of_arguments = itanium_mangler.mangle_args
 _begin_structure, _attribute_of_structure = cgutils._StructProxy.__init__, cgutils._StructProxy.__getattr__
 _member_of_structure, _value_of_structure = cgutils._StructProxy.__getitem__, cgutils._StructProxy._getvalue
 _find_singly_assigned, _store_variable = Lower._find_singly_assigned_variable, Lower.storevar
@@ -74,6 +76,7 @@ _calls: WeakKeyDictionary[Any, dict[Any, Any]] = WeakKeyDictionary()
 _array_classes: dict[Any, Any] = {}
 _defaults: dict[type, dict[str, Any]] = {}
 _packers: dict[Any, Any] = {}
+_names: dict[Any, str] = {}
 _sizes: dict[Any, int] = {}
 
 
@@ -409,6 +412,28 @@ def index_from_start(context: Any, builder: Any, kind: Any, index: Any, size: An
     return context.cast(builder, index, kind, types.intp)
 
 
+LONG_NAME: Final = 48
+"""Number of characters from which on the type of an argument is named by a hash in a symbol."""
+
+
+def name_of_arguments(kinds: Any) -> str:
+    """Name types of arguments in the symbol of a function; a hash stands for each long name.
+
+    Named tuples of arrays of records have names of thousands of characters, which would stand at each call.
+    A caller takes the symbol from what it calls, so functions that are compiled without this may call others.
+    """
+    named = ""
+    for kind in kinds:
+        if kind not in _names:
+            text = _name_of_arguments((kind,))
+            if len(text) > LONG_NAME:
+                digest = hashlib.blake2b(text.encode(), digest_size=16).hexdigest()
+                text = itanium_mangler.mangle_identifier(f"of_{digest}")
+            _names[kind] = text
+        named += _names[kind]
+    return named
+
+
 _REPLACED: Final[list[tuple[Any, str, Any]]] = [
     (types.Record, "__repr__", text_of_record),
     (BaseFunction, "get_call_type", call_type),
@@ -420,6 +445,7 @@ _REPLACED: Final[list[tuple[Any, str, Any]]] = [
     (BaseContext, "get_arg_packer", arg_packer),
     (event, "start_event", start_event),
     (event, "end_event", end_event),
+    (itanium_mangler, "mangle_args", name_of_arguments),
     (PostProcessor, "run", post_process),
     (Lower, "_find_singly_assigned_variable", find_singly_assigned),
     (Lower, "storevar", store_variable),

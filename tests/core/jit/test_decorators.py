@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 from pathlib import Path
 
+import numba
 import numpy as np
 import pytest
 from numba.core import types
@@ -95,6 +96,33 @@ def test_a_function_is_compiled_once_for_all_numbers_written_in_calls(
 
     assert compiled_now(3) == 60 + 300 + 42
     assert weighed.signatures == [(types.int64, types.int64, types.boolean)]
+
+
+@inner
+def _sum_at(arrays, numbers, row):
+    return _number_at(arrays, row) + numbers[row, 1]
+
+
+@inner
+def _number_at(arrays, row):
+    return arrays[0][row] + arrays[1][row].a
+
+
+def test_functions_compiled_by_numba_alone_pass_inner_ones_what_they_mean() -> None:
+    @numba.njit
+    def as_numba_compiles(arrays, numbers, row):
+        return _sum_at(arrays, numbers, row) - 1
+
+    @entry
+    def after_it(arrays, numbers, row):
+        return _sum_at(arrays, numbers, row) - 2
+
+    records = np.zeros(3, [("b", np.float32, (3,)), ("a", np.int64)])
+    records["a"] = 10, 20, 30
+    arrays = np.arange(6)[::2], records
+    numbers = np.arange(100, 109).reshape(3, 3)
+    assert as_numba_compiles(arrays, numbers, 1) == 2 + 20 + 104 - 1
+    assert after_it(arrays, numbers, 2) == 4 + 30 + 107 - 2
 
 
 def test_a_compiled_function_that_makes_an_array_is_not_compiled() -> None:

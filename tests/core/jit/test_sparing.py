@@ -318,6 +318,21 @@ def test_arguments_are_taken_apart_as_numba_does_each_time() -> None:
         assert texts[0] == texts[1] == texts[2]
 
 
+def test_symbols_name_long_types_by_a_hash_that_other_types_do_not_have() -> None:
+    record: Any = numba.from_dtype(RECORD)
+    arrays = [
+        types.Tuple([types.Array(record, 1, "C"), types.Array(types.int8, number, "C")]) for number in (1, 2)
+    ]
+    short = types.int64, types.Array(types.float64, 1, "C")
+    assert funcdesc.default_mangler("a.b", short) == f"_ZN1a1bE{sparing._name_of_arguments(short)}"
+    names = [
+        funcdesc.default_mangler("a.b", (*each, types.int64)) for each in ((arrays[0],), (arrays[1],), arrays)
+    ]
+    assert len({*names}) == 3
+    assert names[0] == funcdesc.default_mangler("a.b", (arrays[0], types.int64))
+    assert max(map(len, names)) < 90 < len(sparing._name_of_arguments((arrays[0],)))
+
+
 def test_a_function_is_declared_once_in_a_module_and_as_numba_does() -> None:
     context: Any = cpu_target.target_context
     kinds = {"restype": types.int64, "argtypes": (types.int64, types.float64)}
