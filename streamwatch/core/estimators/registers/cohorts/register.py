@@ -85,8 +85,12 @@ class _CohortsState(msgspec.Struct, frozen=True, array_like=True):
 
 _ENCODER: Final = msgspec.msgpack.Encoder()
 _DECODER: Final = msgspec.msgpack.Decoder(_CohortsState)
-_COLUMNS = (np.int32, np.int32, np.int32, np.bool_, np.uint32, np.int64, np.int64)
-_NO_COLUMNS: Final = tuple(np.zeros(0, kind) for kind in _COLUMNS)
+_NO_INDICES, _NO_TIMES = np.zeros(0, np.int32), np.zeros(0, np.int64)
+_NO_COLUMNS: Final = (
+    *(_NO_INDICES, _NO_INDICES, _NO_INDICES),
+    *(np.zeros(0, np.bool_), np.zeros(0, np.uint32)),
+    *(_NO_TIMES, _NO_TIMES),
+)
 """Columns of a `Batch` as `observe` takes them, after the rows; empty."""
 
 
