@@ -217,7 +217,7 @@ DISK_ENTRY_BYTES = 40
 """Bytes on disk of any entry of the join (tests/bench/packed.py, tests/bench/cold.py)."""
 DISK_OUTCOME_BYTES = 20
 """Bytes of an outcome without scores: 7 to 10 in the journal, 19 while it waits for its order
-(tests/admin/test_journal_room.py). Each score takes 9 more; settings do not say how many there are."""
+(tests/admin/test_journal_room.py). Each score takes 1 to 8 more; settings do not say how many there are."""
 JOURNAL_BYTES = ROOM + DISK_OUTCOME_BYTES
 """Bytes of the journal for each outcome of its limit: those that snapshots cover stay while there is room,
 and then all are replaced while as much as the limit is added."""

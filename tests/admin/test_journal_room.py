@@ -19,7 +19,7 @@ from tests.assembly.lives import DOCUMENT, START_MS, Life, Row, with_value
 IDS, WAITING, MODELS = 6_000, 700, ("a", "b", "c")
 
 
-def records(classes: int, *, scored: bool) -> list[Row]:
+def records(classes: int, *, scored: bool, digits: int = 17) -> list[Row]:
     """Predictions of three models every 37 ms, and labels that come 26 s later."""
     draw, rows = random.Random(classes), []
     for n in range(IDS):
@@ -28,7 +28,9 @@ def records(classes: int, *, scored: bool) -> list[Row]:
             made: dict[str, Any] = {"id": f"i{n}", "model": model, "prediction": str(draw.randrange(classes))}
             if scored:
                 scores = [draw.random() for _ in range(classes)]
-                made["scores"] = {str(name): each / sum(scores) for name, each in enumerate(scores)}
+                made["scores"] = {
+                    str(name): round(each / sum(scores), digits) for name, each in enumerate(scores)
+                }
             rows.append(Row("predictions", 0, len(MODELS) * n + place, at_ms, json.dumps(made).encode()))
         if n >= WAITING:
             label = {"id": f"i{n - WAITING}", "label": str(draw.randrange(classes))}
@@ -49,26 +51,27 @@ COMPARED = with_value(DOCUMENT, "monitors.comparisons", [{"champion": "a", "chal
 
 
 @pytest.mark.parametrize(
-    ("document", "classes", "scores", "least", "most"),
+    ("document", "classes", "digits", "least", "most"),
     [
         (DOCUMENT, 2, 0, 6.7, 7.1),
         (DOCUMENT, 20, 0, 6.7, 7.1),
         (COMPARED, 3, 0, 9.3, 9.8),
-        (DOCUMENT, 3, 3, 6.8 + 3 * 9, 6.8 + 3 * 9.6),
-        (DOCUMENT, 10, 10, 6.8 + 10 * 9, 6.8 + 10 * 9.6),
+        (DOCUMENT, 3, 17, 6.8 + 3 * 8, 6.8 + 3 * 8.3),
+        (DOCUMENT, 10, 17, 6.8 + 10 * 8, 6.8 + 10 * 8.3),
+        (DOCUMENT, 10, 4, 6.8 + 10 * 2, 6.8 + 10 * 2.3),
     ],
 )
 def test_outcomes_of_the_journal_take_the_bytes_that_the_check_counts(
-    document: dict[str, Any], classes: int, scores: int, least: float, most: float, tmp_path: Path
+    document: dict[str, Any], classes: int, digits: int, least: float, most: float, tmp_path: Path
 ) -> None:
-    state = stored(tmp_path / "state", document, records(classes, scored=scores > 0))
+    state = stored(tmp_path / "state", document, records(classes, scored=digits > 0, digits=digits))
     entries = [(len(value), len(read(value))) for _, value in state.journal()]
     state.close()
     outcomes = sum(count for _, count in entries)
     assert outcomes == len(MODELS) * (IDS - WAITING)
     each = sum(size for size, _ in entries) / outcomes
     assert least < each < most
-    assert scores or each < DISK_OUTCOME_BYTES < 3 * each
+    assert digits or each < DISK_OUTCOME_BYTES < 3 * each
 
 
 def test_an_outcome_that_waits_for_its_order_takes_the_bytes_that_the_check_counts(tmp_path: Path) -> None:

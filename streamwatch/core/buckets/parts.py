@@ -15,7 +15,7 @@ from streamwatch.core.buckets.id_join import RESOLUTION, PositionedOutcomes
 from streamwatch.core.buckets.made import POSITION_COLUMNS, PackedPredictions
 from streamwatch.core.buckets.pieces import NameNumbers
 from streamwatch.core.join.durable.columns import PackedError, carried_in, pack_columns, unpack_columns
-from streamwatch.core.join.durable.packed import pack_scores, unpack_scores
+from streamwatch.core.join.durable.packed_scores import pack_scores, unpack_scores
 from streamwatch.core.records.batch import Records
 from streamwatch.core.records.events import CARRIED, Name
 from streamwatch.core.records.outcomes import (

@@ -9,6 +9,7 @@ import numpy as np
 from streamwatch.core.join.cold.overflow import Overflow, OverflowSpec
 from streamwatch.core.join.cold.store import ColdSpec, MemoryRuns
 from streamwatch.core.join.durable.columns import warm_up_columns
+from streamwatch.core.join.durable.packed_scores import warm_up_packed_scores
 from streamwatch.core.join.held_scores import warm_up_scores
 from streamwatch.core.join.join import DONE, LOAD_OLDEST, CompiledJoin
 from streamwatch.core.join.layout import TIMING
@@ -45,6 +46,7 @@ def warm_up_commits() -> None:
     written = [(key, value) for key, value in items if value is not None]
     CompiledJoin(JoinSpec(), _digests).restore(join.totals(), written)
     warm_up_columns()
+    warm_up_packed_scores()
     PredictionOrder(0, 1).open_windows(np.zeros((0, 3), np.int64))  # as a model bucket is restored
 
 

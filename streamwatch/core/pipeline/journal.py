@@ -40,7 +40,8 @@ from streamwatch.core.join.durable.columns import (
     unpack_columns,
     values_within,
 )
-from streamwatch.core.join.durable.packed import pack_scores, reading, unpack_scores
+from streamwatch.core.join.durable.packed import reading
+from streamwatch.core.join.durable.packed_scores import pack_scores, unpack_scores
 from streamwatch.core.records.batch import Records
 from streamwatch.core.records.events import Name, segments_of
 from streamwatch.core.records.outcomes import PAIR_COLUMNS, SEGMENTS_FROM, OutcomeBatch, Pairs, moved

@@ -17,8 +17,8 @@ from streamwatch.core.join.durable.columns import (
     VERSION,
     Column,
     PackedError,
-    pack_beside,
     pack_columns,
+    pack_numbers,
     steps_within,
     unpack_columns,
     values_within,
@@ -71,17 +71,14 @@ def test_columns_are_read_as_they_were_written(columns: list[Column]) -> None:
 
 
 @given(
-    st.lists(DIGESTS, max_size=300),
-    st.sampled_from([1, 2, 256, 257, 65_536, 65_537, 2**31]),
-    st.integers(1, 300),
+    st.integers(-(2**31), 2**31 - 1),
+    st.sampled_from([1, 2, 256, 257, 65_536, 65_537, 2**32]),
+    st.sampled_from([0, 1, 2, 300, 65_537]),
 )
-def test_numbers_beside_words_are_packed_as_all_columns_are(
-    words: list[int], span: int, repeated: int
-) -> None:
-    of_words = np.repeat(np.array(words, np.uint64), repeated)
-    chance = np.random.default_rng(len(words))
-    numbers = chance.integers(2**31 - span, 2**31, len(of_words)).astype(np.int32)
-    assert pack_beside(numbers, of_words) == pack_columns([numbers.astype(np.int64), of_words])
+def test_numbers_of_32_bits_are_packed_as_all_columns_are(least: int, span: int, rows: int) -> None:
+    chance = np.random.default_rng(rows)
+    numbers = chance.integers(least, min(least + span, 2**31), rows).astype(np.int32)
+    assert pack_numbers(numbers) == pack_columns([numbers.astype(np.int64)])
 
 
 @pytest.mark.parametrize("rows", [1, 63, 64, 65, 129])

@@ -26,14 +26,13 @@ from streamwatch.core.join.durable.packed import (
     key_of,
     pack_dedup,
     pack_obsolete,
-    pack_scores,
     pack_times,
     pack_waiting,
     runs_of_positions,
     unpack_dedup,
-    unpack_scores,
     unpack_times,
 )
+from streamwatch.core.join.durable.packed_scores import pack_scores, unpack_scores
 from streamwatch.core.join.held_scores import NOTHING_CARRIED, Carried, HeldScores
 from streamwatch.core.join.layout import CHANGED, FRONT, POSITION_BITS, POSITION_MASK, Arrays, Records, Side
 from streamwatch.core.join.table import DedupMark, unwritten_dedup

@@ -35,9 +35,8 @@ from streamwatch.core.join.durable.packed import (
     HELD_SCORES,
     has_names,
     key_of,
-    pack_scores,
-    unpack_scores,
 )
+from streamwatch.core.join.durable.packed_scores import pack_scores, unpack_scores
 from streamwatch.core.join.names import JoinNames
 from streamwatch.core.join.prediction_order import (
     HeldRows,

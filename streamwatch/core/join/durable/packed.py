@@ -1,4 +1,4 @@
-"""Columns that a join writes at commits: waiting entries, dedup entries, scores; and the keys of values."""
+"""Columns that a join writes at commits: waiting entries and dedup entries; and the keys of values."""
 
 from __future__ import annotations
 
@@ -17,15 +17,14 @@ from streamwatch.core.join.durable.columns import (
     MOST_ROWS,
     Column,
     PackedError,
-    pack_beside,
-    pack_columns,
     pack_table,
+    require,
+    signed,
     unpack_columns,
 )
 from streamwatch.core.join.layout import NO_TIME, POSITION_BITS, Records
 from streamwatch.core.join.names import NumberedNames
 from streamwatch.core.records.batch import MOST_TOPICS
-from streamwatch.core.records.scores import ScoreLists
 
 _OF_WAITING: Final = 12
 """Number of columns stored of waiting entries, the first ones of `EntryColumns.table`."""
@@ -223,14 +222,14 @@ def unpack_waiting(value: bytes) -> WaitingRows:
     """
     columns = unpack_columns(value, _OF_WAITING)
     low, high = _digests(columns[_LOW], columns[_LOW + 1])
-    topic, segments, record_ms, timed, offset_ms, named, label, rewritten = map(_signed, columns[:_LOW])
-    model, state = map(_signed, columns[_LOW + 2 :])
+    topic, segments, record_ms, timed, offset_ms, named, label, rewritten = map(signed, columns[:_LOW])
+    model, state = map(signed, columns[_LOW + 2 :])
     own_ms = unpack_times(timed, offset_ms, record_ms)
     rows = WaitingRows(topic, segments, record_ms, own_ms, named, label, rewritten, low, high, model, state)
-    _require(rows.segments, -1, 2**30, "numbers of segments")
-    _require(rows.topic, 0, MOST_TOPICS - 1, "numbers of topics")
-    _require(rows.state, PENDING, RETAINED, "states of what waits")
-    _require(rows.rewritten, 0, 2**16, "times it was written")
+    require(rows.segments, -1, 2**30, "numbers of segments")
+    require(rows.topic, 0, MOST_TOPICS - 1, "numbers of topics")
+    require(rows.state, PENDING, RETAINED, "states of what waits")
+    require(rows.rewritten, 0, 2**16, "times it was written")
     return rows
 
 
@@ -261,8 +260,8 @@ def unpack_dedup(value: bytes) -> DedupRows:
         If it cannot be such a result.
     """
     low, high, *rest = unpack_columns(value, len(DedupRows._fields))
-    rows = DedupRows(*_digests(low, high), *map(_signed, rest))
-    _require(rows.state, RESOLVED, OVER_LIMIT, "states of dedup entries")
+    rows = DedupRows(*_digests(low, high), *map(signed, rest))
+    require(rows.state, RESOLVED, OVER_LIMIT, "states of dedup entries")
     return rows
 
 
@@ -334,83 +333,20 @@ def unpack_obsolete(value: bytes) -> ObsoletePositions:
 
 
 def _unpacked_runs(value: bytes) -> PositionRuns:
-    steps, counts = map(_signed, unpack_columns(value, 2))
+    steps, counts = map(signed, unpack_columns(value, 2))
     first = np.cumsum(steps)
-    _require(first, 0, MOST_POSITIONS - 1, "positions")
-    _require(counts, 1, MOST_ROWS, "lengths of runs of positions")
-    _require(np.cumsum(counts), 1, MOST_ROWS, "numbers of positions")
+    require(first, 0, MOST_POSITIONS - 1, "positions")
+    require(counts, 1, MOST_ROWS, "lengths of runs of positions")
+    require(np.cumsum(counts), 1, MOST_ROWS, "numbers of positions")
     if (steps[1:] < counts[:-1]).any():
         raise PackedError("expected ascending positions, got runs that overlap")
     return PositionRuns(first, counts)
-
-
-class PackedScores(msgspec.Struct, array_like=True, frozen=True):
-    """Scores of some of n rows as bytes; classes are numbers."""
-
-    rows: bytes
-    """Packed columns: steps between positions of the rows with scores, and how many scores each has."""
-    scores: bytes
-    """Packed columns: number of the class, and the value, by its bits."""
-
-
-_SCORES_ENCODER: Final = msgspec.msgpack.Encoder()
-_SCORES_DECODER: Final = msgspec.msgpack.Decoder(PackedScores)
-
-
-def pack_scores(scored: NDArray[np.int64], scores: ScoreLists) -> bytes:
-    """Pack the scores of rows at these positions, ascending, without `beside`; empty for none."""
-    if not len(scored):
-        return b""
-    rows = pack_columns((np.diff(scored, prepend=np.int64(0)), np.diff(scores.ends, prepend=np.int64(0))))
-    values = np.ascontiguousarray(scores.values).view(np.uint64)
-    packed = PackedScores(rows, pack_beside(scores.classes, values))
-    return _SCORES_ENCODER.encode(packed)
-
-
-def unpack_scores(value: bytes, rows: int) -> tuple[NDArray[np.int64], ScoreLists]:
-    """Unpack a result of `pack_scores` that is not empty; `beside` is -1 for every row.
-
-    Raises
-    ------
-    PackedError
-        If it cannot be such a result of this many rows.
-    """
-    try:
-        packed = _SCORES_DECODER.decode(value)
-    except (msgspec.DecodeError, UnicodeDecodeError) as error:
-        raise PackedError(f"expected packed scores: {error}") from error
-    steps, sizes = map(_signed, unpack_columns(packed.rows, 2))
-    numbered, values = unpack_columns(packed.scores, 2)
-    classes, scored = _signed(numbered), np.cumsum(steps)
-    _require(classes, 0, 2**31 - 1, "numbers of classes")
-    _require(sizes, 0, MOST_ROWS, "numbers of scores")
-    if values.dtype != np.uint64 or int(sizes.sum()) != len(values):
-        raise PackedError(f"expected {sizes.sum()} scores by their bits, got {len(values)}")
-    if (
-        not len(steps)
-        or int(steps[1:].min(initial=1)) < 1
-        or not 0 <= int(scored[0]) <= int(scored[-1]) < rows
-    ):
-        raise PackedError(f"expected scores of {rows} rows, in their order")
-    beside = np.full(len(scored), -1, np.int32)
-    return scored, ScoreLists(np.cumsum(sizes), classes.astype(np.int32), values.view(np.float64), beside)
 
 
 def _digests(low: Column, high: Column) -> tuple[NDArray[np.uint64], NDArray[np.uint64]]:
     if low.dtype != np.uint64 or high.dtype != np.uint64:
         raise PackedError("expected digests in the first two columns, got small numbers")
     return low.astype(np.uint64, copy=False), high.astype(np.uint64, copy=False)
-
-
-def _signed(column: Column) -> NDArray[np.int64]:
-    if column.dtype != np.int64:
-        raise PackedError("expected small numbers, got digests")
-    return column.astype(np.int64, copy=False)
-
-
-def _require(column: NDArray[np.int64], least: int, most: int, what: str) -> None:
-    if len(column) and not (least <= int(column.min()) and int(column.max()) <= most):
-        raise PackedError(f"expected {what} from {least} to {most}, got {column.min()} to {column.max()}")
 
 
 # Keys of the compiled join in a store: a letter for the kind, then big-endian numbers, so that they sort.

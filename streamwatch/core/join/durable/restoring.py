@@ -44,9 +44,9 @@ from streamwatch.core.join.durable.packed import (
     parts_of,
     unpack_dedup,
     unpack_obsolete,
-    unpack_scores,
     unpack_waiting,
 )
+from streamwatch.core.join.durable.packed_scores import unpack_scores
 from streamwatch.core.join.durable.totals import JoinTotals
 from streamwatch.core.join.layout import GENERATIONS_KEPT, POSITION_BITS, Records
 from streamwatch.core.join.names import JoinNames

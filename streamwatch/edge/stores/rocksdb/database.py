@@ -427,7 +427,7 @@ def key_number(key: bytes) -> int:
 # Manifest of a state, in the family `meta`.
 
 
-SCHEMA = 12
+SCHEMA = 13
 """Version of everything on disk, raised by any change of meaning. Until the first release, a state of an
 older schema is refused."""
 
