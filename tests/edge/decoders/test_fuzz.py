@@ -128,6 +128,7 @@ def test_records_decoded_together_are_as_decoded_alone(
     for _ in range(2):  # then with every name met before
         with pytest.MonkeyPatch.context() as changed:
             changed.setattr(json_values, "FEWEST_AT_ONCE", 1)
+            changed.setattr(json_values, "FIRST_LEARNT", 1)
             changed.setattr(json_values, "COPIED_BYTES", 3_000)  # some copies, of a few records each
             events = together.decode_all(records, stamps)
         assert list(events) == list(

@@ -140,6 +140,7 @@ def test_mutated_records_mean_the_same_as_columns_and_read_alone(
     while total < RECORDS // len(MAPPINGS) // 2:
         oddity = chance.choice((0.0, 0.15, 0.5))
         monkeypatch.setattr(json_values, "FEWEST_AT_ONCE", chance.choice((3, 512)))
+        monkeypatch.setattr(json_values, "FIRST_LEARNT", chance.choice((3, 512)))
         bare = 0.9 if name == "bare array" else 0.05
         records = fetched([nested(chance, total + i, oddity, bare=bare) for i in range(PER_BATCH)])
         batch = decoder.decode_batch(records)
@@ -163,7 +164,7 @@ def test_a_record_with_several_events_is_one_row_and_its_events_are_in_columns_o
     decoder = build(DecoderSpec("p", "prediction", EACH), FormatOptions())
     records = fetched([of(three(n)) for n in range(4_000)])
     batch = decoder.decode_batch(records)
-    assert len(batch.objects) == 3 * json_values.FEWEST_AT_ONCE  # one look names all elements
+    assert len(batch.objects) == 3 * json_values.FIRST_LEARNT  # one look names all elements
     batch = decoder.decode_batch(records)
     assert not batch.objects
     assert set(batch.rows["side"].tolist()) == {SEVERAL}

@@ -104,7 +104,7 @@ def test_mutated_records_mean_the_same_as_columns_and_read_alone(
     total = rows = with_scores = valid = 0
     while total < RECORDS // len(MAPPINGS):
         oddity = chance.choice((0.0, 0.15, 0.5))
-        monkeypatch.setattr(json_values, "FEWEST_AT_ONCE", chance.choice((3, 512)))
+        monkeypatch.setattr(json_values, "FIRST_LEARNT", chance.choice((3, 512)))
         records = fetched([scored(chance, total + i, oddity) for i in range(PER_BATCH)])
         batch = decoder.decode_batch(records)
         plain = np.flatnonzero(batch.rows["side"] != OBJECT)

@@ -19,7 +19,7 @@ from streamwatch.core.records.vocabulary import Vocabulary
 from streamwatch.edge.decoders.fields import timestamp_ms
 from streamwatch.edge.decoders.formats import DecoderSpec
 from streamwatch.edge.decoders.formats import json as json_values
-from streamwatch.edge.decoders.formats.json import FEWEST_AT_ONCE, JsonDecoder
+from streamwatch.edge.decoders.formats.json import FIRST_LEARNT, JsonDecoder
 from streamwatch.edge.decoders.mapping import KindRule, TopicMapping
 from streamwatch.edge.decoders.scanner.contents import iso_8601_ms
 from streamwatch.edge.keys import IdKeys, id_keys
@@ -139,7 +139,7 @@ def test_of_many_records_with_new_names_a_few_become_objects_and_the_rest_column
         for i in range(3_000)
     ]
     batch, alone = together(decoder, records)
-    assert len(batch.objects) == FEWEST_AT_ONCE
+    assert len(batch.objects) == FIRST_LEARNT
     events = batch.events()
     for event, expected, row in zip(events, alone, batch.rows, strict=True):
         assert isinstance(expected, Prediction)
@@ -157,7 +157,7 @@ def test_mutated_records_mean_the_same_read_together_and_read_alone(
     ordinary = total = valid = 0
     while total < RECORDS // len(MAPPINGS):
         oddity = chance.choice((0.0, 0.15, 0.5, 0.7))
-        monkeypatch.setattr(json_values, "FEWEST_AT_ONCE", chance.choice((3, 512)))
+        monkeypatch.setattr(json_values, "FIRST_LEARNT", chance.choice((3, 512)))
         records = [mutated(chance, total + i, oddity, mapping.timestamp_unit) for i in range(PER_BATCH)]
         batch, alone = together(decoder, records)
         events = batch.events()

@@ -38,9 +38,10 @@ from streamwatch.edge.decoders.trees import ReadValue, UnreadableValue
 from streamwatch.edge.keys import IdKeys
 
 FEWEST_AT_ONCE: Final = 512
-"""Records from which on `decode_all` scans; fewer are read as trees, which needs no compiled code. Also the
-number of the records left by the scanner that are decoded, to teach it names, before it reads the others
-again; that number is doubled each time."""
+"""Records from which on `decode_all` scans; fewer are read as trees, which needs no compiled code."""
+FIRST_LEARNT: Final = 32
+"""Number of the records left by the scanner that are decoded, to teach it names, before it reads the others
+again; it is doubled each time. A record decoded so takes as long as hundreds that are scanned."""
 COPIED_BYTES: Final = 1 << 22
 """Bytes of keys and values, and `ROW_BYTES` for each record, of which `decode_all` makes one copy for the
 scanner, at most, besides its first record."""
@@ -118,7 +119,7 @@ class JsonDecoder:
         """
         batch, left = reader.read(data, rows)
         first = np.arange(len(batch))  # position in `records` of each record of the last scan
-        part = FEWEST_AT_ONCE
+        part = FIRST_LEARNT
         given: list[tuple[NDArray[np.int64], Sequence[Decoded]]] = []
         while len(left):
             now, later = left[:part], left[part:]
