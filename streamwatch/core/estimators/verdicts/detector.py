@@ -38,7 +38,6 @@ from streamwatch.core.estimators.memory import WIDTH
 from streamwatch.core.estimators.verdicts.state import BETTER, BLOCKS, FADES, STAKES, START, WORSE, end_block
 from streamwatch.core.jit import (
     bits_at_most,
-    count_bits,
     exp_lanes,
     hot,
     inner,
@@ -284,8 +283,8 @@ def step_side(sums, maxima, starts, factors, waited, at):
     other side `at` is −1, and starts are left as they were: its C_λ falls below 1; its next rise sets them.
     """
     one = lanes(1.0)
-    starts = larger(starts, where_at_most(maxima, one, at, lanes(-1.0)))
-    return (sums + waited) * factors, where_at_most(maxima, one, one, maxima) * factors, starts
+    starts = where_at_most(maxima, one, larger(starts, at), starts)
+    return (sums + waited) * factors, larger(maxima, one) * factors, starts
 
 
 @inner
@@ -447,8 +446,7 @@ def balanced_weight(counts, first, classes, column, unit, true_class):
 # 8A.
 #
 # A claim of the side that already holds the verdict changes nothing that is shown, and so is not waited
-# for. But it resets M and C. `may_confirm` finds whether some steps may contain one; evidence is then
-# compared after each of them.
+# for. But it resets M and C, so the evidence of that side is compared with A after each step.
 
 
 LONGEST = BLOCKS[1]
@@ -484,13 +482,12 @@ def take_steps(m, j, p, differing, hits, number, outcome, event_ms):
     if v.started == 0:
         take_steps_before_start(m, v, differing, hits)
     elif differing != 0:
-        confirms = may_confirm(v, p, first + number, differing, hits)
         left = differing
         while left != 0:
             if m.utility == ACCURACY:
-                left = take_unit_steps(m, v, p, left, hits, first, settled, confirms)
+                left = take_unit_steps(m, v, p, left, hits, first, settled)
             else:
-                left = take_sized_steps(m, v, p, left, hits, first, settled, confirms)
+                left = take_sized_steps(m, v, p, left, hits, first, settled)
             better, worse = sum_in_pairs(lanes_of(v.sums, BETTER)), sum_in_pairs(lanes_of(v.sums, WORSE))
             if max(better, worse) >= p.threshold * len(STAKES):
                 pace.steps = v.differed
@@ -543,46 +540,32 @@ def take_steps_before_start(m, v, left, hits):
 
 
 @hot
-def take_unit_steps(m, v, p, steps, hits, first, settled, confirms):
+def take_unit_steps(m, v, p, steps, hits, first, settled):
     """Take the steps in the bits `steps`, all with |d| = 1; bit k is step `first` + k + 1.
 
-    Return those not taken because, if `confirms`, the side that holds the verdict reached A before them.
-    First they are taken without looking, and the largest M_λ of that side is kept; only if these would reach
-    A together, they are taken again, and looked at one by one.
+    Return those not taken because the side that holds the verdict reached A before them.
     """
-    if v.magnitude != 1.0:
-        set_factors(v, 1.0)
+    own, other, favouring, before, waited = begin_steps(v, steps, hits, first)
     enough = p.threshold * len(STAKES)
-    own = BETTER if v.verdict > 0 else WORSE
-    other = 1 - own
-    favouring = hits ^ -own
-    checks = False
-    while True:
-        sums_own, sums_other = lanes_of(v.sums, own), lanes_of(v.sums, other)
-        maxima_own, maxima_other = lanes_of(v.maxima, own), lanes_of(v.maxima, other)
-        starts_own, starts_other = lanes(-1.0), lanes(-1.0)
-        largest = lanes(0.0)
-        before = v.differed - first
-        left = steps
-        while left != 0:
-            k = trailing_zeros(np.uint64(left)) & LAST
-            left &= left - 1
-            favours = (favouring >> k) & 1
-            waited = lanes(float(k + 1 - before))
-            before = k + 1
-            at_own, at_other = lanes(POSITIONS[favours, k]), lanes(POSITIONS[1 - favours, k])
-            sums_own, maxima_own, starts_own = step_side(
-                sums_own, maxima_own, starts_own, lanes_of(v.factors, favours), waited, at_own
-            )
-            sums_other, maxima_other, starts_other = step_side(
-                sums_other, maxima_other, starts_other, lanes_of(v.factors, 1 - favours), waited, at_other
-            )
-            largest = larger(largest, sums_own)
-            if checks and reaches(sums_own, enough):
-                break
-        if checks or not confirms or sum_in_pairs(largest) < enough:
+    sums_own, sums_other = lanes_of(v.sums, own), lanes_of(v.sums, other)
+    maxima_own, maxima_other = lanes_of(v.maxima, own), lanes_of(v.maxima, other)
+    starts_own, starts_other = lanes(-1.0), lanes(-1.0)
+    left = steps
+    while left != 0:
+        k = trailing_zeros(np.uint64(left)) & LAST
+        left &= left - 1
+        before = k + 1
+        favours = (favouring >> k) & 1
+        at_own, at_other = lanes(POSITIONS[favours, k]), lanes(POSITIONS[1 - favours, k])
+        sums_own, maxima_own, starts_own = step_side(
+            sums_own, maxima_own, starts_own, lanes_of(v.factors, favours), waited, at_own
+        )
+        sums_other, maxima_other, starts_other = step_side(
+            sums_other, maxima_other, starts_other, lanes_of(v.factors, 1 - favours), waited, at_other
+        )
+        waited = until_next(left, k)
+        if reaches(sums_own, enough):
             break
-        checks = True
     v.differed = first + before
     write_side(m, v, own, sums_own, maxima_own, starts_own, settled)
     write_side(m, v, other, sums_other, maxima_other, starts_other, settled)
@@ -590,66 +573,75 @@ def take_unit_steps(m, v, p, steps, hits, first, settled, confirms):
 
 
 @inner
-def take_sized_steps(m, v, p, steps, hits, first, settled, confirms):
+def take_sized_steps(m, v, p, steps, hits, first, settled):
     """Take steps as `take_unit_steps` does, with |d| from the notes."""
-    if v.magnitude != 1.0:
-        set_factors(v, 1.0)
+    own, other, favouring, before, waited = begin_steps(v, steps, hits, first)
     enough = p.threshold * len(STAKES)
-    own = BETTER if v.verdict > 0 else WORSE
-    other = 1 - own
-    favouring = hits ^ -own
+    sums_own, sums_other = lanes_of(v.sums, own), lanes_of(v.sums, other)
+    maxima_own, maxima_other = lanes_of(v.maxima, own), lanes_of(v.maxima, other)
+    starts_own, starts_other = lanes(-1.0), lanes(-1.0)
     power = power_of(v)
     unit_fallen, unit_risen = lanes_of(v.factors, 0), lanes_of(v.factors, 1)
     cell, of_cell = -1, (unit_fallen, unit_risen, unit_fallen, unit_risen)  # of no size yet
-    checks = False
-    while True:
-        sums_own, sums_other = lanes_of(v.sums, own), lanes_of(v.sums, other)
-        maxima_own, maxima_other = lanes_of(v.maxima, own), lanes_of(v.maxima, other)
-        starts_own, starts_other = lanes(-1.0), lanes(-1.0)
-        largest = lanes(0.0)
-        before = v.differed - first
-        left = steps
-        enough_now = False
-        wanted = cell
-        while left != 0 and not enough_now:
-            if wanted != cell:
-                cell = wanted
-                of_cell = factors_of_cell(cell, power)
-            while left != 0 and not enough_now:  # without calls, so that vectors stay in registers
-                k = trailing_zeros(np.uint64(left)) & LAST
-                magnitude = m.magnitudes[k]
-                if magnitude == 1.0:
-                    fallen, risen = unit_fallen, unit_risen
-                elif power == 1.0:
-                    fallen, risen = linear_factors(magnitude)
-                elif cell_of(magnitude) == cell:
-                    fallen, risen = factors_near(of_cell, magnitude, cell, power)
-                else:
-                    wanted = cell_of(magnitude)
-                    break
-                left &= left - 1
-                favours = (favouring >> k) & 1
-                sign = lanes(float(2 * favours - 1))
-                waited = lanes(float(k + 1 - before))
-                before = k + 1
-                at_own, at_other = lanes(POSITIONS[favours, k]), lanes(POSITIONS[1 - favours, k])
-                factors_own = where_at_most(lanes(0.0), sign, risen, fallen)
-                factors_other = where_at_most(lanes(0.0), sign, fallen, risen)
-                sums_own, maxima_own, starts_own = step_side(
-                    sums_own, maxima_own, starts_own, factors_own, waited, at_own
-                )
-                sums_other, maxima_other, starts_other = step_side(
-                    sums_other, maxima_other, starts_other, factors_other, waited, at_other
-                )
-                largest = larger(largest, sums_own)
-                enough_now = checks and reaches(sums_own, enough)
-        if checks or not confirms or sum_in_pairs(largest) < enough:
-            break
-        checks = True
+    left = steps
+    enough_now = False
+    wanted = cell
+    while left != 0 and not enough_now:
+        if wanted != cell:
+            cell = wanted
+            of_cell = factors_of_cell(cell, power)
+        while left != 0 and not enough_now:  # without calls, so that vectors stay in registers
+            k = trailing_zeros(np.uint64(left)) & LAST
+            magnitude = m.magnitudes[k]
+            if magnitude == 1.0:
+                fallen, risen = unit_fallen, unit_risen
+            elif power == 1.0:
+                fallen, risen = linear_factors(magnitude)
+            elif cell_of(magnitude) == cell:
+                fallen, risen = factors_near(of_cell, magnitude, cell, power)
+            else:
+                wanted = cell_of(magnitude)
+                break
+            left &= left - 1
+            before = k + 1
+            favours = (favouring >> k) & 1
+            sign = lanes(float(2 * favours - 1))
+            at_own, at_other = lanes(POSITIONS[favours, k]), lanes(POSITIONS[1 - favours, k])
+            factors_own = where_at_most(lanes(0.0), sign, risen, fallen)
+            factors_other = where_at_most(lanes(0.0), sign, fallen, risen)
+            sums_own, maxima_own, starts_own = step_side(
+                sums_own, maxima_own, starts_own, factors_own, waited, at_own
+            )
+            sums_other, maxima_other, starts_other = step_side(
+                sums_other, maxima_other, starts_other, factors_other, waited, at_other
+            )
+            waited = until_next(left, k)
+            enough_now = reaches(sums_own, enough)
     v.differed = first + before
     write_side(m, v, own, sums_own, maxima_own, starts_own, settled)
     write_side(m, v, other, sums_other, maxima_other, starts_other, settled)
     return left
+
+
+@hot
+def begin_steps(v, steps, hits, first):
+    """Prepare the steps in the bits `steps`; the record's factors are those of |d| = 1.
+
+    Return the side that holds the verdict (any if none does), the other side, the bits of the steps that
+    favour the former, the last step with d ≠ 0 counted from `first`, and the first step's g + 1 as a vector.
+    """
+    if v.magnitude != 1.0:
+        set_factors(v, 1.0)
+    own = BETTER if v.verdict > 0 else WORSE
+    before = v.differed - first
+    waited = lanes(float(trailing_zeros(np.uint64(steps)) + 1 - before))
+    return own, 1 - own, hits ^ -own, before, waited
+
+
+@hot
+def until_next(left, k):
+    """Number of steps from the k-th to the next in the bits `left`, as a vector; any number if `left` is 0."""
+    return lanes(POSITIONS[1, (trailing_zeros(np.uint64(left)) - k) & LAST])
 
 
 @hot
@@ -673,17 +665,6 @@ def write_side(m, v, side, sums, maxima, starts, settled):
 def reaches(sums, enough):
     """Tell whether Σ_λ M_λ is at least `enough`; not if each of the eight M_λ is below an eighth of it."""
     return bits_at_most(lanes(enough / len(STAKES)), sums) != 0 and sum_in_pairs(sums) >= enough
-
-
-@hot
-def may_confirm(v, p, until, differing, hits):
-    """Tell whether the steps in the bits `differing`, up to `until`, may claim the current verdict again."""
-    if v.verdict == 0:
-        return False
-    side = BETTER if v.verdict > 0 else WORSE
-    sums = lanes_of(v.sums, side) + lanes(float(until - v.differed))
-    favours = count_bits(differing & (hits ^ -side))
-    return sum_in_pairs(sums * lanes_of(GROWN, favours)) >= p.threshold * len(STAKES) * MARGIN
 
 
 @hot
