@@ -640,7 +640,7 @@ def begin_steps(v, steps, hits, first):
 
 @hot
 def until_next(left, k):
-    """Number of steps from the k-th to the next in the bits `left`, as a vector; any number if `left` is 0."""
+    """Number of steps from the k-th to the next in the bits `left`, as a vector; any number if none is."""
     return lanes(POSITIONS[1, (trailing_zeros(np.uint64(left)) - k) & LAST])
 
 
