@@ -130,18 +130,58 @@ def columns_of(m):
     return m.totals.shape[0]
 
 
+_WORD_FIELD = 9
+"""Bits of a sum in a word of `unadded`."""
+_WORD_SUMS = 7
+"""Number of sums in a word."""
+UNADDED = (1 << _WORD_FIELD) - 1
+"""Bits of the first word of `unadded` that are the number of outcomes."""
+_IN_WORD = np.array(
+    [sum(((i >> k) & 1) << (_WORD_FIELD * k) for k in range(_WORD_SUMS)) for i in range(1 << _WORD_SUMS)]
+)
+"""Seven bits, each at the start of its field."""
+MOST_UNADDED = 256
+"""Number of outcomes after which their sums are added to the totals at the latest."""
+
+
+@hot
+def number_unadded(m):
+    """Number of outcomes whose sums are in `unadded`, and not in the totals of mechanisms without fading."""
+    return m.unadded[0] & UNADDED
+
+
+@inner
+def add_unadded(m):
+    """Add the sums of the latest outcomes to the totals of all mechanisms but fading, which have the rest."""
+    for k in range(SUMS):
+        word, field = (0, k) if k < _WORD_SUMS else (1, k - _WORD_SUMS)
+        summed = float((m.unadded[word] >> (_WORD_FIELD * field)) & UNADDED)
+        for c in range(len(m.fading), columns_of(m)):
+            m.totals[c, k] += summed
+    m.unadded[0] = 0
+    m.unadded[1] = 0
+
+
 @hot
 def add(m, true_class, predicted_class, flags, hit, repeat, paired, class_counts):
-    """Add one outcome to the totals of every mechanism."""
+    """Add one outcome to the counts by class of every mechanism, and to the totals of those that fade.
+
+    The totals of all others are whole numbers, so the time of adding does not affect results: they get the
+    sums of several outcomes at once, by `add_unadded`, before they are used.
+    """
     columns = columns_of(m)
     units = units_of(m)
     sums = 1 << N | int(hit) << HITS | int(repeat) << REPEATS | int(paired) << PAIRS | flags << MARKED
-    for c in range(columns):
+    for c in range(len(m.fading)):
         unit = lanes(unit_of(m, c))
         for part in range(SUMS_ROOM // WIDTH):
             row = c * (SUMS_ROOM // WIDTH) + part
             added = lanes_where(sums >> (part * WIDTH), unit)
             put_lanes(m.totals, row, lanes_of(m.totals, row) + added)
+    m.unadded[0] += _IN_WORD[sums & ((1 << _WORD_SUMS) - 1)]
+    m.unadded[1] += _IN_WORD[sums >> _WORD_SUMS]
+    if number_unadded(m) == MOST_UNADDED:
+        add_unadded(m)
     of_label = m.class_counts + true_class
     if hit:
         add_to_row(class_counts, of_label, AGREED * columns, units, 1.0)

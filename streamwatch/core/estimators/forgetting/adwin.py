@@ -34,6 +34,7 @@ from streamwatch.core.estimators.memory import (
     REPEATS,
     SLOT,
     N,
+    add_unadded,
     after,
     allocate_block,
     before,
@@ -425,6 +426,7 @@ def check(m, j, column, parameters, class_counts, rings, row, blocks, allocator)
     drift was declared.
     """
     w = m.windows[j]
+    add_unadded(m)
     enter_pending(m, w, m.pending[j], parameters, column, class_counts, rings, row, blocks, allocator)
     m.pending[j] = 0
     w.statistic = np.nan

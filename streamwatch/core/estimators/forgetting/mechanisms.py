@@ -13,6 +13,7 @@ from streamwatch.core.estimators.memory import (
     REPEATS,
     SUMS,
     N,
+    add_unadded,
     after,
     before,
     columns_of,
@@ -20,6 +21,7 @@ from streamwatch.core.estimators.memory import (
     forget,
     high_fields,
     low_fields,
+    number_unadded,
     position_of,
     predicted_class_of,
     sum_of,
@@ -115,13 +117,15 @@ def slide(m, column, size, class_counts, rings, row):
     All counts are integers, so the time of dropping does not affect results; `settle` drops the rest before
     totals are read.
     """
-    if m.totals[column, N] >= size + DEFERRED:
+    if int(m.totals[column, N]) + number_unadded(m) >= size + DEFERRED:
+        add_unadded(m)
         forget_oldest(m, column, DEFERRED, class_counts, rings, row)
 
 
 @inner
 def settle(m, p, class_counts, rings, row):
-    """Drop what the sliding windows still hold beyond their size."""
+    """Add what is not in the totals yet, and drop what the sliding windows still hold beyond their size."""
+    add_unadded(m)
     for j in range(len(p.sliding)):
         column = len(m.fading) + j
         gathered = int(m.totals[column, N]) - p.sliding[j].size

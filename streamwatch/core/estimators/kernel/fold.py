@@ -34,6 +34,7 @@ from streamwatch.core.estimators.memory import (
     add,
     columns_of,
     gather,
+    number_unadded,
     own_flags,
     packed,
     position_of,
@@ -237,7 +238,9 @@ def prefetch_ahead(pools, p, batch, i):
     n = rows.shape[0]
     if i + AHEAD < n:
         start = rows[i + AHEAD] * models.itemsize
-        for offset in range(0, p.hot_bytes, LINE):
+        for offset in range(0, p.used_totals, LINE):
+            prefetch(models, start + offset)
+        for offset in range(p.totals_end, p.hot_bytes, LINE):
             prefetch(models, start + offset)
         for j in range(len(p.windows)):
             prefetch(models, start + p.windows_start + j * p.window_bytes)
@@ -250,7 +253,7 @@ def prefetch_ahead(pools, p, batch, i):
             prefetch_shadows(m, m.shadow[j], predicted_class[i + 8], pools.shadows)
         prefetch_verdicts(pools, m, p, row, true_class[i + 8], predicted_class[i + 8])
         for j in range(len(p.sliding)):
-            gathered = int(m.totals[len(m.fading) + j, N]) - p.sliding[j].size
+            gathered = int(m.totals[len(m.fading) + j, N]) + number_unadded(m) - p.sliding[j].size
             if gathered + 1 == DEFERRED:
                 prefetch_entries(m, p.sliding[j].size - 1, DEFERRED, rings, row)
         for j in range(len(m.windows)):
@@ -263,7 +266,7 @@ def prefetch_ahead(pools, p, batch, i):
         row = rows[i + 4]
         m = models[row]
         for j in range(len(p.sliding)):
-            gathered = int(m.totals[len(m.fading) + j, N]) - p.sliding[j].size
+            gathered = int(m.totals[len(m.fading) + j, N]) + number_unadded(m) - p.sliding[j].size
             if gathered + 1 == DEFERRED:
                 for age in range(p.sliding[j].size - 1, p.sliding[j].size - 1 + DEFERRED):
                     entry = rings[row, position_of(m.head, age, rings.shape[1])]

@@ -185,12 +185,13 @@ def model_record(spec: MonitorsSpec, columns: int, fading: int, windows: int) ->
         ("last_missed", "i4"),  # whether the previous outcome was wrong
         ("utility", "i4"),  # number of the utility, see `utility_index`
         ("detector_row", "i4"),  # parameter row of the model's detectors
+        ("unadded", "i8", (2,)),  # sums of the latest outcomes that only the totals of fading have yet
         ("waiting", WAITING, (int(bool(opponents_of(spec))),)),  # deferred steps, see `verdicts.state`
-        ("leads", "u1", (noted,)),  # … leads noted at each outcome
         ("labels", LABEL_COUNTS, (int(bool(opponents_of(spec))),)),  # units are 1 at first
-        ("pending", "i4", (windows,)),  # outcomes since each ADWIN window's last check, not in buckets yet
+        ("leads", "u1", (noted,)),  # leads noted at each outcome of `waiting`
+        ("totals", "f8", (columns, SUMS_ROOM)),  # starts at a cache line
         ("follow_at", "i8"),  # the outcome at which `recovery` looks next, unless there is an alarm
-        ("totals", "f8", (columns, SUMS_ROOM)),
+        ("pending", "i4", (windows,)),  # outcomes since each ADWIN window's last check, not in buckets yet
         ("fading", FADING, (fading,)),  # units are 1 at first
         ("shadow", SHADOW, (int(spec.shadow_max_classes > 0),)),  # unit is 1 at first
         ("drift_weighted", WEIGHTING, (len(spec.drift_weighted),)),
@@ -242,6 +243,8 @@ def parameter_rows(
     }
     fields: list[Any] = [
         ("hot_bytes", "i8"),  # bytes at the start of a model's record that every outcome accesses
+        ("used_totals", "i8"),  # … of which the part up to here, and that from
+        ("totals_end", "i8"),  # here on: each outcome changes only the totals of fading
         ("windows_start", "i8"),  # offset of `windows` in a model's record
         ("window_bytes", "i8"),  # size of one record of `windows`
         ("shadow_classes", "i8"),
@@ -264,6 +267,9 @@ def parameter_rows(
     ]
     row = np.zeros(len(groups), np.dtype(fields, align=True))
     row["hot_bytes"] = _hot_bytes(model, {kind: len(rows) for kind, (rows, *_) in detectors.items()})
+    used = len(fading) + len(sliding)
+    row["used_totals"] = offset_of(model, "totals") + used * 8 * SUMS_ROOM - LINE * bool(sliding)
+    row["totals_end"] = offset_of(model, "follow_at")
     row["windows_start"] = offset_of(model, "windows")
     row["window_bytes"] = WINDOW.itemsize
     row["shadow_classes"] = spec.shadow_max_classes

@@ -26,7 +26,7 @@ from streamwatch.core.estimators.kernel.readout import (
 )
 from streamwatch.core.estimators.kernel.snapshot import Sections, confusions, section_names
 from streamwatch.core.estimators.measures.measures import Totals, accuracy
-from streamwatch.core.estimators.memory import SUMS, N
+from streamwatch.core.estimators.memory import SUMS, UNADDED, N
 from streamwatch.core.estimators.recovery import TRACED, recovery_document
 from streamwatch.core.estimators.verdicts.detector import ACCURACY
 from streamwatch.core.estimators.verdicts.readout import Verdicts, read_fold_verdicts, read_verdicts
@@ -344,7 +344,8 @@ class ModelTable:
     def adwin_width(self, rows: Integers, forgetting: int) -> Integers:
         """Number of outcomes in each model's ADWIN window, int64 (m,)."""
         column = self.layout.column_of[forgetting]
-        return self.pools.models["totals"][self.rows.live(rows), column, N].astype(np.int64)
+        models, live = self.pools.models, self.rows.live(rows)
+        return models["totals"][live, column, N].astype(np.int64) + (models["unadded"][live, 0] & UNADDED)
 
     def weighted(self, rows: Integers, drift_weighted: int) -> tuple[Floats, Floats]:
         """Drift-weighted accuracy (NaN before the first outcome) and its n_eff, each (m,)."""
