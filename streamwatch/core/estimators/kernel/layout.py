@@ -190,8 +190,8 @@ def model_record(spec: MonitorsSpec, columns: int, fading: int, windows: int) ->
         ("labels", LABEL_COUNTS, (int(bool(opponents_of(spec))),)),  # units are 1 at first
         ("leads", "u1", (noted,)),  # leads noted at each outcome of `waiting`
         ("totals", "f8", (columns, SUMS_ROOM)),  # starts at a cache line
-        ("follow_at", "i8"),  # the outcome at which `recovery` looks next, unless there is an alarm
         ("pending", "i4", (windows,)),  # outcomes since each ADWIN window's last check, not in buckets yet
+        ("follow_at", "i8"),  # the outcome at which `recovery` looks next, unless there is an alarm
         ("fading", FADING, (fading,)),  # units are 1 at first
         ("shadow", SHADOW, (int(spec.shadow_max_classes > 0),)),  # unit is 1 at first
         ("drift_weighted", WEIGHTING, (len(spec.drift_weighted),)),
@@ -269,7 +269,7 @@ def parameter_rows(
     row["hot_bytes"] = _hot_bytes(model, {kind: len(rows) for kind, (rows, *_) in detectors.items()})
     used = len(fading) + len(sliding)
     row["used_totals"] = offset_of(model, "totals") + used * 8 * SUMS_ROOM - LINE * bool(sliding)
-    row["totals_end"] = offset_of(model, "follow_at")
+    row["totals_end"] = offset_of(model, "pending")
     row["windows_start"] = offset_of(model, "windows")
     row["window_bytes"] = WINDOW.itemsize
     row["shadow_classes"] = spec.shadow_max_classes

@@ -276,7 +276,7 @@ def test_what_is_left_of_a_window_that_was_long_is_what_its_outcomes_count() -> 
         part = slice(start, end)
         columns = true_class[part], predicted_class[part], known[part], scores_in(scores, part)
         table.fold(one_row(end - start), *columns)
-        totals, width = table.totals(np.array([0]), window), int(table.adwin_width(np.array([0]), window)[0])
+        width, totals = int(table.adwin_width(np.array([0]), window)[0]), table.totals(np.array([0]), window)
         own = slice(end - width, end)
         y, answer, before = true_class[own], predicted_class[own], true_class[own.start - 1 : end - 1]
         assert totals.n[0] == width
