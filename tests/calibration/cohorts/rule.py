@@ -86,6 +86,18 @@ class Told:
 
 
 @numba.njit(error_model="numpy", cache=True)
+def _fewest(hits, misses, leads):
+    """Settled hits or misses, or leads over an opponent on the side that has more: the fewest of them."""
+    fewest = min(hits, misses)
+    for j in range(leads.shape[1]):
+        sums = leads[:, j].sum(axis=0)
+        if sums[0] > 0.0:
+            larger = (sums[2] + abs(sums[1])) / 2.0
+            fewest = min(fewest, larger / sums[0] * (hits + misses))
+    return fewest
+
+
+@numba.njit(error_model="numpy", cache=True)
 def _judge(at_, delay_, made_, label_, predicted_, last_, horizon, ages, v, rates, events):  # noqa: PLR0917
     n_ages = ages.size
     last_age = n_ages - 1
@@ -409,13 +421,7 @@ def _judge(at_, delay_, made_, label_, predicted_, last_, horizon, ages, v, rate
                     for cell in range(16):
                         if total[q, cell] < v.least_own:
                             awaited += total[q, cell]
-                    least = min(total[q, 16], total[q, 17])
-                    for j in range(opponents):
-                        sums = k_sum[:n_starts, j].sum(axis=0)
-                        if sums[0] > 0.0:
-                            larger = (sums[2] + abs(sums[1])) / 2.0
-                            least = min(least, larger / sums[0] * (total[q, 16] + total[q, 17]))
-                    if awaited > v.shared * least:
+                    if awaited > v.shared * _fewest(total[q, 16], total[q, 17], k_sum[:n_starts]):
                         known_all = False
                 known = known or known_all
             settled_age = False
@@ -441,13 +447,7 @@ def _judge(at_, delay_, made_, label_, predicted_, last_, horizon, ages, v, rate
                         for cell in range(16):
                             if total[q, cell] < v.least_own or (several and cell % 8 == 7):
                                 shared += total[q, cell]
-                        fewest = min(total[q, 16], total[q, 17])
-                        for j in range(opponents):
-                            sums = k_sum[:n_starts, j].sum(axis=0)
-                            if sums[0] > 0.0:
-                                larger = (sums[2] + abs(sums[1])) / 2.0
-                                fewest = min(fewest, larger / sums[0] * everything)
-                        if shared > v.shared * fewest:
+                        if shared > v.shared * _fewest(total[q, 16], total[q, 17], k_sum[:n_starts]):
                             good = False
                         for cell in range(16):
                             if total[q, cell] >= v.least_own:
