@@ -8,7 +8,7 @@ length of a part that has no fixed one stands in the part, or before it:
     model          `HEADER_FIELDS`, eight bytes each
     mechanism      its totals; agreed, missed and false counts of each class; then, of fading, its record;
                    of a sliding window, its outcomes; of an ADWIN window, `_window_pieces` and its outcomes
-    labels         record of the labels, then two counts of each class
+    label counts   `MAJORITY_COUNTED` or `BALANCED_COUNTED` record, then a count of each class
     shadow         see `_shadow_pieces`; empty once they have stopped
     verdict        `PACE` record, then `VERDICT` record
     any other      the record of the estimator
@@ -41,8 +41,8 @@ from streamwatch.core.estimators.kernel.shadow import shadow_words
 from streamwatch.core.estimators.memory import FLAGS, HEADER, SLOT, SUMS, N, true_class_shift
 from streamwatch.core.estimators.recovery import RECOVERY, recovery_identity, watched_of
 from streamwatch.core.estimators.recovery import VERSION as RECOVERY_VERSION
-from streamwatch.core.estimators.verdicts.detector import COSTS
-from streamwatch.core.estimators.verdicts.leads import EXTRA_COLUMNS, STORED_LABEL_COUNTS
+from streamwatch.core.estimators.verdicts.detector import BALANCED, COSTS
+from streamwatch.core.estimators.verdicts.leads import EXTRA_COLUMNS
 from streamwatch.core.estimators.verdicts.state import PACE, VERDICT
 from streamwatch.core.estimators.verdicts.state import VERSION as VERDICT_VERSION
 from streamwatch.core.ranges import MOST_COUNTED, require, require_all, require_equal, require_steps
@@ -431,8 +431,25 @@ def record_names(spec: MonitorsSpec, detector_row: int = 0) -> Iterator[tuple[st
 
 MODEL = f"model/{VERSION}"
 SHADOWS = f"shadow/{SHADOW_VERSION}"
-LABELS_COUNTED = "labels/3"
+MAJORITY_LABELS = "labels/majority/4"
+MAJORITY_COUNTED = np.dtype([("leader", "i8"), ("majority_unit", "f8")])
+"""What is stored of the labels counted for the majority, beside the counts by class; see `LABEL_COUNTS`."""
+BALANCED_LABELS = "labels/balanced/4"
+BALANCED_COUNTED = np.dtype([("balanced_unit", "f8")])
+"""The same for the balanced utility."""
 HEADER_FIELDS = ("outcomes", "errors", "classes", "last", "last_missed")
+
+
+def _label_counts(layout: Layout, utility: int) -> Iterator[tuple[str, np.dtype[np.void], int]]:
+    """Yield (section name, record, column of class rows) of the labels counted for verdicts.
+
+    Labels that neither an opponent nor the utility of this number needs are not counted: there is no
+    section of them, so that they are counted anew once they are needed again.
+    """
+    if layout.parameters["counts_majority"][0]:
+        yield MAJORITY_LABELS, MAJORITY_COUNTED, -EXTRA_COLUMNS
+    if layout.opponents and utility == BALANCED:
+        yield BALANCED_LABELS, BALANCED_COUNTED, 1 - EXTRA_COLUMNS
 
 
 class _Names:
@@ -442,12 +459,13 @@ class _Names:
         self.columns = tuple(column_names(layout))
         self.records = tuple(record_names(spec, detector_row))
         self.verdicts = tuple(verdict_names(spec, layout, utility))
+        self.labels = tuple(_label_counts(layout, utility))
         self.all = (
             MODEL,
             *self.columns,
             *(name for name, _, _ in self.records),
             *self.verdicts,
-            *([LABELS_COUNTED] if layout.opponents else ()),
+            *(name for name, *_ in self.labels),
             *([SHADOWS] if layout.shadow_classes else ()),
         )
         """All section names, in the order in which `Sections` yields their pieces."""
@@ -502,13 +520,11 @@ class Sections:
             yield _equal(chosen[field][:, j])
         for j in range(len(names.verdicts)):
             yield _together([_equal(chosen["pace"][:, j]), _equal(chosen["verdicts"][:, j])])
-        if layout.opponents:
-            counts = _ragged(cells[:, -EXTRA_COLUMNS:-1], classes)
-            labels = chosen["labels"][:, 0]
-            stored = np.zeros(len(labels), STORED_LABEL_COUNTS)
-            for name in STORED_LABEL_COUNTS.names or ():
-                stored[name] = labels[name]
-            yield _together([_equal(stored), counts])
+        for _, record, column in names.labels:
+            stored = np.zeros(len(rows), record)
+            for name in record.names or ():
+                stored[name] = chosen["labels"][:, 0][name]
+            yield _together([_equal(stored), _ragged(cells[:, column], classes)])
         if layout.shadow_classes:
             yield _shadow_pieces(pools, chosen)
 
@@ -613,17 +629,20 @@ class Sections:
                 model["verdicts"][j] = reader.array(VERDICT, 1)[0]
                 reader.end()
                 require_steps(name, model["pace"][j], model["verdicts"][j], outcomes)
-        if layout.opponents and LABELS_COUNTED in sections:
-            reader = _Reader(LABELS_COUNTED, sections[LABELS_COUNTED])
-            stored = reader.array(STORED_LABEL_COUNTS, 1)[0]
-            require(LABELS_COUNTED, "leader", stored["leader"], 0, classes)
-            cells[:, -EXTRA_COLUMNS:-1] = reader.array(np.float64, 2 * classes).reshape(-1, 2)
+        for name, record, column in names.labels:
+            if name not in sections:
+                continue
+            reader = _Reader(name, sections[name])
+            stored = reader.array(record, 1)[0]
+            cells[:, column] = reader.array(np.float64, classes)
             reader.end()
             labels = model["labels"][0]
-            for name in STORED_LABEL_COUNTS.names or ():
-                labels[name] = stored[name]
-            if stored["leader"]:
-                labels["most"] = cells[stored["leader"] - 1, -EXTRA_COLUMNS]
+            for field in record.names or ():
+                labels[field] = stored[field]
+            if record is MAJORITY_COUNTED:
+                require(name, "leader", int(stored["leader"]), 0, classes)
+                if stored["leader"]:
+                    labels["most"] = cells[stored["leader"] - 1, column]
         if layout.shadow_classes:
             _resume_shadow(pools, model, layout.shadow_classes, sections.get(SHADOWS))
 

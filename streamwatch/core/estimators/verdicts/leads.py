@@ -53,16 +53,15 @@ MAJORITY_GROWTH = 1.0 / 0.999
 BALANCED_GROWTH = 1.0 / BALANCED_FADING
 """Growth of the units of faded counts per label; see `forgetting.mechanisms`."""
 
-STORED_LABEL_COUNTS = np.dtype(
+LABEL_COUNTS = np.dtype(
     [
         ("leader", "i8"),  # the most frequent class plus 1; 0 before the first label
         ("majority_unit", "f8"),  # amount that the newest label counts for the majority, 1 at first
         ("balanced_unit", "f8"),  # … and for the balanced utility
+        ("most", "f8"),  # count of the leader
     ]
 )
-"""Fields of `LABEL_COUNTS` that snapshots have."""
-LABEL_COUNTS = np.dtype([*STORED_LABEL_COUNTS.descr, ("most", "f8")])
-"""What is counted of a model's labels, beside the counts by class; `most` is the count of the leader."""
+"""What is counted of a model's labels, beside the counts by class."""
 OPPONENT_PARAMETERS = np.dtype(
     [
         ("kind", "i8"),

@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from streamwatch.core.estimators.kernel.snapshot import BALANCED_LABELS, MAJORITY_LABELS
 from streamwatch.core.estimators.kernel.table import ModelTable
 from streamwatch.core.specs import UtilitySpec
 from tests.core.estimators.kernel.streams import (
@@ -207,16 +208,45 @@ def test_verdicts_do_not_depend_on_batches_or_on_stopping_and_resuming(utility, 
     assert resumed.snapshot(0) == whole.snapshot(0)
 
 
-def test_a_verdict_by_another_utility_starts_anew_and_counts_of_labels_go_on() -> None:
+def test_a_verdict_by_another_utility_starts_anew_and_the_counts_of_the_majority_go_on() -> None:
     true_class, predicted_class, known, scores = stream(2_000, 4, seed=1)
     fair, plain = table_of(UTILITIES[1]), table_of(UTILITIES[0])
     fair.fold(one_row(2_000), true_class, predicted_class, known, scores)
     plain.restore(0, fair.snapshot(0))
     assert np.isnan(plain.verdicts(ONE).verdict).all()
     assert not np.isnan(fair.verdicts(ONE).verdict).any()
-    shared = {name for name in fair.snapshot(0) if not name.startswith("verdict/")}
+    balanced = {name for name in fair.snapshot(0) if name.startswith(("verdict/", BALANCED_LABELS))}
+    shared = fair.snapshot(0).keys() - balanced
+    assert MAJORITY_LABELS in shared
     for name in shared:
         assert plain.snapshot(0)[name] == fair.snapshot(0)[name]
+
+
+@pytest.mark.parametrize(
+    ("before", "between", "section"),
+    [
+        ((SPEC, UTILITIES[0]), (replace(SPEC, opponents=("persistent",)), UTILITIES[0]), MAJORITY_LABELS),
+        ((SPEC, UTILITIES[1]), (SPEC, UTILITIES[0]), BALANCED_LABELS),
+    ],
+)
+def test_labels_are_counted_anew_by_who_did_not_count_them_in_between(before, between, section) -> None:
+    """Labels that came in between are not counted, so a count that goes on would not be of the last ones."""
+    true_class, predicted_class, known, scores = stream(3_000, 4, seed=1)
+    rows, sections = one_row(1_000), {}
+    for (spec, utility), start in ((before, 0), (between, 1_000), (before, 2_000)):
+        table = ModelTable(spec)
+        follow(table, spec, table.add_model(utility))
+        table.restore(0, sections)
+        part = slice(start, start + 1_000)
+        values = true_class[part], predicted_class[part], known[part], scores_in(scores, part)
+        table.fold(rows, *values)
+        sections = table.snapshot(0)
+        assert (section in sections) == (start != 1_000)
+    # the same labels, counted by a table that has seen no others
+    alone = ModelTable(before[0])
+    follow(alone, before[0], alone.add_model(before[1]))
+    alone.fold(rows, *values)
+    assert sections[section] == alone.snapshot(0)[section]
 
 
 def test_sections_of_verdicts_have_words_for_every_utility() -> None:
