@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import shutil
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -253,6 +254,33 @@ def test_a_segment_that_no_mapping_names_any_more_is_not_shown_and_ends(tmp_path
     life = Life(both, tmp_path / "state")
     life.feed(by_models(40, 50))
     assert 0 < (life.value("segment_outcomes_total", "m", "country", "x") or 0) < counted
+    life.close()
+
+
+def test_segments_added_to_a_state_know_the_label_before_their_first_outcome(tmp_path: Path) -> None:
+    life = Life(DOCUMENT, tmp_path / "state")
+    life.feed(stream(0, 100, waiting=0))
+    life.commit()
+    life.close()
+    rows = stream(100, 104, waiting=0)
+    said = [json.loads(row.value) for row in rows]
+    by_id = {each["id"]: each["label"] for each in said if "label" in each}
+    labels = [json.loads(row.value)["label"] for row in stream(99, 100, waiting=0) if row.topic == "labels"]
+    labels += by_id.values()
+    right = [each["prediction"] == by_id[each["id"]] for each in said if "prediction" in each]
+    repeats = [label == before for before, label in pairwise(labels)]
+    assert len(right) == len(repeats) == 4
+    weights = [0.999**age for age in (3, 2, 1, 0)]
+    accuracy, persistent = (
+        sum(w for w, counts in zip(weights, which, strict=True) if counts) / sum(weights)
+        for which in (right, repeats)
+    )
+    added = with_value(DOCUMENT, "topics.predictions.mapping.segments", ["country"])
+    life = Life(added, tmp_path / "state")
+    life.feed(rows)
+    assert life.value("segment_outcomes_total", "m", "country", "x") == 4
+    got = life.value("segment_kappa_persistent", "m", "country", "x")
+    assert got == pytest.approx((accuracy - persistent) / (1 - persistent))
     life.close()
 
 

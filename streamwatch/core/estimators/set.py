@@ -22,7 +22,7 @@ from streamwatch.core.estimators.notifying.alarm_naming import AlarmNaming, Name
 from streamwatch.core.estimators.notifying.model_facts import ModelFacts
 from streamwatch.core.estimators.past import PastSnapshot, PastView
 from streamwatch.core.estimators.recovery import read_recoveries, watched_of
-from streamwatch.core.estimators.registers.kind import RaisesAlarms
+from streamwatch.core.estimators.registers.kind import FollowsLabels, RaisesAlarms
 from streamwatch.core.estimators.report import details_in_slices, families_in_slices
 from streamwatch.core.estimators.state import EstimatorState
 from streamwatch.core.estimators.verdicts.readout import Verdicts
@@ -404,12 +404,15 @@ class EstimatorSet:
             slot.classes[name] = len(slot.classes)
         state.index.name_classes([row])
         state.table.restore(row, saved.sections)
+        last_label = state.table.last_label(row)
         state.delays.restore(row, saved.delays)
         state.alarms.restore(row, saved.last_alarms_ms)
         state.pasts.restore(row, saved.past)
         for register in state.registers:
             if register.section in saved.sections:
                 register.restore(row, saved.sections[register.section])
+            elif isinstance(register, FollowsLabels) and last_label is not None:
+                register.begin_after(row, last_label)
         return saved.model
 
     def estimators(self) -> dict[str, str]:

@@ -325,6 +325,12 @@ class ModelTable:
         """Number of outcomes of each model, int64 (m,)."""
         return self.pools.models["outcomes"][self.rows.live(rows)]
 
+    def last_label(self, row: int) -> int | None:
+        """Class of a model's last label; None before its first outcome."""
+        self.rows.live_one(row)
+        model = self.pools.models[row]
+        return int(model["last"]) if model["outcomes"] else None
+
     def errors(self, rows: Integers) -> Integers:
         """Number of wrong predictions of each model, int64 (m,)."""
         return self.pools.models["errors"][self.rows.live(rows)]

@@ -223,6 +223,15 @@ class JudgesModels(Protocol):
 
 
 @runtime_checkable
+class FollowsLabels(Protocol):
+    """Register in which an outcome depends on the previous label of its model's stream."""
+
+    def begin_after(self, row: int, label: int) -> None:
+        """Begin empty in a cleared row of a model that has outcomes, whose last label is of this class."""
+        ...
+
+
+@runtime_checkable
 class RaisesAlarms(Protocol):
     """Register with detectors of its own."""
 

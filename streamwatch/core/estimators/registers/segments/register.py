@@ -252,6 +252,10 @@ class Segments:
         candidates = sorted(state.candidates(number).items())
         return KeptSegment(name, int(segment["counted"]), candidates, values, int(segment["left_out"]))
 
+    def begin_after(self, row: int, label: int) -> None:
+        """Begin empty in a cleared row of a model that has outcomes, whose last label is of this class."""
+        self._state.last[row] = label
+
     def restore(self, row: int, state: bytes) -> None:
         """Set a cleared row to a snapshot; values for which there is no room are left out and counted.
 
