@@ -23,6 +23,7 @@ EXIT_UNGUESSED = 1
 
 
 def inspect(  # noqa: PLR0913  # one parameter per option
+    context: typer.Context,
     *,
     topic: Annotated[
         list[str] | None,
@@ -122,8 +123,10 @@ def inspect(  # noqa: PLR0913  # one parameter per option
 
     if bool(topic) == bool(file):
         refuse("expected --topic (with --bootstrap-servers or -c) or --file, one of both")
-    if file and (bootstrap_servers or schema_registry or overrides):
-        refuse("--bootstrap-servers, --schema-registry and --set are for --topic, got --file")
+    origin = context.get_parameter_source("config")  # that of STREAMWATCH_CONFIG is for all commands
+    named = origin is not None and origin.name == "COMMANDLINE"
+    if file and (bootstrap_servers or schema_registry or overrides or named):
+        refuse("--bootstrap-servers, --schema-registry, --config and --set are for --topic, got --file")
     _refuse_existing(write, force=force)
     console = Console(stderr=True, highlight=False, width=None)
     unread, unread_keys, unread_lines = list[str](), list[str](), list[str]()

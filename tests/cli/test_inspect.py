@@ -132,7 +132,7 @@ def test_settings_are_proposed_where_passwords_are_given_elsewhere() -> None:
     assert written["schema_registry"] == {"url": "https://r", "username": "u"}
 
 
-@pytest.mark.parametrize("option", ["--bootstrap-servers", "--schema-registry", "--set"])
+@pytest.mark.parametrize("option", ["--bootstrap-servers", "--schema-registry", "--set", "--config"])
 def test_an_option_that_files_have_no_use_for_is_refused(streamwatch: CliRunner, option: str) -> None:
     Path("few.csv").write_text("id,model,prediction\n1,m,a\n")
     result = streamwatch.invoke(app, ["inspect", "--file", "few.csv", option, "kafka.client_id=x"])
