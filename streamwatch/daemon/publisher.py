@@ -205,6 +205,11 @@ class WaitingPublications:
         """Return whether at least half of the bytes that may wait do."""
         return 2 * self.size_bytes >= self._most_bytes
 
+    @property
+    def is_full(self) -> bool:
+        """Return whether as many bytes wait as may, so that commits and reading wait."""
+        return self.size_bytes >= self._most_bytes
+
     def wake(self) -> None:
         """Let `change` return without a change."""
         self._changed.set()
@@ -216,10 +221,10 @@ class WaitingPublications:
 
     async def room(self) -> None:
         """Wait until fewer bytes wait than are allowed."""
-        if self.size_bytes < self._most_bytes:
+        if not self.is_full:
             return
         self._waits += 1
-        while self.size_bytes >= self._most_bytes:
+        while self.is_full:
             await self.change()
 
     async def drain(self, seconds: float) -> None:

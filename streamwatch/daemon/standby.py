@@ -343,7 +343,11 @@ class StandbyPublisher:
         """Reasons why this replica could not take over."""
         match self.role:
             case "diverged":
-                return [f"it cannot be a standby: {self.candidacy.divergence}"]
+                then = f"it stops reading once {MOST_BYTES >> 20} MB of results wait in it"
+                if self._queue.is_full:
+                    then = "it has stopped reading, as too many results wait in it"
+                then += ": copy the holder's state to it"
+                return [f"it cannot be a standby: {self.candidacy.divergence}; {then}"]
             case "catching_up":
                 problem = self._election.problem or self._attempts.error
                 problem = problem or self.stalled()

@@ -17,6 +17,7 @@ from streamwatch.admin.doctor.rules import RULES, examine, grouped
 from streamwatch.admin.doctor.rules.records import OF_LOG
 from streamwatch.core.join.caveats import Repeats
 from streamwatch.core.records.events import Prediction
+from streamwatch.daemon.publisher import MOST_BYTES
 from streamwatch.settings.monitors import MonitorsSection
 
 MODULES: list[ModuleType] = [
@@ -55,6 +56,13 @@ WRONG: Mapping[str, Case] = {
     "not_ready": (
         {"text": "kafka_up 0", "reasons": ("Kafka cannot be reached",)},
         "daemon is not ready: Kafka cannot be reached | the brokers do not answer",
+    ),
+    "diverged": (
+        {
+            "text": "standby_diverged 1\npublishing_waiting_bytes 41943040",
+            "reasons": ("it cannot be a standby: its outcomes differ",),
+        },
+        "replica it cannot be a standby: its outcomes differ (40 MB of results wait in it)",
     ),
     "held_back": (
         {"text": 'merge_held_records 400\nmerge_hold_seconds{topic="p",partition="3"} 95'},
@@ -338,6 +346,13 @@ class Counted(dict[Any, float]):
     def items(self) -> Any:
         self.looks += 1
         return super().items()
+
+
+def test_a_replica_that_differs_is_told_when_it_stops_reading_and_what_to_do() -> None:
+    (found,) = shown("standby_diverged 1\npublishing_waiting_bytes 0", reasons=("it differs",))
+    assert "copy the holder's state to it (docs/how-to/standby.md" in found
+    assert f"stops reading once {MOST_BYTES >> 20} MB wait" in found
+    assert "is starting" not in found
 
 
 def test_samples_are_not_looked_through_once_for_each_model() -> None:

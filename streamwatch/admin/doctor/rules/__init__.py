@@ -15,6 +15,7 @@ RULES = (
     labels.delays_moved,
     models.detectors_silent,
     records.disk_low,
+    records.diverged,
     models.early_hint_stands,
     records.evicted,
     records.held_back,

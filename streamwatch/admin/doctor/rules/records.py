@@ -273,7 +273,7 @@ def not_durable(facts: Facts) -> Iterator[Finding]:
 
 def not_ready(facts: Facts) -> Iterator[Finding]:
     """The daemon is not ready."""
-    if facts.reasons:
+    if facts.reasons and not facts.now.value("standby_diverged"):  # else `diverged` says so
         # `kafka_up` is also 0 while state is opened and estimators are compiled, before brokers are asked.
         if facts.now.value("kafka_up") == 0 and any("Kafka" in reason for reason in facts.reasons):
             cause = "the brokers do not answer, or refuse this user"
@@ -293,6 +293,25 @@ def not_ready(facts: Facts) -> Iterator[Finding]:
             )
         yield Finding(
             Weight.NOTHING_WORKS, "daemon", f"is not ready: {'; '.join(facts.reasons)}", cause, change
+        )
+
+
+MOST_WAITING_MB: Final = 64
+"""Results that may wait in a replica, beyond which it stops reading (`daemon.publisher.MOST_BYTES`)."""
+
+
+def diverged(facts: Facts) -> Iterator[Finding]:
+    """A replica's numbers are not the holder's."""
+    if facts.now.value("standby_diverged"):
+        waiting = facts.now.total("publishing_waiting_bytes")
+        why = "; ".join(facts.reasons) or "its outcomes or alarms are not the holder's"
+        yield Finding(
+            Weight.NOTHING_WORKS,
+            "replica",
+            f"{why} ({waiting / 2**20:,.0f} MB of results wait in it)",
+            "records were out of order, were lost, or were read under other settings than the holder's",
+            "copy the holder's state to it (docs/how-to/standby.md, Copy a state): it takes over from nobody, "
+            f"and stops reading once {MOST_WAITING_MB} MB wait",
         )
 
 

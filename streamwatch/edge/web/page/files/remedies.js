@@ -12,7 +12,7 @@ const SENTENCES = {
   Down: "Is the daemon running? Start it: it goes on where it stopped.",
   KafkaUnreachable: "Restore the connection to Kafka: reading goes on by itself.",
   PredictionsRepeated: "Map a second field that distinguishes predictions of one id, such as the version.",
-  StandbyDiverged: "Copy the holder's state to this replica: until then it takes over from nobody.",
+  StandbyDiverged: "Copy the holder's state to this replica: it takes over from nobody, and stops reading once 64 MB of results wait in it.",
   ModelWorseThanPersistent: "Find out what changed at that time; roll back, retrain, or use the last known label meanwhile.",
   ModelWorseThanMajority: "Roll back or retrain; if the model is meant for a rare class, judge it by another utility.",
   DriftAlarm: "Look whether the classes or the model changed: the charts of classes show it.",
