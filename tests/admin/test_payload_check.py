@@ -32,7 +32,7 @@ def test_what_the_mapping_makes_of_a_sample_is_counted_with_the_reasons() -> Non
             "1 × missing_prediction: has no predicted class where the mapping looks for it "
             "(value.prediction is null)"
         ),
-        "1 × invalid_json: is not JSON, is nested too deeply, or has a number out of range",
+        "1 × invalid_json: is not JSON (NaN is none), is nested too deeply, or has a number out of range",
     )
 
 

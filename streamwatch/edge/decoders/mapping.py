@@ -494,7 +494,7 @@ def paths_of(mapping: TopicMapping, slot: str) -> Paths | None:
 REASONS: Mapping[str, str] = {
     "schema_registry_framing": "starts with the Confluent wire byte where plain JSON or text was expected",
     "invalid_utf8": "is not UTF-8",
-    "invalid_json": "is not JSON, is nested too deeply, or has a number out of range",
+    "invalid_json": "is not JSON (NaN is none), is nested too deeply, or has a number out of range",
     "not_an_object": "is JSON, but not an object",
     "missing_id": "has no id where the mapping looks for it",
     "missing_model": "has no model where the mapping looks for it",
