@@ -130,15 +130,17 @@ def inspect(  # noqa: PLR0913  # one parameter per option
     _refuse_existing(write, force=force)
     console = Console(stderr=True, highlight=False, width=None)
     unread, unread_keys, unread_lines = list[str](), list[str](), list[str]()
+    partial = False
     try:
         if file:
             samples, unread_lines, where = _of_files(file, sample)
+            partial = any(len(records) >= sample for records in samples.values())
             found = guessed(samples, None, where)
         else:
             if config is None and bootstrap_servers is None and DEFAULT_FILE.is_file():
                 config = DEFAULT_FILE
             settings = sampling_settings(config, bootstrap_servers, schema_registry, overrides or ())
-            plain, where = _of_kafka(topic or [], settings, sample)
+            plain, where, partial = _of_kafka(topic or [], settings, sample)
             sections = sections_written(settings, registry=bool(plain.formats or plain.key_formats))
             found = guessed(plain.records, sections, where, plain.formats, plain.key_formats)
             unread, unread_keys = plain.problems, plain.notes
@@ -146,7 +148,7 @@ def inspect(  # noqa: PLR0913  # one parameter per option
         refuse(str(error))
     for note in (*unread_lines, *unread_keys):
         typer.secho(printable(note), err=True)
-    show(found.guess, found.sample, console)
+    show(found.guess, found.sample, console, partial=partial)
     for problem in (*unread, *found.problems):
         typer.secho(f"✗ {printable(problem)}", err=True, fg=typer.colors.RED)
     if found.text is not None:
@@ -189,8 +191,11 @@ def _of_files(files: list[str], most: int) -> tuple[Mapping[str, Sequence[Record
     return samples, notes, f"the last lines of {', '.join(files)}"
 
 
-def _of_kafka(topics: list[str], settings: Settings, most: int) -> tuple[PlainSamples, str]:
-    """Sample the topics with a progress bar; return the samples, and a description of their origin."""
+def _of_kafka(topics: list[str], settings: Settings, most: int) -> tuple[PlainSamples, str, bool]:
+    """Sample the topics with a progress bar.
+
+    Returns the samples, a description of their origin, and whether a topic has records that were not read.
+    """
     import asyncio
 
     from rich.console import Console
@@ -212,4 +217,5 @@ def _of_kafka(topics: list[str], settings: Settings, most: int) -> tuple[PlainSa
         except (OSError, ValueError) as error:  # faulty certificates and keys
             refuse(f"kafka.security: {error}")
     read = ", ".join(f"{len(s.records):,} of {s.in_log:,} records of {name}" for name, s in found.items())
-    return asyncio.run(plain_samples({name: s.records for name, s in found.items()}, settings)), read
+    partial = any(len(s.records) < s.in_log for s in found.values())
+    return asyncio.run(plain_samples({name: s.records for name, s in found.items()}, settings)), read, partial

@@ -26,8 +26,8 @@ def escape(text: str) -> str:
     return markup_escape(printable(text))
 
 
-def show(guess: Guess, sample: JoinedSample | None, console: Console) -> None:
-    """Print the guess and the join of the sample."""
+def show(guess: Guess, sample: JoinedSample | None, console: Console, *, partial: bool = False) -> None:
+    """Print the guess and the join of the sample; `partial` tells that topics have records beyond it."""
     for note in guess.notes:
         console.print(escape(note))
     if guess.topics:
@@ -40,7 +40,7 @@ def show(guess: Guess, sample: JoinedSample | None, console: Console) -> None:
     for topic, read in sample.read.items():
         console.print(f"read of {escape(topic)}: {read.text()}")
     console.print(f"join rate of the sample: {met} matched a label; {labels}")
-    for line in unmatched(sample):
+    for line in unmatched(sample, partial=partial):
         console.print(line)
     if sample.joined:
         console.print(f"predicted class equals true class in {sample.agreed / sample.joined:.1%} of them")
@@ -60,10 +60,11 @@ def show(guess: Guess, sample: JoinedSample | None, console: Console) -> None:
         console.print(_lone(sample))
 
 
-def unmatched(sample: JoinedSample) -> list[str]:
+def unmatched(sample: JoinedSample, *, partial: bool = False) -> list[str]:
     """Describe how many unmatched predictions may be too young, and unmatched labels too old, for the sample.
 
-    Empty if records have no times.
+    If it is `partial`, labels may also belong to predictions that were not read. Empty if records have no
+    times.
     """
     found: list[str] = []
     if lone := sample.predictions - sample.joined:
@@ -81,8 +82,10 @@ def unmatched(sample: JoinedSample) -> list[str]:
         if sample.before:
             cause += f", {sample.before:,} are older than the first prediction of the sample"
         else:
-            cause += ", none is older than the first prediction of the sample: labels of other systems, or "
-            cause += "ids that differ"
+            cause += ", none is older than the first prediction of the sample: "
+            if partial:
+                cause += "predictions that were not read (--sample reads more), "
+            cause += "labels of other systems, or ids that differ"
         found.append(cause)
     return found if sample.dated else []
 

@@ -175,3 +175,29 @@ def test_records_of_stdin_have_a_name_and_each_model_of_a_record_has_its_rows(st
     assert table.count("stdin (prediction)") == 2
     assert "value.champion.class" in table
     assert "value.challenger.class" in table
+
+
+@pytest.mark.parametrize("sample", ["30", "100"])
+def test_labels_whose_predictions_were_not_read_are_not_said_to_be_of_other_systems(
+    streamwatch: CliRunner, sample: str
+) -> None:
+    """Of 30 records, the first ten predictions are missing; of 100, there are none for ten labels."""
+    partial = sample == "30"
+    ids = [*range(10, 40), *(range(10) if partial else range(40, 50))]
+    sides = {
+        "predictions": [{"id": f"t{n}", "model": "m", "prediction": "ab"[n % 2]} for n in range(40)],
+        "labels": [{"id": f"t{n}", "label": "ab"[n % 2]} for n in ids],
+    }
+    arguments = list[str]()
+    for start, (name, records) in zip((0, 1_000), sides.items(), strict=True):
+        dated = ({**each, "timestamp": 1_700_000_000_000 + start + at} for at, each in enumerate(records))
+        Path(f"{name}.jsonl").write_text("\n".join(map(json.dumps, dated)))
+        arguments += ["--file", f"{name}.jsonl"]
+    result = streamwatch.invoke(app, ["inspect", *arguments, "--sample", sample])
+    told = " ".join(result.stderr.split())
+    assert (
+        "of 10 labels without a prediction, none is older than the first prediction of the sample: " in told
+    )
+    assert (
+        "sample: predictions that were not read (--sample reads more), labels of other" in told
+    ) == partial
