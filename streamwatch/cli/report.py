@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from streamwatch.history.reporting.writing import Page
     from streamwatch.settings import Settings
 
-_REPORTED_SECTIONS = ("topics", "join", "time", "monitors")
+_REPORTED_SECTIONS = ("topics", "join", "time", "monitors", "folds")
 """Sections of the settings that are printed in a report; they contain no secrets."""
 
 

@@ -101,6 +101,7 @@ def test_the_page_of_a_replay_shows_what_the_replay_shows(tmp_path):
         assert (tmp_path / name).stat().st_size > 5_000
     assert f"{metrics['accuracy_ratio']['landmark']:.4f}" in text
     assert "alpha" in text  # the settings
+    assert "folds:" in text
     same = tmp_path / "same.md"
     beside = CliRunner().invoke(app, ["replay", str(file), "--report", str(same)])
     assert beside.exit_code == 0, beside.output

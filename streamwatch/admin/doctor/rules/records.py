@@ -310,7 +310,7 @@ def diverged(facts: Facts) -> Iterator[Finding]:
             "replica",
             f"{why} ({waiting / 2**20:,.0f} MB of results wait in it)",
             "records were out of order, were lost, or were read under other settings than the holder's",
-            "copy the holder's state to it (docs/how-to/standby.md, Copy a state): it takes over from nobody, "
+            "copy the holder's state to it (docs/how-to/standby.md, Copy a state): it takes over from nobody "
             f"and stops reading once {MOST_WAITING_MB} MB wait",
         )
 
