@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
+from os.path import commonprefix
 from typing import Any
 
 import msgspec
@@ -58,12 +59,22 @@ class SettingChange:
 
     def text(self) -> str:
         """Return a line with setting, old and new value, and consequence."""
-        return f"{self.key}: {_shown(self.before)} → {_shown(self.after)}: {self.change}, {self.what}"
+        before, after = _text(self.before), _text(self.after)
+        long = max(len(before), len(after)) > _MOST_SHOWN
+        same = len(commonprefix((before, after))) if long else 0  # noqa: RUF071  # of characters
+        skipped = max(0, same - _MOST_SHOWN // 2)
+        shown = f"{_shown(before, skipped)} → {_shown(after, skipped)}"
+        return f"{self.key}: {shown}: {self.change}, {self.what}"
 
 
-def _shown(value: Any) -> str:
-    text = value if isinstance(value, str) else msgspec.json.encode(value).decode()
-    return text if len(text) <= _MOST_SHOWN else f"{text[:_MOST_SHOWN]}…"
+def _text(value: Any) -> str:
+    return value if isinstance(value, str) else msgspec.json.encode(value).decode()
+
+
+def _shown(text: str, skipped: int) -> str:
+    """Return `_MOST_SHOWN` characters after the `skipped` ones, which both values have."""
+    rest = text[skipped:]
+    return ("…" if skipped else "") + (rest if len(rest) <= _MOST_SHOWN else f"{rest[:_MOST_SHOWN]}…")
 
 
 def document_of(settings: Settings) -> bytes:
