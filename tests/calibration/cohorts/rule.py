@@ -48,6 +48,10 @@ class Variant(NamedTuple):
     shared: float = 0.05
     """Most outcomes of kinds without a share of their own, as a part of the hits or misses, the fewer, or of
     the leads over an opponent, on the side that has more."""
+    gap_factor: float = 3.0
+    """Least age by the settled rule, in gaps between labels: the second longest of the last horizon."""
+    least_expected: float = 16.0
+    """Labels expected in such a gap."""
     fixed_age: int = -1
     by_sign: bool = False
     """Kinds by the sign of the lead and the class, of each opponent, instead of hit or miss and the class."""
@@ -108,6 +112,7 @@ def _judge(at_, delay_, made_, label_, predicted_, last_, horizon, ages, v, rate
     several = False  # classes with a common kind
     ring = np.zeros((17, kinds, cells, n_ages))
     ring_all = np.zeros(17)
+    ring_gap = np.zeros(17)
     total = np.zeros((kinds, cells))
     total2 = np.zeros((kinds, cells))
     early = np.zeros((kinds, cells, n_ages))
@@ -203,6 +208,7 @@ def _judge(at_, delay_, made_, label_, predicted_, last_, horizon, ages, v, rate
         while next_bucket >= 0 and at >= (next_bucket + 1) * width + horizon:
             r = next_bucket % 17
             n = ring_all[r]
+            ring_gap[r] = 0.0
             if n > 0 or settled_buckets > 0:
                 settled_buckets += 1
             if n > 0:
@@ -429,6 +435,9 @@ def _judge(at_, delay_, made_, label_, predicted_, last_, horizon, ages, v, rate
                 age = last_age
                 lowest = 0
                 highest = last_age
+                second_gap = np.sort(ring_gap)[-2]
+                while lowest < last_age and ages[lowest] < v.gap_factor * second_gap:
+                    lowest += 1
                 if v.fixed_age >= 0:
                     lowest = v.fixed_age
                     highest = min(v.fixed_age + 1, last_age)
@@ -541,6 +550,11 @@ def _judge(at_, delay_, made_, label_, predicted_, last_, horizon, ages, v, rate
                 k_sum[n_starts] = 0.0
                 n_starts += 1
         # 5 count
+        if i > 0 and made > made_[i - 1]:
+            expected = (made - made_[i - 1]) * min(i / (made - made_[0]), 1.0)
+            if expected >= v.least_expected - 1e-9:
+                r = int(at // width) % 17
+                ring_gap[r] = max(ring_gap[r], at - at_[i - 1])
         if i >= 100:
             last_note = (notes - 1) % 33
             if notes == 0 or (note_class[last_note] != leader and at >= note_at[last_note] + horizon / 32):

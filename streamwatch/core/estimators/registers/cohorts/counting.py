@@ -7,11 +7,13 @@ import numpy as np
 
 from streamwatch.core.estimators.registers.cohorts.life import advance, cohort_of
 from streamwatch.core.estimators.registers.cohorts.settled import (
+    LEAST_EXPECTED,
     begin_buckets,
     begin_classes,
     count_bet,
     in_units,
     lead_by_costs,
+    note_gap,
     slot_of,
 )
 from streamwatch.core.estimators.registers.cohorts.state import (
@@ -74,13 +76,18 @@ def take_in(m, b, kinds, outcomes, number, labels, own_classes, costs, p, row, p
         if m.observed == 0:
             begin(m, p, at, all_made)
         m.observed += 1
+        gap_ms = max(at - m.clock_ms, 0)
         m.clock_ms = max(m.clock_ms, at)
         more = (all_made - m.last_made) & 0xFFFFFFFF
         if 0 < more < BACKWARD:
             m.made += more
             m.last_made = all_made
+        else:
+            more = 0
         if m.clock_ms >= m.due_ms or m.made >= m.due_made:
             count = advance(m, b, kinds, p, position, row, changes, count)
+        if more >= LEAST_EXPECTED and p.by_prediction == 0:
+            note_gap(m, p, gap_ms, more)
         note_leader(m, p)
         if y >= m.classes:
             begin_classes(m, kinds, row, y + 1)

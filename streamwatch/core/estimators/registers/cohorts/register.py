@@ -228,6 +228,7 @@ def _require_model(m: np.void, classes: int, p: np.void) -> None:
     ):
         require(_NAME, name, m[name], least, most)
     require_all(_NAME, "note_class", m["note_class"], 0, max(classes - 1, 0))
+    require_all(_NAME, "gaps_ms", m["gaps_ms"], 0, LARGEST)
     require_all(_NAME, "bounds_ms", m["bounds_ms"][bounds:], NEVER, NEVER)
     require_all(_NAME, "rule", m["cohorts"]["rule"], 0, WHOLE_HORIZON)
     require_all(_NAME, "status", m["opponents"]["status"], OPEN, CONFIRMED)
@@ -264,7 +265,7 @@ def clear(state: State, row: int) -> None:
     state.held[row : row + 1].view(np.uint8)[:32] = 0
 
 
-VERSION: Final = 5
+VERSION: Final = 6
 """Incremented when the meaning of the state changes."""
 _ROOM: Final = 4 * MOST_CHANGES
 """Number of changes of verdicts that a compiled call may return."""

@@ -9,7 +9,12 @@ at least the last 200 are remembered. The share labelled by an age is G = E/T wi
 
 where the second term is the variance between buckets. A kind with fewer than 30 settled outcomes has the
 share of its pooled kind, and cohorts wait for the horizon where such kinds matter. A bucket with more
-outcomes than are counted is left out. Instead of fading every sum, the unit in which sums are counted grows;
+outcomes than are counted is left out.
+
+Where labels come in a rhythm (none at night, or on two days a week), an age shorter than the rhythm would
+have a share G that depends on when a prediction was made. So it is at least three times the second longest
+gap between labels of the last horizon. The longest is left out, as an outage is no rhythm. A gap counts if
+at least 16 labels were to be expected in it. Instead of fading every sum, the unit in which sums are counted grows;
 the age is chosen when a cohort opens.
 """
 
@@ -58,6 +63,10 @@ ERRORS = 2.5
 LEAST_ERROR = 0.05
 """… or this part of G, if that is more."""
 LOWEST = 0.05
+LEAST_EXPECTED = 16.0
+"""Labels expected in a gap between labels from which it counts, by the share of predictions labelled so far."""
+GAPS = 3
+"""Least length of an age in gaps between labels."""
 SHARED = 0.05
 """Most settled outcomes that have the share of others, as a part of the hits or the misses, the fewer.
 
@@ -84,6 +93,7 @@ def settle(m, b, kinds, row, p):
             add_bucket(m, kinds, row, slot)
             m.settled_number = factor * m.settled_number + 1.0
         m.bucket_outcomes[slot] = 0
+        m.gaps_ms[slot] = 0
         m.settled_buckets += int(outcomes > 0 or m.settled_buckets > 0)
     if m.settled_buckets > 0:
         m.settled_buckets += max(due - LIVE, 0)
@@ -111,6 +121,28 @@ def slot_of(m, p, time_ms):
     rest = since - number * p.width_ms
     slot = m.bucket_slot + number + (rest >= p.width_ms) - (rest < 0)
     return slot - LIVE if slot >= LIVE else slot
+
+
+@inner
+def note_gap(m, p, gap_ms, made):
+    """Note a gap between two labels, the later one at the clock, in which so many predictions were made."""
+    if float(made) * min(m.observed - 1, m.made) < LEAST_EXPECTED * m.made:
+        return
+    slot = slot_of(m, p, m.clock_ms)
+    if gap_ms > m.gaps_ms[slot]:
+        m.gaps_ms[slot] = gap_ms
+        m.is_stale = 1
+
+
+@inner
+def second_gap_ms(m):
+    """Second longest of the gaps that are noted, one of each bucket that is not settled; 0 for fewer."""
+    longest = second = np.int64(0)
+    for slot in range(LIVE):
+        gap_ms = m.gaps_ms[slot]
+        second = max(second, min(longest, gap_ms))
+        longest = max(longest, gap_ms)
+    return second
 
 
 @inner
@@ -312,8 +344,9 @@ def choose_age(m, b, kinds, row, p):
         if p.fixed_age < WHOLE and is_allowed(m, kinds, row, p, p.fixed_age):
             age = p.fixed_age
     elif both:
+        least_ms = GAPS * second_gap_ms(m)
         for k in range(WHOLE):
-            if is_allowed(m, kinds, row, p, k):
+            if p.ages_ms[k] >= least_ms and is_allowed(m, kinds, row, p, k):
                 age = k
                 break
     m.settled_age = age + 1

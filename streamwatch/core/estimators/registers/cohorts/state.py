@@ -312,7 +312,8 @@ MODEL: Final = np.dtype(
         ("opponents", OPPONENT, (len(OPPONENTS),)),
         ("headlines", "i8"),  # number of changes of the headline, its beginning included
         ("left_out", "i8"),  # number of buckets and cohorts with `MOST_COUNTED` or more
-        ("unused", "i8", (3,)),  # so that a record ends with a cache line
+        ("gaps_ms", "i8", (LIVE,)),  # longest gap between labels that ended in a bucket, by slot
+        ("unused", "i8", (2,)),  # so that a record ends with a cache line
     ],
     align=True,
 )

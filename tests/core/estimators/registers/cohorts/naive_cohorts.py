@@ -35,6 +35,10 @@ LEAST_IN_COHORT = 32
 """Predictions of a cohort before it closes."""
 LEAST_IN_WINDOW = 256
 """Predictions of a tracker's window before it ends."""
+LEAST_EXPECTED = 16
+"""Labels expected between two labels from which the gap between them counts."""
+GAPS = 3
+"""Ages by settled shares are at least so many times the second longest gap of the last horizon."""
 MOST_STARTS = 64
 """Of stretches of predictions by which a claim is confirmed; the older half is merged in pairs."""
 
@@ -313,6 +317,10 @@ class NaiveCohorts:
         self.age_changes = 0
         self.clock, self.made = 0, 0
         self.last_made: int | None = None
+        self.taken = 0
+        """Outcomes so far."""
+        self.gaps: dict[int, int] = {}
+        """By bucket of the clock: the longest gap between two labels that ended in it."""
         self.opponents = {name: Opponent() for name in OPPONENTS}
 
     def take(
@@ -320,6 +328,7 @@ class NaiveCohorts:
     ) -> None:
         """One outcome: clock, delay, predictions made so far, classes, the last label known at prediction."""
         predicted_at = at - delay
+        before, made_before = self.clock, self.made
         at = self.clock = max(self.clock, at)
         made = self._unwrapped(made)
         self._close(at, made)
@@ -330,6 +339,8 @@ class NaiveCohorts:
         while self.closed and at >= self.closed[0].end + self.ages[self.closed[0].parameters.age]:
             self._judge(self.closed.pop(0))
         self._open(at, made)
+        self._note_gap(at - before, made - made_before)
+        self.taken += 1
         self._note_leader(at)
         if delay <= self.horizon:
             self._count(predicted_at, delay, label, predicted, last_known)
@@ -375,6 +386,20 @@ class NaiveCohorts:
                 self.settled.setdefault(kind, Settled()).add(of_kind, self.ages, fade)
             self.next_bucket += 1
             self.lacks = None
+
+    def _note_gap(self, gap: int, made: int) -> None:
+        """Between this label and the one before; `made` predictions were made in it."""
+        if made == 0 or made * min(self.taken / self.made, 1.0) < LEAST_EXPECTED - 1e-9:
+            return
+        bucket = self._bucket(self.clock)
+        if gap > self.gaps.get(bucket, 0):
+            self.gaps[bucket] = gap
+            self.lacks = None
+
+    def _least_age(self) -> int:
+        """A week without labels is no rhythm of labels, two in a horizon are."""
+        last_horizon = sorted(gap for bucket, gap in self.gaps.items() if bucket >= self.next_bucket)
+        return GAPS * last_horizon[-2] if len(last_horizon) > 1 else 0
 
     def _bucket(self, time: float) -> int:
         return int(time // self.bucket_width)
@@ -604,7 +629,8 @@ class NaiveCohorts:
             return None
         ages = range(AGES - 1) if self.fixed_age is None else [self.fixed_age]
         for i in ages:
-            if i < AGES - 1 and self._is_enough(i):
+            is_long = self.fixed_age is not None or self.ages[i] >= self._least_age()
+            if i < AGES - 1 and is_long and self._is_enough(i):
                 used = {k: s for k, s in self.settled.items() if k[0] == "all" or s.total >= LEAST_OWN}
                 share = {kind: s.share(i) for kind, s in used.items()}
                 lower = {kind: max(s.share(i) - s.band(i), 0.05) for kind, s in used.items()}

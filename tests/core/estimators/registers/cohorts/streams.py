@@ -64,6 +64,8 @@ class Stream:
     """Part of a horizon that hits wait in addition."""
     crowded: float = 1.0
     """How many times as many predictions come in the second half."""
+    rhythm: tuple[float, float] = (0.0, 0.0)
+    """Period of labels in horizons, and the part of it, at its beginning, in which none come."""
     burst_ms: int = 1
     """Times of predictions are multiples of it, so that many share a millisecond."""
 
@@ -118,4 +120,8 @@ def outcomes_of(stream: Stream, seed: int) -> Outcomes:
     predicted = np.where(hit, label, (label + 1) % stream.classes)
     delay = (rng.exponential(np.where(hit, *stream.mean_delays)) * stream.horizon_ms).astype(np.int64)
     delay += np.where(hit, int(stream.hits_after * stream.horizon_ms), 0)
+    period = int(stream.rhythm[0] * stream.horizon_ms)
+    if period:
+        quiet = int(stream.rhythm[1] * period)
+        delay += np.maximum(quiet - (made_at + delay) % period, 0)
     return in_order_of_labels(made_at, delay, delay <= 1.01 * stream.horizon_ms, label, predicted)
