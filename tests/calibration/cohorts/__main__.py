@@ -20,6 +20,7 @@ from tests.calibration.cohorts.scenes import (
     HELD_TOO,
     NOT_HELD,
     NOT_HELD_TOO,
+    RHYTHMS,
     THOUSAND_A_SECOND,
 )
 from tests.calibration.cohorts.worlds import World
@@ -119,7 +120,7 @@ def false_claims(kept: Rows, worlds: tuple[World, ...], *, times: bool = False) 
 def delays(kept: Rows) -> str:
     """How soon a worse model is called worse."""
     rows = []
-    for world in CHANGES:
+    for world in (*CHANGES, *RHYTHMS):
         row = kept.get(world.name)
         if row is None:
             continue

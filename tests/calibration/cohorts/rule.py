@@ -436,6 +436,8 @@ def _judge(at_, delay_, made_, label_, predicted_, last_, horizon, ages, v, rate
                 lowest = 0
                 highest = last_age
                 second_gap = np.sort(ring_gap)[-2]
+                if 9 * ring_gap.sum() >= 8 * horizon:
+                    second_gap = 0.0
                 while lowest < last_age and ages[lowest] < v.gap_factor * second_gap:
                     lowest += 1
                 if v.fixed_age >= 0:

@@ -338,6 +338,27 @@ CHANGES = tuple(
     )
     for after in (0.83, 0.80, 0.75, 0.65)
 )
+RHYTHMS = (
+    World(
+        "no labels on two days a week, +.05 → -.05",
+        delays=adverse.down_each_week(3.0, 0.5),
+        accuracy=step(0.9, 0.8, 60.0),
+        horizon=14.0,
+        length=100.0,
+        change=60.0,
+    ),
+    World(
+        "labels on working days from 8 to 18 h, +.05 → -.05",
+        rate=4_320.0,
+        volume=lambda t: 1.0 + 0.8 * np.sin(2 * np.pi * (t - 0.3)),
+        delays=adverse.in_office_hours(0.25, 0.04, days=5),
+        accuracy=step(0.9, 0.8, 60.0),
+        horizon=14.0,
+        length=100.0,
+        change=60.0,
+    ),
+)
+"""Falls where labels come in a rhythm that is longer than most delays."""
 THOUSAND_A_SECOND = World(
     "1,000 a second, 3 hours, horizon 10 minutes, × 2",
     rate=1_000.0,
@@ -348,7 +369,7 @@ THOUSAND_A_SECOND = World(
     volume=step(1.0, 2.0, 7_200.0),
 )
 """Ten million predictions: few runs."""
-EVERY = (*HELD, *HELD_TOO, *NOT_HELD, *NOT_HELD_TOO, *CHANGES, THOUSAND_A_SECOND)
+EVERY = (*HELD, *HELD_TOO, *NOT_HELD, *NOT_HELD_TOO, *CHANGES, *RHYTHMS, THOUSAND_A_SECOND)
 NO_CHANGE = frozenset({"labels that repeat the last known one late, lead over no change"})
 """Worlds in which the lead over no change is 0, not that over the majority."""
 AHEAD = frozenset(world.name for world in HELD if "ahead" in world.name)

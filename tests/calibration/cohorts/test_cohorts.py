@@ -10,7 +10,7 @@ import pytest
 
 from tests.calibration.cohorts.figures import figures_of
 from tests.calibration.cohorts.rule import Variant, judge
-from tests.calibration.cohorts.scenes import CHANGES, HELD, HELD_TOO, NOT_HELD, NOT_HELD_TOO
+from tests.calibration.cohorts.scenes import CHANGES, HELD, HELD_TOO, NOT_HELD, NOT_HELD_TOO, RHYTHMS
 from tests.calibration.cohorts.worlds import World
 from tests.tiers import by_tier
 
@@ -97,6 +97,27 @@ def test_a_model_that_falls_is_called_worse_soon_and_that_is_confirmed() -> None
     assert figures.since_off <= 1.5
     assert figures.confirmed >= 1.0
     assert figures.retracted <= 0.5
+
+
+@pytest.mark.parametrize("world", RHYTHMS, ids=lambda world: world.name)
+def test_a_rhythm_of_labels_hides_no_fall(world) -> None:
+    """An age that is shorter than the rhythm does: φ then holds the swings of what comes within it."""
+    figures = figures_of(world, RUNS, judge)
+    assert (figures.said, figures.false_worse) == (1.0, 0.0)
+    assert figures.delay <= 16.0
+    assert figures_of(world, RUNS, judged_by(gap_factor=0.0)).said == 0.0
+
+
+def test_a_rhythm_of_labels_and_a_leap_of_the_volume_make_no_claim_false() -> None:
+    leap = scene("no labels on two days a week, then all, due after 3 and .5 days, 500 a day, × 20")
+    assert figures_of(leap, 12, judge).false_worse == 0.0
+    assert figures_of(leap, 12, judged_by(gap_factor=0.0)).false_worse > 0.0
+
+
+def test_batches_of_labels_make_no_age_longer() -> None:
+    """A cohort begins and ends with a batch."""
+    world = scene("labels in weekly batches, × 5, 700 days")
+    assert figures_of(world, 2, judge) == figures_of(world, 2, judged_by(gap_factor=0.0))
 
 
 def test_a_quick_fall_of_phi_is_no_reason_to_retract() -> None:

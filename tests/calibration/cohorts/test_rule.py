@@ -19,6 +19,7 @@ STREAMS = {
     "bursts": Stream(burst_ms=60_000),
     "ten classes": Stream(classes=10, majority=0.4, accuracy=(0.6, 0.3), predictions=16_000),
     "labels in a rhythm": Stream(mean_delays=(0.05, 0.02), rhythm=(1 / 12, 0.6), predictions=12_000),
+    "labels in batches": Stream(mean_delays=(0.05, 0.02), rhythm=(1 / 12, 0.99), predictions=20_000),
     "few": Stream(per_horizon=400, predictions=4_000),
     "many in a cohort": Stream(per_horizon=5_000, predictions=16_000),
 }

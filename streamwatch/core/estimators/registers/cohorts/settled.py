@@ -14,7 +14,8 @@ outcomes than are counted is left out.
 Where labels come in a rhythm (none at night, or on two days a week), an age shorter than the rhythm would
 have a share G that depends on when a prediction was made. So it is at least three times the second longest
 gap between labels of the last horizon. The longest is left out, as an outage is no rhythm. A gap counts if
-at least 16 labels were to be expected in it. Instead of fading every sum, the unit in which sums are counted grows;
+at least 16 labels were to be expected in it. Labels that come in batches need no such age, as a cohort
+begins and ends with a batch: if the gaps take 8/9 of the horizon, none counts. Instead of fading every sum, the unit in which sums are counted grows;
 the age is chosen when a cohort opens.
 """
 
@@ -66,7 +67,7 @@ LOWEST = 0.05
 LEAST_EXPECTED = 16.0
 """Labels expected in a gap between labels from which it counts, by the share of predictions labelled so far."""
 GAPS = 3
-"""Least length of an age in gaps between labels."""
+"""Least length of an age, in gaps between labels."""
 SHARED = 0.05
 """Most settled outcomes that have the share of others, as a part of the hits or the misses, the fewer.
 
@@ -135,14 +136,15 @@ def note_gap(m, p, gap_ms, made):
 
 
 @inner
-def second_gap_ms(m):
-    """Second longest of the gaps that are noted, one of each bucket that is not settled; 0 for fewer."""
-    longest = second = np.int64(0)
+def least_age_ms(m, p):
+    """Least age by the gaps that are noted, one of each bucket that is not settled."""
+    longest = second = total = np.int64(0)
     for slot in range(LIVE):
         gap_ms = m.gaps_ms[slot]
         second = max(second, min(longest, gap_ms))
         longest = max(longest, gap_ms)
-    return second
+        total += gap_ms
+    return GAPS * second if 9 * total < 8 * p.horizon_ms else np.int64(0)
 
 
 @inner
@@ -344,7 +346,7 @@ def choose_age(m, b, kinds, row, p):
         if p.fixed_age < WHOLE and is_allowed(m, kinds, row, p, p.fixed_age):
             age = p.fixed_age
     elif both:
-        least_ms = GAPS * second_gap_ms(m)
+        least_ms = least_age_ms(m, p)
         for k in range(WHOLE):
             if p.ages_ms[k] >= least_ms and is_allowed(m, kinds, row, p, k):
                 age = k

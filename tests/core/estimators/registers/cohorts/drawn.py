@@ -15,6 +15,7 @@ _STREAMS = {
     "two equal classes": Stream(classes=2, majority=0.5, accuracy=(0.65, 0.3)),
     "bursts": Stream(burst_ms=60_000),
     "labels in a rhythm": Stream(mean_delays=(0.05, 0.02), rhythm=(1 / 12, 0.6), predictions=10_000),
+    "labels in batches": Stream(mean_delays=(0.05, 0.02), rhythm=(1 / 12, 0.99), predictions=10_000),
     "few": Stream(per_horizon=400, predictions=6_000),
     "ten classes": Stream(classes=10, majority=0.4, accuracy=(0.6, 0.3), predictions=16_000),
     "a horizon that 16 does not divide": Stream(horizon_ms=19_999_993),

@@ -397,9 +397,10 @@ class NaiveCohorts:
             self.lacks = None
 
     def _least_age(self) -> int:
-        """A week without labels is no rhythm of labels, two in a horizon are."""
+        """A week without labels is no rhythm of labels, two in a horizon are; batches need no such age."""
         last_horizon = sorted(gap for bucket, gap in self.gaps.items() if bucket >= self.next_bucket)
-        return GAPS * last_horizon[-2] if len(last_horizon) > 1 else 0
+        are_batches = sum(last_horizon) >= 8 / 9 * self.horizon
+        return GAPS * last_horizon[-2] if len(last_horizon) > 1 and not are_batches else 0
 
     def _bucket(self, time: float) -> int:
         return int(time // self.bucket_width)
