@@ -9,14 +9,14 @@ at least the last 200 are remembered. The share labelled by an age is G = E/T wi
 
 where the second term is the variance between buckets. A kind with fewer than 30 settled outcomes has the
 share of its pooled kind, and cohorts wait for the horizon where such kinds matter. A bucket with more
-outcomes than are counted is left out.
+outcomes than are counted is left out. Instead of fading every sum, the unit in which sums are counted grows;
+the age is chosen when a cohort opens.
 
 Where labels come in a rhythm (none at night, or on two days a week), an age shorter than the rhythm would
 have a share G that depends on when a prediction was made. So it is at least three times the second longest
 gap between labels of the last horizon. The longest is left out, as an outage is no rhythm. A gap counts if
 at least 16 labels were to be expected in it. Labels that come in batches need no such age, as a cohort
-begins and ends with a batch: if the gaps take 8/9 of the horizon, none counts. Instead of fading every sum, the unit in which sums are counted grows;
-the age is chosen when a cohort opens.
+begins and ends with a batch: if the gaps take 8/9 of the horizon, none counts.
 """
 
 # pyright: reportUnknownParameterType=false, reportMissingParameterType=false
@@ -65,7 +65,7 @@ LEAST_ERROR = 0.05
 """… or this part of G, if that is more."""
 LOWEST = 0.05
 LEAST_EXPECTED = 16.0
-"""Labels expected in a gap between labels from which it counts, by the share of predictions labelled so far."""
+"""Labels expected in a gap from which it counts, by the share of predictions labelled so far."""
 GAPS = 3
 """Least length of an age, in gaps between labels."""
 SHARED = 0.05
