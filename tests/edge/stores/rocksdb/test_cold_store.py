@@ -30,7 +30,7 @@ def altered(directory, kind, change):
 
 
 def test_what_was_committed_goes_on_and_what_was_not_comes_again(tmp_path):
-    assert outside_of_lives(tmp_path, STATES, TABLE) > 8 * len(STATES)
+    assert outside_of_lives(tmp_path, STATES, TABLE) > 2 * len(STATES)
 
 
 def test_show_and_verify_read_what_is_outside_the_table(tmp_path):
