@@ -226,6 +226,14 @@ HELD_TOO = (
         volume=step(1.0, 5.0, 60.0),
     ),
     equal(
+        "no labels on two days a week, then all, due after 3 and .5 days, 500 a day, × 20",
+        delays=adverse.down_each_week(3.0, 0.5),
+        horizon=14.0,
+        rate=500.0,
+        length=100.0,
+        volume=step(1.0, 20.0, 60.0),
+    ),
+    equal(
         "labels on working days from 8 to 18 h, due after 6 h and 1 h, 3 a minute by day",
         rate=4_320.0,
         volume=lambda t: 1.0 + 0.8 * np.sin(2 * np.pi * (t - 0.3)),
@@ -290,14 +298,6 @@ NOT_HELD_TOO = (
         "hits late in .8 of the traffic, errors in the rest, from day 100 on the other way round",
         delays=adverse.of_two_sorts(step(0.2, 0.8)),
         length=240.0,
-    ),
-    equal(
-        "no labels on two days a week, then all, due after 3 and .5 days, 500 a day, × 20",
-        delays=adverse.down_each_week(3.0, 0.5),
-        horizon=14.0,
-        rate=500.0,
-        length=100.0,
-        volume=step(1.0, 20.0, 60.0),
     ),
     grown("the rarer class never labelled", delays=adverse.without_class(1), length=240.0),
     equal(
