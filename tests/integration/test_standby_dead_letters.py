@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from tests.integration.kafka_broker import KafkaBroker
-from tests.integration.replicas import Replicas, Stream
+from tests.integration.replicas import Replica, Replicas, Stream
 from tests.integration.running import value
 from tests.integration.topics import create_topic, every_record, fresh
 from tests.integration.webhook_receiver import receiving
@@ -36,10 +36,38 @@ async def several(letters: Callable[[], Counter[bytes]]) -> None:
     raise AssertionError(f"no {SEVERAL} dead letters within two minutes")
 
 
-async def written_by(replicas: Replicas) -> list[float]:
-    """Dead letters that each replica which runs has written since its start."""
+async def written_by(replicas: Replicas) -> list[tuple[float, float]]:
+    """How often each replica which runs took over since its start, and dead letters that it has written."""
     found = [await each.samples() for each in replicas.all]
-    return [value(samples, "dead_letters_written_total") for samples in found if samples is not None]
+    names = ("standby_takeovers_total", "dead_letters_written_total")
+    return [(value(samples, names[0]), value(samples, names[1])) for samples in found if samples is not None]
+
+
+async def at_work(replicas: Replicas, letters: Callable[[], Counter[bytes]]) -> tuple[Replica, Replica]:
+    """Return holder and standby after seconds of letters, each written once and none by the standby.
+
+    The session of a holder that a busy machine does not run for long enough ends: if another takes over
+    meanwhile, those seconds begin anew.
+    """
+    for _ in range(5):
+        standby, holder = await replicas.standby(), await replicas.holder()
+        (earlier, before), seen = (
+            zip(*await written_by(replicas), strict=True),
+            await asyncio.to_thread(letters),
+        )
+        await asyncio.sleep(STEADY_SECONDS)
+        (takeovers, written), found = (
+            zip(*await written_by(replicas), strict=True),
+            await asyncio.to_thread(letters),
+        )
+        if takeovers != earlier or holder is standby:
+            continue
+        number = replicas.all.index(standby)
+        assert written[number] == before[number]
+        assert written[1 - number] > before[1 - number]
+        assert set((found - seen).values()) == {1}
+        return holder, standby
+    raise AssertionError(f"another replica took over in each of five times: {await written_by(replicas)}")
 
 
 @pytest.mark.timeout(900)
@@ -60,14 +88,9 @@ async def test_the_holder_alone_writes_dead_letters_and_the_next_one_what_is_mis
         try:
             for each in replicas.all:
                 each.start()
-            first = await replicas.holder()
-            second = await replicas.standby()
+            await replicas.standby()
             await several(letters)
-            await asyncio.sleep(STEADY_SECONDS)  # until the ledger has those of the backlog
-            assert set((await asyncio.to_thread(letters)).values()) == {1}
-            samples = await second.samples()
-            assert samples is not None
-            assert value(samples, "dead_letters_written_total") == 0
+            first, second = await at_work(replicas, letters)
 
             first.end(signal.SIGKILL)
             assert await replicas.holder() is second
@@ -88,7 +111,7 @@ async def test_the_holder_alone_writes_dead_letters_and_the_next_one_what_is_mis
             )
             assert set(found) == set(stream.invalid)
             assert again <= MOST_AGAIN * len(found)
-            assert 0 in await written_by(replicas)
+            assert all(written == 0 for takeovers, written in await written_by(replicas) if takeovers == 0)
 
             for each in replicas.all:
                 each.end(signal.SIGKILL)
@@ -96,7 +119,7 @@ async def test_the_holder_alone_writes_dead_letters_and_the_next_one_what_is_mis
                 each.start()
             await replicas.holder()
             await replicas.standby()
-            assert await written_by(replicas) == [0, 0]
+            assert [written for _, written in await written_by(replicas)] == [0, 0]
             assert await asyncio.to_thread(letters) == found
         finally:
             writing.cancel()
