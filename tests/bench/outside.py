@@ -61,7 +61,7 @@ class Measured:
             at, why = self.join.take(rows, at)
             list(self.join.take_outcomes(0))
             if why == LOAD_OLDEST:
-                for work in self.join.load_oldest(rows[at:]):
+                for work in self.join.load_oldest(rows, at):
                     work()
         for work in self.join.finish():
             work()

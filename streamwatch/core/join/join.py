@@ -299,6 +299,8 @@ class CompiledJoin:
         self._incoming = JoinRows(digests, self.names, self._others)
         self.arrays = new_arrays(spec, self.classes, outcomes=ROOM, numbered=numbered)
         """Arrays that the loop reads and changes."""
+        self._loaded: int | None = None
+        """Number of rows whose ids have all their entries in the table; None for all rows."""
         self._overflow = overflow
         if overflow is not None:
             overflow.contents.cold.keep_side(side_columns(spec), spec)
@@ -365,19 +367,20 @@ class CompiledJoin:
         Do each piece of work before asking for the next.
         """
         overflow = self._overflow
+        self._loaded = None
         if overflow is not None and overflow.is_needed(self):
             yield from overflow.eviction.evict_if_full(self)
-            yield from overflow.load_guests(self, rows)
+            self._loaded = yield from overflow.load_guests(self, rows)
 
-    def load_oldest(self, rows: Records) -> Iterator[Work]:
-        """Load the oldest entries or partners for which `take` stopped; prepare for the remaining rows."""
+    def load_oldest(self, rows: Records, start: int) -> Iterator[Work]:
+        """Load what `take` stopped for at row `start`; prepare for the rows from there on."""
         overflow = self._overflow
         assert overflow is not None  # noqa: S101 - without it nothing is outside the table
         overflow.guests.unload(self)
         needed = int(self.arrays.totals["needed"][0])
         if needed != PARTNERS:
             yield from overflow.load_oldest(self, needed)
-        yield from overflow.load_guests(self, rows)
+        self._loaded = start + (yield from overflow.load_guests(self, rows[start:]))
 
     def finish(self) -> Iterator[Work]:
         """Bring the table into the state a commit requires, after all rows were joined."""
@@ -405,7 +408,7 @@ class CompiledJoin:
         if held.scores:
             room = max(1, min(ROOM, SCORES_AT_ONCE * len(held) // held.scores))
         while True:
-            start, why = join_rows(self.arrays, rows, start, self.shift, room)
+            start, why = join_rows(self.arrays, rows[: self._loaded], start, self.shift, room)
             self._others.count_up_to(start)
             if why == ADMIT_MODEL:
                 admit_model(self.arrays, self.names, self._join_models, rows[start])
@@ -417,6 +420,9 @@ class CompiledJoin:
             else:
                 if self._overflow is not None:
                     self._overflow.guests.record_changes(self)
+                if why == DONE and start < len(rows):  # entries of the ids of later rows are not loaded yet
+                    self.arrays.totals["needed"] = PARTNERS
+                    return start, LOAD_OLDEST
                 return start, why
 
     def timing(self) -> Records:

@@ -191,7 +191,7 @@ chain whose models were marked (`rules.mark_models`).
 NEVER_MS: Final = 2**62
 """Time that is never reached."""
 PARTNERS: Final = 3
-"""Value of `needed` if the other entries of the ids of predictions that fall due must be loaded."""
+"""Value of `needed` if all entries of further ids are needed: of predictions that fall due, or of rows."""
 
 UNWRITTEN: Final = 0
 """Value in `Arrays.log_positions` of an entry that no commit has written as waiting."""

@@ -105,7 +105,7 @@ def _take(join: CompiledJoin, events: Sequence[Event]) -> None:
         at, why = join.take(rows, at)
         list(join.take_outcomes(0))
         if why == LOAD_OLDEST:
-            for work in join.load_oldest(rows[at:]):
+            for work in join.load_oldest(rows, at):
                 work()
     for work in join.finish():
         work()

@@ -306,7 +306,7 @@ class Pipeline:
             alarms: list[Alarm] = []
             retired: list[tuple[int, str]] = []
             if why == LOAD_OLDEST:
-                yield from _only_work(at, join.load_oldest(rows[at:]))
+                yield from _only_work(at, join.load_oldest(rows, at))
             why = CHECK_IDLE
             while why == CHECK_IDLE:
                 before = at

@@ -303,6 +303,13 @@ class FoundEntries(NamedTuple):
     positions: NDArray[np.int64]
 
 
+def joined_found(parts: list[FoundEntries]) -> FoundEntries:
+    """Join what was found of ids that were looked up one part after the other; at least one part."""
+    if len(parts) == 1:
+        return parts[0]
+    return FoundEntries(*(np.concatenate(columns) for columns in zip(*parts, strict=True)))
+
+
 class _Room(NamedTuple):
     """Arrays for the entries found; the last row is scratch space."""
 

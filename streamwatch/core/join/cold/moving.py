@@ -41,11 +41,12 @@ def has_room(t):
 
 
 @hot
-def insert(t, packed, values, k, position, shift):
+def insert(t, packed, values, k, position, shift, near):
     """Insert row k of `packed`, with its log position, and return the index of its entry, in no queue yet.
 
     Its side columns are row k of `values`, which has no columns for labels. In its chain it comes before the
-    first prediction that never left the table.
+    first prediction that never left the table. `near` is the entry inserted last: if it has the same id, the
+    chain is followed from there, as an id may have an entry for each of many models. -1: there is none.
     """
     entries, packed = t.entries, packed[k]
     x = allocate_entry(entries, t.totals[0])
@@ -65,14 +66,19 @@ def insert(t, packed, values, k, position, shift):
     for column in range(values.shape[1]):
         t.side[x, column] = values[k, column]
     t.log_positions[x] = position
-    i = find_slot(t.slots, entries, e.low, e.high, shift)
-    before = -1
-    behind = first_of(t.slots[i])
+    i = np.int64(-1)
+    before = np.int64(-1)
+    if near >= 0 and entries[near].low == e.low and entries[near].high == e.high:
+        before = np.int64(near)
+        behind = np.int64(entries[near].next)
+    else:
+        i = np.int64(find_slot(t.slots, entries, e.low, e.high, shift))
+        behind = np.int64(first_of(t.slots[i]))
     while behind >= 0:
         if entries[behind].state == PENDING and 0 <= t.log_positions[behind] < FRONT:
             break
         before = behind
-        behind = entries[behind].next + 0
+        behind = np.int64(entries[behind].next)
     e.next = behind
     if before >= 0:
         entries[before].next = x
@@ -99,12 +105,14 @@ def add_guests(t, packed, values, start, at, shift):
     shift
         See `loop.join_rows`.
     """
+    near = np.int64(-1)
     for k in range(start, packed.shape[0]):
         if not has_room(t):
             return k
         if k + _AHEAD < packed.shape[0]:
             prefetch(t.slots, 8 * np.int64(packed[k + _AHEAD].low >> shift))
-        at[k] = insert(t, packed, values, k, -1 - k, shift)
+        near = np.int64(insert(t, packed, values, k, -1 - k, shift, near))
+        at[k] = near
     return packed.shape[0]
 
 
@@ -126,6 +134,7 @@ def bring_to_front(t, packed, values, start, queue, shift):
     is ordered by arrival.
     """
     entries, totals = t.entries, t.totals[0]
+    near = np.int64(-1)
     before = -1
     behind = totals.first[queue]
     while behind >= 0 and t.log_positions[behind] >= FRONT:
@@ -134,7 +143,8 @@ def bring_to_front(t, packed, values, start, queue, shift):
     for k in range(start, packed.shape[0]):
         if not has_room(t):
             return k
-        x = insert(t, packed, values, k, FRONT, shift)
+        x = insert(t, packed, values, k, FRONT, shift, near)
+        near = np.int64(x)
         entries[x].later = behind
         entries[x].earlier_or_generation = before
         if before >= 0:

@@ -7,8 +7,9 @@ done.
 # pyright: reportMissingParameterType=false, reportUnknownParameterType=false
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator, Iterator
 from dataclasses import dataclass
+from math import ceil
 from typing import Final, TypeAlias
 
 import msgspec
@@ -18,7 +19,7 @@ from numpy.typing import NDArray
 from streamwatch.core.jit import entry
 from streamwatch.core.join.cold.block import PACKED_ENTRY, Words
 from streamwatch.core.join.cold.contents import OutsideContents, StoredScores, with_numbers
-from streamwatch.core.join.cold.finding import FoundEntries
+from streamwatch.core.join.cold.finding import FoundEntries, joined_found
 from streamwatch.core.join.cold.merging import PackedEntries
 from streamwatch.core.join.cold.moving import (
     WAITING_QUEUES,
@@ -54,29 +55,26 @@ from streamwatch.core.records.outcomes import SEGMENTS_FROM
 
 
 @entry
-def write_distinct(lows, highs, order, low, high):
-    """Write the distinct ids in the order `order`, which is by `low`; return their number."""
+def write_first(lows, highs, order, first):
+    """Write where each distinct id is first, in the order `order`, which is by `lows`; return how many."""
     n = 0
     for k in order:
-        known = False
         m = n - 1
-        while m >= 0 and low[m] == lows[k] and not known:
-            known = high[m] == highs[k]
+        while m >= 0 and lows[first[m]] == lows[k] and highs[first[m]] != highs[k]:
             m -= 1
-        if not known:
-            low[n] = lows[k]
-            high[n] = highs[k]
+        if m >= 0 and lows[first[m]] == lows[k]:
+            first[m] = min(first[m], k)
+        else:
+            first[n] = k
             n += 1
     return n
 
 
-def distinct_ids(
-    lows: NDArray[np.uint64], highs: NDArray[np.uint64]
-) -> tuple[NDArray[np.uint64], NDArray[np.uint64]]:
-    """Halves of the distinct ones of these digests, (n,), ordered by `low`."""
-    low, high = np.empty_like(lows), np.empty_like(highs)
-    count: int = write_distinct(lows, highs, np.argsort(lows), low, high)
-    return low[:count], high[:count]
+def first_of_each(lows: NDArray[np.uint64], highs: NDArray[np.uint64]) -> NDArray[np.int64]:
+    """Indices at which the distinct ones of these digests appear first, ascending."""
+    first = np.empty(len(lows), np.int64)
+    count: int = write_first(lows, highs, np.argsort(lows), first)
+    return np.sort(first[:count])
 
 
 # Work that a join leaves to its caller, for any thread.
@@ -97,42 +95,45 @@ class Guests:
     ----------
     contents
         Everything outside the table.
+    at_once
+        Number of entries above which no further ids are looked up for the same load.
     """
 
-    def __init__(self, contents: OutsideContents) -> None:
+    def __init__(self, contents: OutsideContents, at_once: int) -> None:
         self._outside = contents
+        self._at_once = at_once
+        self._per_id = 0.0
+        """Mean number of entries of the ids looked up last; 0 before the first."""
         self._found: FoundEntries | None = None
         self._entries = np.zeros(0, np.int64)
         """Entry of each guest in the table; -1 once it is gone."""
+        self._found_scores: list[StoredScores] = []
         self._scored = False
         """Whether a guest has scores outside the table."""
 
-    def load(self, table: Table, rows: Records, due: Records) -> Iterator[Work]:
-        """Load all entries with the ids of `rows`, and of the entries `due`, into the table."""
+    def load(self, table: Table, rows: Records, due: Records) -> Generator[Work, None, int]:
+        """Load all entries with the ids of the entries `due`, and of the first of `rows`, into the table.
+
+        Return the number of these rows, at least one if there are any: all of them, unless these ids have
+        more entries than are loaded at once. An id may have thousands, as many as there are models.
+        """
         cold = self._outside.cold
         if not cold.runs:
-            return
+            return len(rows)
         self._outside.drop_generations(int(table.arrays.totals["floor"][0]))
-        lows = np.concatenate([rows["low"], due["low"]])
-        highs = np.concatenate([rows["high"], due["high"]])
-        asked = cold.may_have(lows, highs)
-        asked[: len(rows)] &= rows["side"] < NOTHING
-        if not asked.any():
-            return
-        low, high = distinct_ids(lows[asked], highs[asked])
-
-        found: list[tuple[FoundEntries, list[StoredScores]]] = []
-
-        def look_up() -> None:
-            in_runs = cold.look_up(low, high)
-            found.append((in_runs, self._outside.scores.read(in_runs.entries)))
-
-        yield look_up
-        (self._found, scores) = found.pop()
-        if not len(self._found.entries):
-            self._found = None
-            return
-        packed = self._found.entries
+        lows = np.concatenate([due["low"], rows["low"]])
+        highs = np.concatenate([due["high"], rows["high"]])
+        may_be_there = cold.may_have(lows, highs)
+        may_be_there[len(due) :] &= rows["side"] < NOTHING
+        asked = np.flatnonzero(may_be_there)
+        if not len(asked):
+            return len(rows)
+        ids = asked[first_of_each(lows[asked], highs[asked])]
+        looked_up = yield from self._look_up(table, lows[ids], highs[ids], int(np.sum(ids < len(due))))
+        covered = len(rows) if looked_up == len(ids) else int(ids[looked_up]) - len(due)
+        if self._found is None:
+            return covered
+        packed, scores = self._found.entries, self._found_scores
         self._scored = bool(scores)
         if self._scored:
             packed = packed.copy()
@@ -144,6 +145,39 @@ class Guests:
             start = add_guests(table.arrays, packed, self._found.side, start, self._entries, table.shift)
             if start < len(packed):
                 table.grow()
+        return covered
+
+    def _look_up(
+        self, table: Table, low: NDArray[np.uint64], high: NDArray[np.uint64], needed: int
+    ) -> Generator[Work, None, int]:
+        """Look up ids in this order until half as many entries as are loaded at once, or more, are found.
+
+        Return how many ids were looked up.
+
+        These are at least the `needed` first ones, and one more. How many are looked up together depends on
+        how many entries the ids before had, at first on the number of models.
+        """
+        cold, outside = self._outside.cold, self._outside
+        parts: list[tuple[FoundEntries, list[StoredScores]]] = []
+        found = start = 0
+        per_id = self._per_id or float(max(len(table.names.models.names), 1))
+        while start < len(low) and (start <= needed or found < self._at_once / 2):
+            some = ceil((self._at_once - found) / max(per_id, 1.0))
+            stop = min(len(low), max(start + some, needed + 1))
+            part = slice(start, stop)
+
+            def look_up(part: slice = part) -> None:
+                in_runs = cold.look_up(low[part], high[part])
+                parts.append((in_runs, outside.scores.read(in_runs.entries)))
+
+            yield look_up
+            found += len(parts[-1][0].entries)
+            start = stop
+            per_id = found / start
+        self._per_id = per_id
+        self._found = joined_found([each for each, _ in parts]) if found else None
+        self._found_scores = [score for _, scores in parts for score in scores]
+        return start
 
     def record_changes(self, table: Table) -> None:
         """Record in the runs which guests are gone, and which labels were matched."""
@@ -211,7 +245,8 @@ class OverflowSpec:
     entries: int
     """Number of entries in the table, between two batches, above which the oldest are evicted."""
     loaded_at_once: int = 65_536
-    """Number of oldest entries that are loaded at once when they are about to fall due."""
+    """Number of entries that are loaded at once: of the oldest, which are about to fall due, and of the ids
+    of rows, of which it may be exceeded by those looked up last."""
     cold: ColdSpec = ColdSpec()  # noqa: RUF009 - it is frozen
 
 
@@ -444,7 +479,7 @@ class Overflow:
         self._spec = spec
         self.contents = OutsideContents(store, spec.cold, clean=clean)
         self.eviction = TableEviction(self.contents, spec.entries)
-        self.guests = Guests(self.contents)
+        self.guests = Guests(self.contents, spec.loaded_at_once)
         self._came_back = False
 
     def begin(self, table: Table, settled: dict[int, int], unmatched: int) -> None:
@@ -489,10 +524,11 @@ class Overflow:
         if t["cold"][PREDICTIONS] > 0 and t["front"][PREDICTIONS] == 0:
             yield from self.load_oldest(table, PREDICTIONS)
 
-    def load_guests(self, table: Table, rows: Records) -> Iterator[Work]:
-        """Load all entries of the ids of these rows into the table, as guests.
+    def load_guests(self, table: Table, rows: Records) -> Generator[Work, None, int]:
+        """Load all entries of the ids of the first of these rows into the table, as guests.
 
-        Also those of the predictions that fall due meanwhile, if expired predictions may make pairs.
+        Return how many rows these are, see `Guests.load`. Entries of the predictions that fall due meanwhile
+        are loaded as well, if expired predictions may make pairs.
         """
         due = due_predictions(table, rows, self._spec.loaded_at_once)
         return self.guests.load(table, rows, due)

@@ -20,7 +20,7 @@ from streamwatch.edge.keys import digest_bytes
 from tests.core.join.cold.cold_model import SMALL, CutRuns
 from tests.core.join.cold.cold_streams import ColdJoined, alive_outside
 from tests.core.join.durable_streams import cramped_logs
-from tests.core.join.join_stream import alive, digested, label, predict
+from tests.core.join.join_stream import alive, digested, label, label_for_all, predict
 from tests.core.join.naive_join import NaiveJoin
 from tests.core.join.naive_reports import naive_alive
 from tests.core.join.shelf import ColumnShelf
@@ -156,3 +156,31 @@ def test_a_restart_among_the_records_after_a_revision_of_a_cold_prediction_keeps
     for commits in range(1, possible + 1):
         _, found = outcomes_with_a_restart_after(commits)
         assert found == [*[("x", None)] * 15, expected]
+
+
+def test_of_ids_with_many_models_only_so_many_entries_are_loaded_at_once():
+    models, ids, at_once = 30, 40, 100
+    monitors = RecordingEstimatorSet()
+    overflow = Overflow(CutRuns(), OverflowSpec(1, at_once, SMALL))
+    pipeline = Pipeline(JoinSpec(horizon_ms=3_600_000), monitors, digest_bytes, overflow)
+    for n in range(ids):
+        pipeline.advance([predict(str(n), "x", n, f"m{model}") for model in range(models)])
+    pipeline.advance([predict("later", "x", ids)])
+    labels = [label_for_all(str(n), "x", 100 + n) for n in range(ids)]
+    most = looked_up = 0
+    look_up = overflow.contents.cold.look_up
+
+    def counted(low, high):
+        nonlocal looked_up
+        looked_up += 1
+        return look_up(low, high)
+
+    overflow.contents.cold.look_up = counted
+    times = np.array([each.record_ms for each in labels])
+    for step in pipeline.steps(batch_of(labels, np.arange(ids), times)):
+        if step.work is not None:
+            step.work()
+        most = max(most, len(pipeline.join.arrays.guests))
+    assert len(monitors.folded) == models * ids
+    assert at_once < most < at_once + models
+    assert looked_up <= ids // (at_once // models) + 1
