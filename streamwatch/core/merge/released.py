@@ -253,11 +253,12 @@ class MergeProgress:
         indices, offsets, times = released.indices, released.offsets, released.times_ms
         last_rows = np.full(len(released.partitions), -1)
         last_rows[indices] = np.arange(len(indices))  # the last row of each partition remains
-        for index in np.flatnonzero(last_rows >= 0).tolist():
-            last, partition = int(last_rows[index]), released.partitions[index]
-            self.positions[partition] = int(offsets[last]) + 1
-            self.running_ms[partition] = int(times[last])
-            self.newest[partition] = int(offsets[last])
+        touched = np.flatnonzero(last_rows >= 0)
+        last = last_rows[touched]
+        names = [released.partitions[index] for index in touched.tolist()]
+        self.positions.update(zip(names, (offsets[last] + 1).tolist(), strict=True))
+        self.running_ms.update(zip(names, times[last].tolist(), strict=True))
+        self.newest.update(zip(names, offsets[last].tolist(), strict=True))
         self._count(released)
         self.clock_ms = int(released.clock_ms[-1])
         if released.lateness_ms[-1] == IN_ORDER:  # late records come first
@@ -274,23 +275,25 @@ class MergeProgress:
 
     def _count(self, released: Released) -> None:
         """Count records, and the events that they hold, by topic."""
-        indices = released.indices
+        of_partitions = [each.topic for each in released.partitions]
+        topics = list(dict.fromkeys(of_partitions))
+        numbers = {topic: number for number, topic in enumerate(topics)}
+        by_row = np.array([numbers[topic] for topic in of_partitions])[released.indices]
+        columns: list[tuple[dict[str, int], NDArray[Any] | None]]
         if released.events is None or released.tied is None:
-            for index, count in enumerate(np.bincount(indices).tolist()):
-                topic = released.partitions[index].topic
-                _add(self.evaluated, topic, count)
-                _add(self.events, topic, count)
-            return
-        is_record = released.lateness_ms != CONTINUED
-        columns: list[tuple[dict[str, int], NDArray[Any]]] = [
-            (self.evaluated, is_record),
-            (self.events, released.events),
-            (self.skipped, is_record & (released.events == 0)),
-            (self.tied, released.tied),
-        ]
+            columns = [(self.evaluated, None), (self.events, None)]
+        else:
+            is_record = released.lateness_ms != CONTINUED
+            columns = [
+                (self.evaluated, is_record),
+                (self.events, released.events),
+                (self.skipped, is_record & (released.events == 0)),
+                (self.tied, released.tied),
+            ]
         for counts, weights in columns:
-            for index, count in enumerate(np.bincount(indices, weights=weights).tolist()):
-                _add(counts, released.partitions[index].topic, int(count))
+            for topic, count in zip(topics, np.bincount(by_row, weights, len(topics)).tolist(), strict=True):
+                if count:
+                    counts[topic] = counts.get(topic, 0) + int(count)
 
     def take_newest(self) -> Mapping[Partition, int]:
         """Return the offset of the last record evaluated of each partition since the last call."""
@@ -324,8 +327,3 @@ class MergeProgress:
             left_behind=state.left_behind,
             **{name: dict(getattr(state, name)) for name in _COUNTS},
         )
-
-
-def _add(counts: dict[str, int], topic: str, count: int) -> None:
-    if count:
-        counts[topic] = counts.get(topic, 0) + count
