@@ -152,6 +152,9 @@ that helps.
 | **converted at start** | the first start under the new value converts what is kept |
 | **refused** | `run` does not start; what waits or was counted could not be gone on with |
 
+Refused whatever the rows of topics say: a topic that was read for predictions, for labels or for both, and
+now for something else; and settings that name none of the earlier topics.
+
 Where several cases are listed, the first one that applies counts. An evaluation epoch is shown on the
 page and in the API with its time, the settings that began it, and the number of outcomes evaluated before."""
 

@@ -125,7 +125,7 @@ def write(found: Source, paths: list[Path], option: str) -> None:
 
 
 def require_formats(paths: list[Path], option: str) -> None:
-    """End the command before reading if a file is neither .html nor .md or has no folder.
+    """End the command before reading if a file is neither .html nor .md, or there is no place to write it.
 
     Also ends it if matplotlib is missing.
     """
@@ -137,6 +137,11 @@ def require_formats(paths: list[Path], option: str) -> None:
             refuse(f"{option}: expected a file .html or .md, got {path}")
         if not path.parent.is_dir():
             refuse(f"{option}: {path} cannot be written: there is no folder {path.parent}")
+        if path.is_dir():
+            refuse(f"{option}: {path} cannot be written: it is a folder")
+        pictures = _pictures_of(path)
+        if path.suffix == ".md" and pictures.exists() and not pictures.is_dir():
+            refuse(f"{option}: {path} cannot be written: expected a folder {pictures}, got a file")
     try:
         figure_class()
     except ReportError as error:
@@ -181,13 +186,18 @@ def versions() -> dict[str, str]:
     }
 
 
+def _pictures_of(path: Path) -> Path:
+    """Return the folder for the pictures of a Markdown file."""
+    return path.parent / f"{path.stem}-pictures"
+
+
 def _write(made: Page, path: Path) -> None:
     from streamwatch.history.reporting.writing import html, markdown
 
     if path.suffix == ".html":
         path.write_text(html(made), encoding="utf-8")
         return
-    folder = path.parent / f"{path.stem}-pictures"
+    folder = _pictures_of(path)
     text, pictures = markdown(made, folder.name)
     folder.mkdir(exist_ok=True)
     for name, png in pictures.items():

@@ -274,7 +274,7 @@ def _topics(side: str) -> dict[str, tuple[Case, ...]]:
                 needs="waiting",
                 command=RESET_JOIN,
             ),
-            Case(Change.GOES_ON, "nothing waits"),
+            Case(Change.GOES_ON, "as nothing waits under the old one", "otherwise"),
         ),
         f"{side}.format": (_READ_NEXT,),
         f"{side}.key_format": (_READ_NEXT,),

@@ -15,7 +15,17 @@ from streamwatch.core.metrics.series import Family
 from streamwatch.edge.daemon_api import Address, NotThere
 from streamwatch.history.reporting.page import page, span
 from streamwatch.history.reporting.sources import MOST_ALARMS, POINTS, Curves, Source, from_daemon
-from streamwatch.history.reporting.writing import Grid, Heading, Listing, Page, Text, html, markdown, slug
+from streamwatch.history.reporting.writing import (
+    Grid,
+    Heading,
+    Listing,
+    Page,
+    Picture,
+    Text,
+    html,
+    markdown,
+    slug,
+)
 from tests.commands import CliRunner
 
 HOSTILE = '<script>alert("x")</script>&|`_[a](b)'
@@ -120,10 +130,14 @@ def test_the_page_of_a_replay_shows_what_the_replay_shows(tmp_path):
         (["http://127.0.0.1:1", "--set", "joim.horizon=1d"], "joim"),
         (["http://127.0.0.1:1", "b.csv"], "expected one URL or files"),
         (["a.csv", "-o", "report.pdf"], "expected a file .html or .md"),
+        (["a.csv", "-o", "taken.html"], "taken.html cannot be written: it is a folder"),
+        (["a.csv", "-o", "b.md"], "b.md cannot be written: expected a folder b-pictures, got a file"),
     ],
 )
 def test_what_cannot_be_reported_is_refused_with_what_was_expected(arguments, shown, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
+    (tmp_path / "taken.html").mkdir()
+    (tmp_path / "b-pictures").touch()
     refused = CliRunner().invoke(app, ["report", *arguments])
     assert refused.exit_code == 2
     assert shown in " ".join(refused.output.split())
@@ -150,6 +164,11 @@ def test_names_that_look_like_markup_stay_text():
     assert "<script" not in plain.replace("\\<", "")
     rows = [line for line in plain.splitlines() if line.startswith("| ")]
     assert all(len(re.findall(r"(?<!\\)\|", row)) == 3 for row in rows)
+
+
+def test_pictures_are_linked_also_where_the_name_of_the_report_has_spaces():
+    made, _ = markdown(Page("t", (Picture("curves-m", "alt", b""),)), "my report (1)-pictures")
+    assert "](my%20report%20%281%29-pictures/curves-m.png)" in made
 
 
 def test_curves_of_any_length_keep_at_most_so_many_points_in_order_and_evenly():

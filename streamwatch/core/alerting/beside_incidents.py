@@ -204,7 +204,7 @@ class KeptComparison(msgspec.Struct, frozen=True):
     newest: Notification | None = None
     """Latest notification of the verdict that was notified and still holds; None without one."""
     waits: bool = False
-    """Whether a verdict was counted as suppressed, and waits for the end of the cooldown."""
+    """Whether the verdict that holds was counted as suppressed, and waits for the end of the cooldown."""
 
 
 class OpenComparisons:
@@ -261,6 +261,8 @@ class OpenComparisons:
             kept = self._kept.get(pair)
             if verdict.verdict and (kept is None or kept.newest is None):
                 notified += self._begin(pair, verdict, now_ms, suppressed, behind=behind)
+            elif kept is not None and kept.waits:  # what waited no longer holds
+                self._kept[pair] = msgspec.structs.replace(kept, waits=False)
         return notified
 
     def open(self) -> dict[Pair, Notification]:

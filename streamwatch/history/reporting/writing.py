@@ -10,6 +10,7 @@ from hashlib import sha256
 from html import escape
 from io import BytesIO
 from typing import Any, Final, TypeAlias
+from urllib.parse import quote
 
 import numpy as np
 from numpy.typing import NDArray
@@ -173,7 +174,7 @@ def _markdown(block: Block, folder: str) -> str:
         case Text(text):
             return _plain(text)
         case Picture(name, alternative, _):
-            return f"![{_plain(alternative)}]({folder}/{name}.png)"
+            return f"![{_plain(alternative)}]({quote(f'{folder}/{name}.png')})"
         case Listing(_, text):
             fence = "```"
             while fence in text:
@@ -201,7 +202,7 @@ def _plain(text: str) -> str:
 
 BLUE, GREY, RED, GREEN, PURPLE = "#1f77b4", "#666666", "#c02020", "#207020", "#7a4fa0"
 MOST_ALARMS: Final = 60
-"""Most alarms that are drawn."""
+"""Most alarms that are drawn: the newest ones."""
 
 
 def curves(

@@ -106,6 +106,14 @@ def test_within_the_cooldown_a_verdict_waits_and_is_counted_once() -> None:
     assert begun.kind == "firing"
 
 
+def test_two_verdicts_within_one_cooldown_are_counted_as_two() -> None:
+    book = AlarmBook(SPEC, "s")
+    review(book, verdict())
+    for at_ms, side in enumerate((0, 1, 1, 0, -1, -1, 0), NOW_MS):
+        review(book, verdict(side, last_ms=at_ms))
+    assert suppressed(book) == 2.0
+
+
 def test_an_old_verdict_of_a_backlog_waits_until_it_has_been_read() -> None:
     book = AlarmBook(SPEC, "s")
     old = verdict(last_ms=NOW_MS - 2 * HOUR_MS)

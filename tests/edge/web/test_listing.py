@@ -77,6 +77,15 @@ def test_models_are_found_by_their_labels() -> None:
     assert "labels" not in rows["plain"]
 
 
+def test_a_label_whose_value_has_commas_is_one_label() -> None:
+    made = report_of({"both": Model(), "one": Model()})
+    labels = {"both": {"note": "see x, tier=gold", "team": "pay, risk"}, "one": {"team": "pay"}}
+    made = replace(made, details={name: {"labels": each} for name, each in labels.items()})
+    assert listed(made, label="team=pay")["names"] == ["one"]
+    assert listed(made, label="team=pay, risk")["names"] == ["both"]
+    assert listed(made, label="tier=gold")["names"] == []
+
+
 def test_only_the_first_warnings_are_reported_by_name() -> None:
     names = [f"m{n}" for n in range(WARNED + 7)]
     made = replace(report_of({name: Model() for name in names}), details=dict.fromkeys(names, SILENT))

@@ -28,7 +28,7 @@ from typing import Final, TypeAlias, cast
 
 from msgspec import UNSET
 
-from streamwatch.core.metrics.series import Report
+from streamwatch.core.metrics.series import Report, detail_at, with_parts
 from streamwatch.edge.web import documents
 from streamwatch.edge.web.documents import Counts, Group, Lines, Listing, Warned
 from streamwatch.edge.web.ports import NAME, Asked, Query, Route, encode
@@ -153,6 +153,8 @@ class ListingExporter:
             self._report, self._seen = asked.report, overview(asked.report)
         rows, values = self._seen.rows, asked.values
         found = [name for name in rows if _is_asked_for(name, rows[name], values)]
+        if (label := values.get("label")) is not None:
+            found = [name for name in found if _has_label(asked.report, name, label)]
         grouped = values.get("group") == "1"
         names = [] if grouped else _sorted(rows, found, values)
         rows_shown = int(values.get("rows", PAGE))
@@ -203,14 +205,19 @@ def name_key(name: str) -> tuple[object, ...]:
 
 def _is_asked_for(name: str, row: Row, asked: Mapping[str, str]) -> bool:
     wanted = asked.get("filter", "").casefold()
-    prefix, model, label = asked.get("prefix"), asked.get("model"), asked.get("label")
+    prefix, model = asked.get("prefix"), asked.get("model")
     labels = str(row.get("labels", ""))
     return (
         (wanted in name.casefold() or wanted in labels.casefold())
-        and (label is None or f", {label}, " in f", {labels}, ")
         and (prefix is None or beginning_of(name) == prefix)
         and (model is None or name == model)
     )
+
+
+def _has_label(report: Report | None, model: str, label: str) -> bool:
+    """Tell whether settings give a model a label, written as name=value; a value may have commas."""
+    name, _, value = label.partition("=")
+    return report is not None and detail_at(with_parts(report.details, model, ()), "labels", name) == value
 
 
 def _sorted(rows: Mapping[str, Row], names: list[str], asked: Mapping[str, str]) -> list[str]:
