@@ -306,7 +306,7 @@ RESERVED: Final = frozenset(
         "value",
     )
 )
-"""Names of labels that series and alerts already have."""
+"""Names of labels that alerts have, and series that rules and dashboards join with `model_info`."""
 _MOST_BYTES: Final = 128
 
 
