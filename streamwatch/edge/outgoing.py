@@ -29,14 +29,21 @@ class SystemResolver(AbstractResolver):
     async def resolve(
         self, host: str, port: int = 0, family: socket.AddressFamily = socket.AF_INET
     ) -> list[ResolveResult]:
-        """Return the addresses of a name; raises OSError where it has none."""
+        """Return the addresses of a name; raises OSError where it has none, or no thread can be started."""
         question = host, port, family
         answer = self._asked.get(question)
         if answer is None:
             loop = asyncio.get_running_loop()
-            answer = self._asked[question] = loop.create_future()
+            answer = loop.create_future()
+            thread = threading.Thread(
+                target=_ask, args=(loop, answer, question), name="resolver", daemon=True
+            )
+            try:
+                thread.start()
+            except RuntimeError as error:  # the system allows no more threads
+                raise OSError(f"{host} cannot be looked up: {error}") from error
+            self._asked[question] = answer
             answer.add_done_callback(lambda done: self._forget(question, done))
-            threading.Thread(target=_ask, args=(loop, answer, question), name="resolver", daemon=True).start()
         return await asyncio.shield(answer)  # a cancelled caller does not cancel the look-up for others
 
     async def close(self) -> None:

@@ -83,6 +83,22 @@ async def test_a_name_that_answers_late_is_known_to_whoever_asks_next(name_serve
     assert name_server.asked == ["late.example"]
 
 
+async def test_where_no_thread_can_be_started_a_delivery_fails_and_the_next_one_is_made(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def refuse(_: threading.Thread) -> None:
+        raise RuntimeError("can't start new thread")
+
+    resolver = SystemResolver()
+    with monkeypatch.context() as full:
+        full.setattr(threading.Thread, "start", refuse)
+        assert await reported("http://receiver.example/") == [Failed("dns")]
+        with pytest.raises(OSError, match="can't start new thread"):
+            await resolver.resolve("localhost", 80)
+    async with asyncio.timeout(60):
+        assert await resolver.resolve("localhost", 80)
+
+
 async def test_no_such_name_and_no_name_at_all_are_errors_of_the_name_server() -> None:
     for host in ("no-such-host.invalid", "a" * 64 + ".invalid"):
         with pytest.raises(socket.gaierror):

@@ -73,7 +73,6 @@ class _Refusal(NamedTuple):
 
     reason: str
     until: float
-    why: str
 
 
 class _Ready(NamedTuple):
@@ -184,11 +183,6 @@ class SchemaCache:
             case None:
                 return UNAVAILABLE
 
-    def why(self, wanted: SchemaRequest) -> str:
-        """Explain to a person why the schema has no reader; empty if it has one."""
-        entry = self._entries[wanted]
-        return entry.why if isinstance(entry, _Refusal) else ""
-
     def is_missing(self, wanted: SchemaRequest) -> bool:
         """Tell whether a schema has neither a reader nor a refusal that still counts."""
         entry = self._entries.get(wanted)
@@ -287,7 +281,7 @@ class SchemaCache:
         until = float("inf")
         if isinstance(made, OSError | MemoryError):  # may be temporary
             until = self._monotonic() + BELIEVED_SECONDS
-        self._reject(wanted, _Refusal(UNUSABLE, until, _description(made)))
+        self._reject(wanted, until, _description(made))
 
     def _has_room(self, size: int) -> bool:
         """Drop readers that no current record needs until a text of `size` bytes fits; False if it cannot."""
@@ -305,15 +299,16 @@ class SchemaCache:
             self._lost(f"it was away, and now of schema {wanted.ref}: {why}")
             return
         self._recovered()
-        refusal = _Refusal(reason, now + BELIEVED_SECONDS, why)
+        until = now + BELIEVED_SECONDS
         if reason == UNKNOWN:
-            self._entries[wanted] = refusal
+            self._entries[wanted] = _Refusal(reason, until)
         else:
-            self._reject(wanted, refusal)
+            self._reject(wanted, until, why)
 
-    def _reject(self, wanted: SchemaRequest, refusal: _Refusal) -> None:
-        self._emit(SchemaRejected(str(wanted.ref), refusal.why, self._registry.host))
-        self._entries[wanted] = refusal
+    def _reject(self, wanted: SchemaRequest, until: float, why: str) -> None:
+        """Store and report that a schema cannot be used."""
+        self._emit(SchemaRejected(str(wanted.ref), why, self._registry.host))
+        self._entries[wanted] = _Refusal(UNUSABLE, until)
 
     def _answered(self) -> float:
         """Note that the registry answered; returns the time until which its refusals are doubted."""
@@ -375,7 +370,11 @@ async def _compiled(wanted: SchemaRequest, schema: Schema) -> ValueReader | Exce
         with suppress(RuntimeError):  # the loop is closed
             loop.call_soon_threadsafe(deliver, made)
 
-    threading.Thread(target=compile_it, name="schemas", daemon=True).start()
+    thread = threading.Thread(target=compile_it, name="schemas", daemon=True)
+    try:
+        thread.start()
+    except RuntimeError as error:  # the system allows no more threads
+        return OSError(str(error))
     return await future
 
 
