@@ -86,6 +86,8 @@ def lost(directory: Path, reset: Reset) -> list[str]:
         if not reset.everything:
             raise
         return [f"all that the state holds, which cannot be listed: {error}"]
+    if not reset.everything:
+        _require(contents, reset)
     state = contents.pipeline
     if state is None:
         return ["all that the state holds" if reset.everything else "nothing: the state holds no evaluation"]
@@ -95,7 +97,6 @@ def lost(directory: Path, reset: Reset) -> list[str]:
             f"estimates and verdicts of {_models(contents.names)}, their history and their alarms",
             "positions in all topics: they are read again, from kafka.start_from on",
         ]
-    _require(contents, reset)
     if reset.section == JOIN:
         return [_join_lost(state)]
     if reset.section == COMPARISONS:

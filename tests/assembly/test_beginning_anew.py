@@ -406,6 +406,10 @@ def test_a_reset_of_what_is_not_there_is_refused_with_what_there_is(directory: P
     for wrong in ({}, {"model": "m", "everything": True}, {"model": "m", "section": "join"}):
         with pytest.raises(StateRefused):
             Reset(**wrong)
+    perform(directory, Reset(everything=True))
+    for call in (lost, perform):  # of a state that holds nothing, too
+        with pytest.raises(StateRefused, match="no model 'm'; it has none"):
+            call(directory, Reset(model="m"))
 
 
 def test_a_reset_waits_for_no_daemon_and_changes_nothing_unless_confirmed(directory: Path) -> None:

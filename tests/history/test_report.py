@@ -22,6 +22,7 @@ from streamwatch.history.reporting.writing import (
     Page,
     Picture,
     Text,
+    curves,
     html,
     markdown,
     slug,
@@ -169,6 +170,16 @@ def test_names_that_look_like_markup_stay_text():
 def test_pictures_are_linked_also_where_the_name_of_the_report_has_spaces():
     made, _ = markdown(Page("t", (Picture("curves-m", "alt", b""),)), "my report (1)-pictures")
     assert "](my%20report%20%281%29-pictures/curves-m.png)" in made
+
+
+def test_a_chart_names_the_baseline_that_the_lead_is_over():
+    by_opponent = {"persistent": [0.1, 0.2]}
+    series = {"outcomes_total": [1, 2], "lead": by_opponent}
+    history = {"series": series, "forgetting": "landmark"}
+    for no_change, over in (("persistent", "no change"), ("persistent_at_prediction", "the previous label")):
+        drawn = curves("m", history, (), no_change)
+        assert drawn is not None
+        assert drawn.alternative == f"m: accuracy and lead over {over} by outcome, 0 alarms marked"
 
 
 def test_curves_of_any_length_keep_at_most_so_many_points_in_order_and_evenly():

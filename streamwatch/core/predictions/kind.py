@@ -128,10 +128,7 @@ def shares_of(ends: Any, classes: Any, values: Any, numbers: Any, wanted: Any, f
 
 
 class ActiveHint(msgspec.Struct, frozen=True):
-    """Hint that was given and has not ended: predictions differ from earlier ones.
-
-    Their labels are pending.
-    """
+    """Hint that was given and has not ended: predictions differ from earlier ones, whatever their labels."""
 
     ordinal: int
     """Number of the hint among the model's, from 1."""

@@ -15,6 +15,7 @@ from urllib.parse import quote
 import numpy as np
 from numpy.typing import NDArray
 
+from streamwatch.core.specs import HEADLINE
 from streamwatch.edge.extras import command_for
 from streamwatch.history.reporting.sources import Document, ReportError
 
@@ -206,11 +207,12 @@ MOST_ALARMS: Final = 60
 
 
 def curves(
-    model: str, history: Document, alarms: Sequence[Document], no_change: str = "persistent"
+    model: str, history: Document, alarms: Sequence[Document], no_change: str = HEADLINE
 ) -> Picture | None:
-    """Draw accuracy with its bounds beside the baselines, and the lead over no change with its limits.
+    """Draw accuracy with its bounds beside the baselines, and the lead over the previous label with limits.
 
-    None without two points to draw. `no_change` is the baseline that verdicts call no change.
+    None without two points to draw. `no_change` is the baseline that verdicts call no change; by cohorts it
+    is another one than the previous label.
 
     Raises
     ------
@@ -236,7 +238,8 @@ def curves(
     below, above = (_column(_one(series.get(name))) for name in ("lead_lower", "lead_upper"))
     if len(below) and len(above):
         lower.fill_between(at, below, above, color=PURPLE, alpha=0.2, linewidth=0, label="its limits")
-    _line(lower, at, _one(series.get("lead")), "lead over no change", PURPLE)
+    over = "no change" if no_change == HEADLINE else "the previous label"
+    _line(lower, at, _one(series.get("lead")), f"lead over {over}", PURPLE)
     lower.axhline(0.0, color=GREY, linewidth=0.8, linestyle="--")
     lower.set_ylabel("lead")
     lower.set_xlabel("outcomes")
@@ -255,7 +258,7 @@ def curves(
         if axes.get_legend_handles_labels()[0]:
             axes.legend(fontsize=8, loc="best")
     marked = "1 alarm" if len(drawn) == 1 else f"{len(drawn)} alarms"
-    caption = f"{model}: accuracy and lead over no change by outcome, {marked} marked"
+    caption = f"{model}: accuracy and lead over {over} by outcome, {marked} marked"
     return _picture(canvas, f"curves-{slug(model)}", caption)
 
 

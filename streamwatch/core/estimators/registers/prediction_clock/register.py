@@ -244,9 +244,6 @@ class HeldOutcomes:
         self.counts = {"late": state.late, "overflowed": state.overflowed}
 
 
-# Register of detectors that take outcomes in the order of their predictions.
-
-
 # Trace of detectors in prediction order: their values after every outcome, in the order of labels.
 
 
@@ -343,6 +340,9 @@ class ClockTrace:
             if warns(detector):
                 columns.append(self._warned[index].tolist())
         return [*columns, cells(self._settled_ms / 1000.0)]
+
+
+# Register of detectors that take outcomes in the order of their predictions.
 
 
 VERSION: Final = 2
