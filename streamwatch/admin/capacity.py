@@ -7,7 +7,7 @@ import shutil
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Final
+from typing import Final, NamedTuple
 
 from streamwatch.admin.kafka_check import CheckResult
 from streamwatch.admin.series_count import model_series
@@ -392,38 +392,56 @@ def _worst(what: str, parts: Sequence[Part]) -> CheckResult:
     )
 
 
-def check_state(limits: Limits) -> Sequence[CheckResult]:
-    """Check that the state can be opened or begun, that the disk has room, and report the worst case."""
-    disk = limits.disk
-    if disk is None:
-        return [CheckResult("state in memory: a restart reads the topics again", good=True)]
-    directory = limits.directory
+class DirectoryCheck(NamedTuple):
+    """Result of the check of a state directory."""
+
+    result: CheckResult
+    room: int = 0
+    """Bytes that the state can have before reading pauses; 0 if the directory cannot be used."""
+
+
+def check_directory(directory: Path | None, least_free: int) -> DirectoryCheck:
+    """Check that a state can be opened or begun in a directory, and that its disk has room.
+
+    Parameters
+    ----------
+    directory
+        Directory of the state; None if the state is in memory.
+    least_free
+        Free bytes below which reading pauses.
+    """
+    if directory is None:
+        return DirectoryCheck(CheckResult("state in memory: a restart reads the topics again", good=True))
     try:
         found = state_dir_status(directory)
     except StateRefused as error:
-        return [CheckResult(str(error), good=False), check_worst_case_disk(limits, disk)]
+        return DirectoryCheck(CheckResult(str(error), good=False))
     nearest = next(path for path in (directory, *directory.absolute().parents) if path.exists())
     if not os.access(nearest, os.W_OK | os.X_OK):
         problem = f"state.directory: {nearest} cannot be written by user {os.getuid()}"
-        return [CheckResult(problem, good=False), check_worst_case_disk(limits, disk)]
+        return DirectoryCheck(CheckResult(problem, good=False))
+    free = shutil.disk_usage(nearest).free
+    pauses = f"reading pauses below {size_text(least_free)} (state.min_free_megabytes)"
+    if free < least_free:
+        short = f"state.directory: {size_text(free)} are free on the disk of {nearest}, {pauses}"
+        return DirectoryCheck(CheckResult(short, good=False))
+    details = (f"{size_text(free)} are free; {pauses}",)
+    what = f"state in {directory}: {found.text}"
+    return DirectoryCheck(CheckResult(what, good=True, details=details), free + found.bytes - least_free)
+
+
+def check_state(limits: Limits) -> Sequence[CheckResult]:
+    """Check that the state can be opened or begun, that the disk has room, and report the worst case."""
+    disk = limits.disk
+    result, room = check_directory(None if disk is None else limits.directory, limits.min_free_bytes)
+    if disk is None:
+        return [result]
     worst = check_worst_case_disk(limits, disk)
-    free, least = shutil.disk_usage(nearest).free, limits.min_free_bytes
-    if free < least:
-        short = (
-            f"state.directory: {size_text(free)} are free on the disk of {nearest}, "
-            f"reading pauses below {size_text(least)} (state.min_free_megabytes)"
-        )
-        return [CheckResult(short, good=False), worst]
-    details = [
-        f"{size_text(free)} are free; reading pauses below {size_text(least)} (state.min_free_megabytes)"
-    ]
     largest = sum(part.bytes for part in worst_case_disk(limits.join, limits.monitors, disk))
-    room = free + found.bytes - least
-    if largest > room:
-        details.append(
-            f"less than the worst case: reading would pause when the state takes {size_text(room)}"
-        )
-    return [CheckResult(f"state in {directory}: {found.text}", good=True, details=tuple(details)), worst]
+    if result.good and largest > room:
+        less = f"less than the worst case: reading would pause when the state takes {size_text(room)}"
+        result = replace(result, details=(*result.details, less))
+    return [result, worst]
 
 
 @dataclass(frozen=True, slots=True)

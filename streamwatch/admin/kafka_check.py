@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from itertools import chain
-from typing import Final
+from typing import Final, Literal, TypeAlias
 
 from streamwatch.core.join.caveats import CAUSE, CHANGE, SHOWN, Repeats, are_scores
 from streamwatch.core.ports import Decoder, Explains, Record, Schemas, Source
@@ -51,8 +51,12 @@ class CheckResult:
     """Whether the details are shown with `--verbose` only."""
 
 
+Content: TypeAlias = Side | Literal["results"]
+"""Content of a topic that is read: a side, or results of Spark."""
+
+
 async def check_kafka(
-    spec: KafkaSpec, sides: Mapping[str, Side], written: Mapping[str, str]
+    spec: KafkaSpec, sides: Mapping[str, Content], written: Mapping[str, str]
 ) -> Sequence[CheckResult]:
     """Check that brokers answer and have the topics; writes nothing, reads one batch of each topic.
 
@@ -61,7 +65,7 @@ async def check_kafka(
     spec
         Connection to the brokers.
     sides
-        Side of each topic that is read.
+        Content of each topic that is read.
     written
         Name of each topic that is written, by the setting that names it.
     """
@@ -111,7 +115,7 @@ async def check_group(
     return [CheckResult(f"kafka.group_id: {found.what}", good=good, details=(found.remedy,))]
 
 
-async def _check_topics(spec: KafkaSpec, sides: Mapping[str, Side]) -> Sequence[CheckResult]:
+async def _check_topics(spec: KafkaSpec, sides: Mapping[str, Content]) -> Sequence[CheckResult]:
     try:
         found = await probe(spec, list(sides))
     except KafkaUnreachable as error:
@@ -123,7 +127,12 @@ async def _check_topics(spec: KafkaSpec, sides: Mapping[str, Side]) -> Sequence[
             CheckResult(f"Kafka at {spec.bootstrap_servers}", good=True),
             CheckResult(str(error), good=False),
         ]
-    carries = {"prediction": "predictions", "label": "labels", "both": "predictions and labels"}
+    carries: Mapping[Content, str] = {
+        "prediction": "predictions",
+        "label": "labels",
+        "both": "predictions and labels",
+        "results": "results of Spark",
+    }
     return [
         CheckResult(f"Kafka at {spec.bootstrap_servers}", good=True),
         *(

@@ -5,9 +5,17 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 
-from streamwatch.admin.capacity import DiskSpec, Limits, check_state, check_worst_case, reachable
+from streamwatch.admin.capacity import (
+    DiskSpec,
+    Limits,
+    check_directory,
+    check_state,
+    check_worst_case,
+    reachable,
+)
 from streamwatch.admin.kafka_check import (
     CheckResult,
+    Content,
     check_group,
     check_ids,
     check_kafka,
@@ -25,6 +33,7 @@ from streamwatch.assembly.topics import build_schema_cache, build_topics, mappin
 from streamwatch.core.estimators.registers.segments import SegmentsSpec
 from streamwatch.core.ports import Record, Source
 from streamwatch.core.records.events import Event, EventGroup
+from streamwatch.core.specs import MonitorsSpec
 from streamwatch.daemon.merged_records import Topic
 from streamwatch.edge.decoders.mapping import notation, paths_of
 from streamwatch.edge.decoders.schemas.cache import SchemaCache
@@ -35,7 +44,13 @@ from streamwatch.telemetry import InternalEvent, SchemaRejected
 
 
 async def check_all(settings: Settings) -> Sequence[CheckResult]:
-    """Check everything that can be known before a start; writes nothing, reads some records of each topic."""
+    """Check everything that can be known before a start; writes nothing, reads some records of each topic.
+
+    With `source: results`, of which nothing is joined or evaluated, the topic of results is what is read, and
+    there is no worst case of memory and disk.
+    """
+    if settings.source == "results":
+        return await _check_results(settings)
     try:
         specs.kafka_spec(settings.kafka)
         require_publishable(settings)
@@ -65,13 +80,42 @@ async def check_all(settings: Settings) -> Sequence[CheckResult]:
         *check_state(limits),
         *check_changes(settings),
         check_worst_case(limits),
-        check_series(
-            monitors,
-            len(segment_names(settings)),
-            settings.folds.k if monitors.folds else 0,
-            sampled=specs.labels_sampled(settings),
-        ),
+        _check_series(settings, monitors),
     ]
+
+
+async def _check_results(settings: Settings) -> Sequence[CheckResult]:
+    """Check a daemon that shows the results of a Spark job."""
+    from streamwatch.assembly.job_settings import buckets_spec  # noqa: PLC0415 - loads Numba
+
+    try:
+        specs.kafka_spec(settings.kafka)
+        require_publishable(settings)
+        monitors = buckets_spec(settings).monitors
+        _check_alerts(settings)
+    except SettingsError as error:
+        return [CheckResult(str(error), good=False)]
+    return [
+        CheckResult("settings", good=True, details=("results of a Spark job are shown",)),
+        *_http_findings(settings),
+        *(await _check_source(settings)),
+        check_directory(
+            settings.state.directory if specs.store_kind(settings).durable else None,
+            settings.state.min_free_megabytes * 1_000_000,
+        ).result,
+        *check_changes(settings),
+        _check_series(settings, monitors),
+    ]
+
+
+def _check_series(settings: Settings, monitors: MonitorsSpec) -> CheckResult:
+    """Compute how many series there are if every limit is reached."""
+    return check_series(
+        monitors,
+        len(segment_names(settings)),
+        settings.folds.k if monitors.folds else 0,
+        sampled=specs.labels_sampled(settings),
+    )
 
 
 def _check_alerts(settings: Settings) -> None:
@@ -90,17 +134,21 @@ def _sampling_source(settings: Settings, topics: Sequence[str]) -> Source:
 
 async def _check_source(settings: Settings) -> Sequence[CheckResult]:
     """Check access to the topics to be read and written, their partitions, and use of the consumer group."""
-    spec, sides = specs.kafka_spec(settings.kafka), topic_properties.sides(settings.topics)
+    spec = specs.kafka_spec(settings.kafka)
+    read: Mapping[str, Content] = topic_properties.sides(settings.topics)
     named = {
         "kafka.dead_letter_topic": settings.kafka.dead_letter_topic,
         "outcomes.topic": settings.outcomes.topic,
         "events.topic": settings.events.topic,
     }
+    if settings.source == "results":
+        read = {settings.spark.results_topic: "results"}
+        named = {}
     written = {setting: topic for setting, topic in named.items() if topic is not None}
-    found = await check_kafka(spec, sides, written)
+    found = await check_kafka(spec, read, written)
     if not all(result.good for result in found):
         return found
-    return [*found, *(await check_group(spec, list(sides), lambda: read_mark(settings)))]
+    return [*found, *(await check_group(spec, list(read), lambda: read_mark(settings)))]
 
 
 async def _check_samples(

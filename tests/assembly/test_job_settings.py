@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import pytest
 
+from streamwatch.assembly.checks import check_all
 from streamwatch.assembly.job_settings import checkpoint_of
+from streamwatch.demo.embedded import EmbeddedBroker
 from streamwatch.settings import SettingsError, load
 
 MINIMAL = (
@@ -50,3 +52,19 @@ def test_labels_that_are_sampled_are_refused():
         checkpoint_of(
             load(None, [*MINIMAL, f"topics.predictions=[{{name: p, mapping: {mapping}}}]"], environ={})
         )
+
+
+@pytest.mark.parametrize(("topic", "good"), [("streamwatch-results", True), ("predictions", False)])
+async def test_check_of_a_daemon_of_results_asks_for_their_topic_and_no_other(topic, good, tmp_path):
+    with EmbeddedBroker() as broker:
+        broker.create_topic(topic)
+        servers = f"kafka.bootstrap_servers={broker.bootstrap_servers}"
+        given = (*MINIMAL, servers, f"state.directory={tmp_path}/s", "source=results")
+        found = await check_all(load(None, given, environ={}))
+    shown = [result.what for result in found]
+    assert all(result.good for result in found) is good, shown
+    read = "topic streamwatch-results: results of Spark, 1 partition, empty, may be read"
+    assert (read in shown) is good
+    assert any(each.startswith("topic 'streamwatch-results' does not exist") for each in shown) is not good
+    assert f"state in {tmp_path}/s: begins anew" in shown
+    assert not [each for each in shown if each.startswith("worst-case")]
