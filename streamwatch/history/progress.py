@@ -31,10 +31,11 @@ def waiting(what: str, console: Console | None, after_seconds: float = 1.0) -> G
     elif console.is_terminal:
         columns = (SpinnerColumn(), TextColumn("{task.description}"), TimeElapsedColumn())
         with Progress(*columns, console=console, transient=True) as progress:
-            progress.add_task(what, total=None)
+            progress.add_task(escape(what), total=None)
             yield
     else:
-        timer = Timer(after_seconds, lambda: console.print(f"{what} …", highlight=False, soft_wrap=True))
+        line = escape(f"{what} …")
+        timer = Timer(after_seconds, lambda: console.print(line, highlight=False, soft_wrap=True))
         timer.daemon = True
         timer.start()
         try:

@@ -143,11 +143,12 @@ def document(best: Best, every: str) -> str:
 def print_tuned(tuned: Sequence[TunedModel], console: Console) -> None:
     """Print a table for every model, and the reasons for missing advice."""
     for model in tuned:
-        console.print(f"{model.model}: {model.outcomes:,} outcomes, error {model.error:.4f}", highlight=False)
+        counted = f"{model.model}: {model.outcomes:,} outcomes, error {model.error:.4f}"
+        console.print(counted, soft_wrap=True, highlight=False, markup=False)
         if model.advices:
             console.print(_table(model))
         for why in model.refusals:
-            console.print(f"  no promise: {why}", soft_wrap=True, highlight=False)
+            console.print(f"  no promise: {why}", soft_wrap=True, highlight=False, markup=False)
 
 
 def _table(model: TunedModel) -> Table:

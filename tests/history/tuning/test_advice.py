@@ -93,6 +93,15 @@ def test_an_interval_is_reported_and_no_expectation() -> None:
         assert "expected" not in text
 
 
+def test_names_of_models_and_reasons_are_shown_as_they_are() -> None:
+    found = replace(model("m[/b]", advice("ewma", 3.0, 100.0)), refusals=("[red] is no reason",))
+    console = Console(width=200, record=True, file=io.StringIO())
+    print_tuned([found], console)
+    text = console.export_text()
+    assert "m[/b]: " in text
+    assert "no promise: [red] is no reason" in text
+
+
 def test_a_warning_stays_looser_than_its_alarm() -> None:
     spec = TUNED["hddm_a"].spec(12.0)
     assert isinstance(spec, HddmASpec)
