@@ -15,7 +15,7 @@ from streamwatch.core.estimators.registers.segments import SegmentsSpec
 from streamwatch.core.records.events import segments_text
 from streamwatch.core.records.scores import ScoreLists
 from streamwatch.core.specs import MonitorsSpec
-from streamwatch.edge.decoders.fields import MAX_TIMESTAMP_MS, canonical_text
+from streamwatch.edge.decoders.fields import MAX_TEXT_BYTES, MAX_TIMESTAMP_MS, canonical_text
 
 _FEW: Final = 1 << 16
 """Range of whole numbers within which they are numbered by a table."""
@@ -98,7 +98,10 @@ def name_of(value: Any, what: str) -> str:
 
 
 def _no_name(what: str, value: Any) -> ValueError:
-    return ValueError(f"{what} must be texts, whole numbers or booleans, got {value!r}")
+    texts = "texts"
+    if isinstance(value, str):
+        texts = f"texts of 1 to {MAX_TEXT_BYTES} bytes without control characters"
+    return ValueError(f"{what} must be {texts}, whole numbers or booleans, got {value!r}")
 
 
 def _plain(value: Any) -> Any:
@@ -146,7 +149,7 @@ def times_of(event_ms: Iterable[Any] | None, count: int, begun: int) -> NDArray[
     ------
     ValueError
         If a time is missing, their number is not `count`, they are no datetimes or whole numbers, or one is
-        before year 1 or after 9999, as milliseconds are not that are seconds, or nanoseconds, in truth.
+        before year 1 or after 9999, as microseconds are that are taken for milliseconds.
     """
     if event_ms is None:
         return np.arange(begun, begun + count)

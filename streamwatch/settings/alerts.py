@@ -186,9 +186,9 @@ class RuleSection(Section):
     """Rule for the alarms of some models and detectors. Unset keys default to those of `alerts`."""
 
     detector: str = "*"
-    """Name of a detector, or a pattern with * and ?."""
+    """Name of a detector, or a pattern with *, ? and [abc]."""
     model: str = "*"
-    """Name of a model, or a pattern."""
+    """Name of a model, or a pattern likewise."""
     severity: SeverityName | None = None
     """Severity: info, warning, error or critical. A severity set here also applies to verdicts on models with
     imbalanced classes."""
@@ -314,7 +314,7 @@ class ModelRuleSection(Section):
     """Labels of the models whose names match a pattern."""
 
     model: Annotated[str, Field(min_length=1)] = "*"
-    """Name of a model, or a pattern with * and ?."""
+    """Name of a model, or a pattern with *, ? and [abc]; `[` alone is written [[]."""
     labels: dict[str, str] = Field(default_factory=dict[str, str])
     """Labels by name: {team: payments}."""
     severity: SeverityName | None = None

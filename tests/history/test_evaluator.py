@@ -134,7 +134,11 @@ def test_nothing_is_known_before_anything_came() -> None:
         (([1, 2], [1]), {}, "equally long, got 2 and 1"),
         (([1], [1]), {"model": ["a", "b"]}, r"one per outcome \(1\), got 2"),
         (([1.5j], [1]), {}, r"y_true must be texts, whole numbers or booleans, got 1\.5j"),
-        ((["a", ""], ["a", "a"]), {}, "y_true must be texts"),
+        (
+            (["a", ""], ["a", "a"]),
+            {},
+            "y_true must be texts of 1 to 128 bytes without control characters, .*got ''",
+        ),
         (([None], ["a"]), {}, "y_true must be texts"),
         (([1], [1]), {"event_ms": [1, 2]}, r"one time per outcome \(1\), got shape \(2,\)"),
         (([1], [1]), {"event_ms": [0.5]}, "datetimes or whole milliseconds, got float64"),

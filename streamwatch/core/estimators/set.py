@@ -161,7 +161,7 @@ class ModelSnapshot(msgspec.Struct, frozen=True):
     """State of each estimator by section name."""
     version: int = VERSION
     past: PastSnapshot | None = None
-    """None in snapshots from before histories existed, and if none is kept."""
+    """History; None if none is kept."""
 
 
 _ORDERED_ENCODER = msgspec.msgpack.Encoder(order="deterministic")

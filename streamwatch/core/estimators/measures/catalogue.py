@@ -241,7 +241,11 @@ BOUNDS: tuple[Bound, ...] = (
         measures.chernoff_upper,
     ),
 )
-"""Bounds of the accuracy; a lower and its upper bound together fail with probability `confidence_delta`."""
+"""Bounds of the accuracy.
+
+If losses are independent, a lower and its upper bound together fail with probability `confidence_delta` at
+most.
+"""
 
 BASELINES: tuple[Measure, ...] = (
     Measure(

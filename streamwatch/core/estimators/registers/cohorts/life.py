@@ -1,7 +1,6 @@
 """Life of a cohort, from its opening until it is judged, and the headline that follows from verdicts."""
 
 # pyright: reportMissingParameterType=false, reportUnknownParameterType=false
-# pyright: reportUnknownParameterType=false, reportMissingParameterType=false
 from __future__ import annotations
 
 from math import exp

@@ -1,6 +1,5 @@
 """Loops over outcomes of all models, which are held until there are a few dozen of a model, then taken in."""
 
-# pyright: reportUnknownParameterType=false, reportMissingParameterType=false
 # pyright: reportMissingParameterType=false, reportUnknownParameterType=false
 from __future__ import annotations
 
