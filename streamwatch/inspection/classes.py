@@ -1,4 +1,7 @@
-"""Classes: pairs of fields with predicted and true class, found in records joined by their ids."""
+"""Classes: pairs of fields with predicted and true class, found in records joined by their ids.
+
+Texts that cannot name a class, such as `__other__`, are left out: records with them would be invalid.
+"""
 
 from __future__ import annotations
 
@@ -8,6 +11,7 @@ from dataclasses import dataclass, field
 from math import sqrt
 from typing import Final
 
+from streamwatch.edge.decoders.fields import is_name
 from streamwatch.inspection.columns import MAX_CLASSES, MIN_EACH, Column, Vector
 from streamwatch.inspection.streams import Stream, unit_of
 from streamwatch.inspection.words import LABEL, PREDICTION, area_under_roc, describes, polarity, weight
@@ -95,7 +99,7 @@ def _in_common(both: Counter[tuple[str, str]]) -> float:
 
 def _of_largest(vector: Vector, b: Column, joined: Sequence[tuple[int, int]]) -> ClassPair | None:
     """Rank the class of the largest number as a prediction, below a field with the class; None if unfit."""
-    texts = [(i, text) for i, j in joined if (text := b.texts[j]) is not None]
+    texts = [(i, text) for i, j in joined if (text := b.texts[j]) is not None and is_name(text)]
     if len(texts) < MIN_PAIRS:
         return None
     classes = vector.names or vector.order(texts)
@@ -128,7 +132,11 @@ OF_NUMBERS: Final = 0.5
 
 def _judged(a: Column, b: Column, joined: Sequence[tuple[int, int]]) -> ClassPair | None:
     left, right = a.texts, b.texts
-    both = Counter((x, y) for i, j in joined if (x := left[i]) is not None and (y := right[j]) is not None)
+    both = Counter(
+        (x, y)
+        for i, j in joined
+        if (x := left[i]) is not None and (y := right[j]) is not None and is_name(x) and is_name(y)
+    )
     count = both.total()
     if count < MIN_PAIRS:
         return None
@@ -253,7 +261,10 @@ def score_pair(
     labels = [
         column
         for column in right.columns.values()
-        if len(column.counts) == 2 and column.location not in without and unit_of(column, record_ms) is None
+        if len(column.counts) == 2
+        and all(map(is_name, column.counts))
+        and column.location not in without
+        and unit_of(column, record_ms) is None
     ]
     found: list[tuple[float, ScorePair]] = []
     for location in scores(left):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -85,4 +86,20 @@ def test_numbers_of_classes_whose_records_meet_no_label_are_no_prediction() -> N
             for topic, rows in topics.items()
         }
     )
+    assert found.problems
+
+
+@pytest.mark.parametrize("other", ["__other__", "\u200b", "x" * 129])
+@pytest.mark.parametrize("of_array", [True, False])
+def test_classes_that_no_class_may_be_called_are_not_proposed(other: str, *, of_array: bool) -> None:
+    topics: dict[str, list[LineRecord]] = {"made": [], "known": []}
+    for n in range(60):
+        text, p = (other, 0.9) if n % 3 else ("x", 0.2)
+        p += n % 7 / 100
+        made = {"id": f"tx{n}", "scores": [p, 1.0 - p] if of_array else p}
+        topics["made"].append(record("made", 2 * n, json.dumps(made).encode(), None))
+        known = {"id": f"tx{n}", "label": text}
+        topics["known"].append(record("known", 2 * n, json.dumps(known).encode(), None))
+    found = inspect(topics)
+    assert found.text is None
     assert found.problems
