@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import re
 import string
-from typing import Annotated
+from ipaddress import IPv6Address
+from typing import Annotated, Final
 
 from pydantic import BeforeValidator, SecretStr, field_validator, model_validator
 
@@ -69,6 +71,17 @@ class HttpSection(Section):
             raise ValueError(f"expected host:port such as 127.0.0.1:9877, got {listen!r}")
         return listen
 
+    @field_validator("allowed_hosts")
+    @classmethod
+    def _plain_names(cls, names: tuple[str, ...]) -> tuple[str, ...]:
+        for name in names:
+            if not _HOST.fullmatch(name) and not _is_ipv6(name):
+                raise ValueError(
+                    "expected a host name without scheme, port and final dot, such as "
+                    f"streamwatch.example.com, got {name!r}"
+                )
+        return names
+
     @model_validator(mode="after")
     def _token(self) -> HttpSection:
         require_one_form(self, "token")
@@ -95,6 +108,18 @@ class HttpSection(Section):
     def port(self) -> int:
         """Port of `listen`; 0 for any free port."""
         return int(self.listen.rpartition(":")[2])
+
+
+_HOST: Final = re.compile(r"[A-Za-z0-9_-]+(\.[A-Za-z0-9_-]+)*")
+"""Name of a host, or an IPv4 address, as a `Host` header may have it; other letters are in Punycode there."""
+
+
+def _is_ipv6(text: str) -> bool:
+    try:
+        IPv6Address(text)
+    except ValueError:
+        return False
+    return True
 
 
 _TOKEN_CHARACTERS = frozenset(string.ascii_letters + string.digits + string.punctuation)

@@ -62,6 +62,17 @@ def test_a_value_without_sense_is_refused_with_its_range(tmp_path: Path, text: s
     assert shown in {line, line.replace("14w2d", "100d")}
 
 
+@pytest.mark.parametrize(
+    "name", ["own.example:9877", "https://own.example", "own.example.", "*.example", "[::1]", ""]
+)
+def test_a_host_name_that_no_request_can_have_is_refused(tmp_path: Path, name: str) -> None:
+    shown = complaint(tmp_path, f"http: {{allowed_hosts: [own.example, '::1', '{name}']}}")
+    assert shown == (
+        "http.allowed_hosts in FILE: expected a host name without scheme, port and final dot, such as "
+        f"streamwatch.example.com, got '{name}'"
+    )
+
+
 @pytest.mark.parametrize("form", ["PKCS8", "TraditionalOpenSSL"])
 def test_an_encrypted_key_without_its_password_is_explained(tmp_path: Path, form: str) -> None:
     issued = trustme.CA().issue_cert("localhost")
