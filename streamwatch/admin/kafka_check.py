@@ -89,6 +89,21 @@ async def _check_written(spec: KafkaSpec, setting: str, topic: str) -> CheckResu
     return CheckResult(f"topic {topic}: {what}, may be written", good=True)
 
 
+async def check_ledger(spec: KafkaSpec, topic: str) -> CheckResult:
+    """Check that the ledger can be read and written, or is still to be created; writes nothing."""
+    try:
+        partitions = (await probe(spec, [topic]))[topic].partitions
+        if partitions != 1:
+            problem = f"ledger.topic: expected a topic with one partition, {topic} has {partitions}"
+            return CheckResult(problem, good=False)
+        await probe_writing(spec, "ledger.topic", topic)
+    except TopicsMissing:
+        return CheckResult(f"topic {topic}: ledger, created at the first start", good=True)
+    except (KafkaUnreachable, ReadDenied, WriteDenied) as error:
+        return CheckResult(f"ledger.topic: {error}", good=False)
+    return CheckResult(f"topic {topic}: ledger, may be read and written", good=True)
+
+
 async def check_group(
     spec: KafkaSpec, topics: Sequence[str], mark: Callable[[], tuple[str, bool]]
 ) -> Sequence[CheckResult]:

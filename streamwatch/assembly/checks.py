@@ -19,6 +19,7 @@ from streamwatch.admin.kafka_check import (
     check_group,
     check_ids,
     check_kafka,
+    check_ledger,
     check_payload,
     check_schemas,
     first_records,
@@ -27,7 +28,7 @@ from streamwatch.admin.series_count import check_series
 from streamwatch.assembly import specs
 from streamwatch.assembly import topics as topic_properties
 from streamwatch.assembly.changes import check_changes, read_mark
-from streamwatch.assembly.publishing import election_spec, require_publishable
+from streamwatch.assembly.publishing import election_spec, require_publishable, transactions_spec
 from streamwatch.assembly.specs import segment_names
 from streamwatch.assembly.topics import build_schema_cache, build_topics, mappings_of, topic_schemas
 from streamwatch.core.estimators.registers.segments import SegmentsSpec
@@ -145,7 +146,9 @@ async def _check_source(settings: Settings) -> Sequence[CheckResult]:
         read = {settings.spark.results_topic: "results"}
         named = {}
     written = {setting: topic for setting, topic in named.items() if topic is not None}
-    found = await check_kafka(spec, read, written)
+    found = [*await check_kafka(spec, read, written)]
+    if found[0].good and (publishing := transactions_spec(settings)) is not None:
+        found.append(await check_ledger(spec, publishing.ledger_topic))
     if not all(result.good for result in found):
         return found
     return [*found, *(await check_group(spec, list(read), lambda: read_mark(settings)))]

@@ -11,6 +11,7 @@ from streamwatch.assembly.build import build_daemon
 from streamwatch.assembly.checks import check_all
 from streamwatch.assembly.job_settings import REFUSALS
 from streamwatch.assembly.publishing import election_spec, require_publishable
+from streamwatch.demo.embedded import EmbeddedBroker
 from streamwatch.settings import Settings, SettingsError
 from streamwatch.telemetry import Telemetry
 
@@ -79,3 +80,22 @@ async def test_check_says_what_replicas_need(tmp_path: Path) -> None:
         assert needed in shown
     alone = await check_all(settings(tmp_path, standby={"enabled": False}))
     assert not [each for each in alone if each.what.startswith("standby:")]
+
+
+@pytest.mark.parametrize(
+    ("partitions", "good", "reported"),
+    [
+        (None, True, "topic fraud-ledger: ledger, created at the first start"),
+        (3, False, "ledger.topic: expected a topic with one partition, fraud-ledger has 3"),
+    ],
+)
+async def test_check_asks_for_the_ledger(
+    tmp_path: Path, partitions: int | None, reported: str, *, good: bool
+) -> None:
+    with EmbeddedBroker() as broker:
+        for topic in ("predictions", "labels"):
+            broker.create_topic(topic)
+        if partitions is not None:
+            broker.create_topic("fraud-ledger", partitions)
+        found = await check_all(settings(tmp_path, kafka={"bootstrap_servers": broker.bootstrap_servers}))
+    assert [each.good for each in found if each.what == reported] == [good]
