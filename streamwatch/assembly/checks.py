@@ -233,8 +233,19 @@ def _namespace_findings(settings: Settings) -> Sequence[CheckResult]:
 
 
 def _http_findings(settings: Settings) -> Sequence[CheckResult]:
-    """Describe what others than this machine can read, and how; empty if only it can connect."""
+    """Describe what others than this machine can read, and how; empty if only it can connect.
+
+    A certificate that cannot be served is a problem in any case.
+    """
     section = settings.http
+    if section.tls is not None:
+        from streamwatch.assembly.http import access_of  # noqa: PLC0415 - loads the HTTP server
+        from streamwatch.edge.web.connections import ListenError  # noqa: PLC0415
+
+        try:
+            access_of(section).ssl_context()
+        except ListenError as error:
+            return [CheckResult(str(error), good=False)]
     if section.host in {"127.0.0.1", "::1", "localhost"}:
         return []
     from streamwatch.assembly.http import access_of  # noqa: PLC0415 - loads the HTTP server

@@ -70,7 +70,7 @@ from streamwatch.edge.keys import bytes_of_keys, digest_bytes
 from streamwatch.edge.process import return_freed_memory
 from streamwatch.edge.stores.kind import damage_named
 from streamwatch.edge.stores.rocksdb.opening import FreeSpace, RocksSpec
-from streamwatch.settings import Settings, SettingsError
+from streamwatch.settings import Settings
 from streamwatch.settings.differences import document_of
 from streamwatch.telemetry import Telemetry
 
@@ -151,21 +151,10 @@ def _on_disk(loop: ConsumeLoopSpec, settings: Settings) -> ConsumeLoopSpec:
 
 
 def backups_spec(settings: Settings) -> BackupsSpec | None:
-    """Build the spec of backups; None if no directory is set.
-
-    Raises
-    ------
-    SettingsError
-        If the directory is inside of that of the state.
-    """
-    section, state = settings.state.backups, settings.state.directory
+    """Build the spec of backups; None if no directory is set."""
+    section = settings.state.backups
     if section.directory is None:
         return None
-    if section.directory.absolute().is_relative_to(state.absolute()):
-        raise SettingsError(
-            f"state.backups.directory: expected a directory outside of state.directory {state}, "
-            f"got {section.directory}"
-        )
     seconds = None if section.interval is None else section.interval / 1_000
     return BackupsSpec(section.directory, seconds, section.keep, section.command)
 

@@ -536,6 +536,15 @@ class StateSection(Section):
     backups: BackupsSection = BackupsSection()
     """Copies of the state while the daemon runs."""
 
+    @model_validator(mode="after")
+    def _apart(self) -> StateSection:
+        copies, state = self.backups.directory, self.directory
+        if self.kind == "rocksdb" and copies and copies.absolute().is_relative_to(state.absolute()):
+            raise ValueError(
+                f"backups.directory: expected a directory outside of state.directory {state}, got {copies}"
+            )
+        return self
+
 
 class SparkSection(Section):
     """The job of `streamwatch spark`: the same rules on Spark Structured Streaming."""

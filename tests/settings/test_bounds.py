@@ -38,6 +38,10 @@ def complaint(folder: Path, text: str) -> str:
         ("state: {commit_interval: 100d}", "state.commit_interval in FILE: must be 1ms to 10m, got 14w2d"),
         ("state: {commit_interval: 0s}", "state.commit_interval in FILE: must be 1ms to 10m, got 0s"),
         ("http: {header_timeout: 0s}", "http.header_timeout in FILE: must be 100ms to 1h, got 0s"),
+        (
+            "state: {directory: /a, backups: {directory: /a/b}}",
+            "state in FILE: backups.directory: expected a directory outside of state.directory /a, got /a/b",
+        ),
         ("http: {max_connections: 2}", "http.max_connections in FILE: must be in [8, 65536], got 2"),
         (
             f"join: {{max_pending: {10**19}}}",
