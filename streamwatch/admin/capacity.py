@@ -28,7 +28,7 @@ from streamwatch.core.estimators.registers.revisions import REVISIONS_BYTES, Rev
 from streamwatch.core.estimators.registers.segments import SegmentsSpec, table_spec
 from streamwatch.core.estimators.registers.segments.observe import CANDIDATES
 from streamwatch.core.join.names import MOST_SEGMENTS
-from streamwatch.core.pipeline.journal import ROOM
+from streamwatch.core.pipeline.journal import ROOM, limit_of
 from streamwatch.core.predictions.early_hints import EarlyHintsSpec
 from streamwatch.core.predictions.early_hints.observe import CLASSES, EARLY
 from streamwatch.core.predictions.label_delays import BUCKETS, LabelDelaysSpec
@@ -231,7 +231,7 @@ class DiskSpec:
 
     store: RocksSpec
     journal_outcomes: int
-    """Most outcomes of the journal that are evaluated again at a start."""
+    """Most outcomes of the journal that are evaluated again at a start, of up to `journal.MODELS` models."""
     table_entries: int
     """Entries of the join that stay in memory; the others are on disk."""
 
@@ -334,6 +334,7 @@ def worst_case_disk(join: JoinSpec, monitors: MonitorsSpec, disk: DiskSpec) -> l
     """List the disk of each part at its limit, the largest first."""
     models = monitors.max_models
     held = join.max_reordered if join.order == "prediction_time" else 0
+    again = limit_of(disk.journal_outcomes, models)
     parts = [
         *_entries(join, DISK_ENTRY_BYTES),
         *_comparisons(monitors),
@@ -341,9 +342,9 @@ def worst_case_disk(join: JoinSpec, monitors: MonitorsSpec, disk: DiskSpec) -> l
         *register_parts(join, monitors),
         Part(f"snapshots of {models:,} models (monitors.max_models)", models * model_bytes(monitors)),
         Part(
-            f"the journal, with {disk.journal_outcomes:,} outcomes without scores to be evaluated again "
-            "(state.journal_outcomes)",
-            disk.journal_outcomes * JOURNAL_BYTES,
+            f"the journal, with {again:,} outcomes without scores to be evaluated again "
+            f"(state.journal_outcomes{', monitors.max_models' if again > disk.journal_outcomes else ''})",
+            again * JOURNAL_BYTES,
         ),
         *_held(held),
     ]

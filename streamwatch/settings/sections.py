@@ -527,8 +527,9 @@ class StateSection(Section):
     """Number of uncommitted events that trigger an earlier commit."""
     journal_outcomes: Count = 1_000_000
     """Maximum number of outcomes to evaluate again at a start, before snapshots of the models replace
-    them. Each takes 7 to 10 bytes on disk, and 2 to 8 more for each score, by its precision. With many
-    models, about as many are kept besides that snapshots cover already."""
+    them; of more than 5,000 models, in proportion more. Each takes 7 to 10 bytes on disk, and 2 to 8 more
+    for each score, by its precision. With many models, about as many are kept besides that snapshots cover
+    already."""
     min_free_megabytes: Count = 512
     """Free disk space below which reading pauses."""
     join_memory_megabytes: Count = 200

@@ -383,6 +383,9 @@ COMPARISONS = ""
 """Name, among those of models, for all comparisons, which need the entries with pairs of outcomes."""
 
 
+MODELS: Final = 5_000
+"""Number of models up to which the journal's limit holds; for more it is larger in proportion, so that a
+model has several hundred outcomes for each snapshot, which costs as much as these."""
 ROOM: Final = 50
 """Bytes that entries may take for each outcome of the journal's limit, before all of them are replaced."""
 MOST_ENTRIES: Final = 5_000
@@ -392,6 +395,11 @@ MOST_SHARES: Final = 4
 FEW: Final = 50
 """So many models may be overdue at once, and in addition so many multiples of those that would be if all had
 their turn while as much as the limit is added."""
+
+
+def limit_of(outcomes: int, models: int) -> int:
+    """Limit of the journal of so many models, where it is `outcomes` for up to `MODELS` of them."""
+    return outcomes * max(models, MODELS) // MODELS
 
 
 class Journal:
@@ -406,7 +414,7 @@ class Journal:
     Parameters
     ----------
     limit
-        Number of outcomes to be evaluated again beyond which models are `overdue`.
+        Number of outcomes to be evaluated again beyond which models are `overdue`, of up to `MODELS` models.
     """
 
     def __init__(self, limit: int) -> None:
@@ -422,6 +430,11 @@ class Journal:
     def __len__(self) -> int:
         """Outcomes that a start evaluates again."""
         return self._total
+
+    @property
+    def limit(self) -> int:
+        """Outcomes to be evaluated again beyond which some of the present models are `overdue`."""
+        return limit_of(self._limit, len(self._since))
 
     @property
     def open(self) -> int:
@@ -507,14 +520,15 @@ class Journal:
         of_entries = 0
         if len(self._entries) > MOST_ENTRIES:
             of_entries = -(-len(self._since) // MOST_ENTRIES) + 1
-        if self._held <= self._limit:
+        limit = self.limit
+        if self._held <= limit:
             return list(islice(self._since, of_entries))
-        share = -(-len(self._since) * self._entries[-1][1] // self._limit) + 1
-        number, over = 0, self._total - self._limit
+        share = -(-len(self._since) * self._entries[-1][1] // limit) + 1
+        number, over = 0, self._total - limit
         if over > 0:
             first = islice(self._since, FEW + MOST_SHARES * share)
             number = bisect_left(list(accumulate(map(self._waiting.get, first, repeat(0)))), over) + 1
-        if self._held_bytes > ROOM * self._limit:
+        if self._held_bytes > ROOM * limit:
             number = max(number, share)
         return list(islice(self._since, max(number, of_entries)))
 

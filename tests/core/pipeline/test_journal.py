@@ -78,6 +78,24 @@ def test_models_alike_have_a_snapshot_for_each_two_limits_of_outcomes() -> None:
     assert kept.snapshots == pytest.approx(models * 200 * EACH / (2 * LIMIT), rel=0.1)
 
 
+def test_the_limit_of_more_models_is_larger_in_proportion(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(journal, "MODELS", 100)
+    kept, models = Kept(), 400
+    names = [f"m{number}" for number in range(models)]
+    draw = np.random.default_rng(0)
+    for commit in range(400):
+        kept.commit(draw.integers(0, models, EACH), names)
+        assert kept.again == len(kept.journal) <= 4 * LIMIT
+        assert kept.held < 3 * 4 * LIMIT
+        if commit == 199:
+            kept.snapshots = 0
+    assert kept.again > 3.8 * LIMIT
+    assert kept.snapshots == pytest.approx(models * 200 * EACH / (2 * 4 * LIMIT), rel=0.1)
+    for _ in range(100):  # the others fall silent
+        kept.commit(draw.integers(0, 50, EACH), names[:50])
+    assert kept.again <= kept.journal.limit == LIMIT
+
+
 def test_as_many_outcomes_as_the_limit_are_kept_where_entries_are_large() -> None:
     kept, models = Kept(size=2 * ROOM * EACH), 400
     names = [f"m{number}" for number in range(models)]
