@@ -46,8 +46,8 @@ class AlertDecisions:
     """Names of receivers by id of the notification; None: all that want it."""
     open_incidents: Sequence[Notification] = ()
     """All incidents that are open after the decisions, each as its last notification."""
-    families: Sequence[Family] = ()
-    """Metrics of alarms for the report."""
+    families: Callable[[], Sequence[Family]] = tuple
+    """Returns the metrics of alarms for a report, until the next decisions: few commits have one."""
 
 
 NOTHING = AlertDecisions()
@@ -191,8 +191,10 @@ class Alerting:
 
     def shown(self) -> AlertDecisions:
         """Return open incidents and metrics without decisions, for a commit of a follower."""
-        families = [*self._book.families(), *self._pacing.families()]
-        return AlertDecisions(open_incidents=self._open_incidents(), families=families)
+        return AlertDecisions(open_incidents=self._open_incidents(), families=self._families)
+
+    def _families(self) -> list[Family]:
+        return [*self._book.families(), *self._pacing.families()]
 
     def decided(self, event: int, retired: int, verdicts: list[tuple[str, str, int]]) -> Decisions:
         """Return all decisions up to now, for the next holder.
@@ -274,7 +276,7 @@ class Alerting:
             announced,
             issued_to,
             self._open_incidents(),
-            [*book.families(), *self._pacing.families()],
+            self._families,
         )
 
     def _issue(
@@ -314,7 +316,7 @@ class Alerting:
         return sorted(issued.values(), key=attrgetter("number")), issued_to, announced
 
     def _open_incidents(self) -> list[Notification]:
-        return [self.fleet.labels.stamped(each) for each in self._book.open_incidents()]
+        return self.fleet.labels.all_stamped(self._book.open_incidents())
 
     def deliver(self, outgoing: AlertDecisions) -> None:
         """Hand the notifications of a commit that is now durable to the receivers."""

@@ -346,7 +346,9 @@ class Commits:
 
     async def _build(self, outgoing: AlertDecisions) -> tuple[Report, float]:
         """Build a report in slices, between which other tasks run; return it and the seconds it took."""
-        slices, seconds = self._state.processor.report_in_slices(), 0.0
+        began = self._clock()
+        of_alarms = outgoing.families()
+        slices, seconds = self._state.processor.report_in_slices(), self._clock() - began
         while True:
             began = self._clock()
             try:
@@ -357,7 +359,7 @@ class Commits:
                 details = details_with_incidents(built.details, outgoing.open_incidents)
                 report = replace(
                     built,
-                    families=[*built.families, *outgoing.families, *fleet.families()],
+                    families=[*built.families, *of_alarms, *fleet.families()],
                     details=fleet.labels.details(details),
                 )
                 return report, seconds + self._clock() - began

@@ -275,32 +275,35 @@ class AlarmBook:
         if self._held_back and not behind:
             self._begin_held_back(models, now_ms)
         open_alarms = self._incidents.parts()
-        found = models.levels(sorted({model for (model, _), _ in open_alarms})) if open_alarms else {}
-        judged = [key[0] for key, part in open_alarms if part.alarm.judgement and part.alternation is None]
+        found = models.levels(list(dict.fromkeys(each.model for each in open_alarms))) if open_alarms else {}
+        judged = [each.model for each in open_alarms if each.is_judged and each.part.alternation is None]
         headlines = models.headlines(judged) if judged else {}
-        for key, part in open_alarms:
-            if part.alarm.judgement is not None:
+        ended_before_ms = now_ms - self._spec.resolve_timeout_ms
+        for each in open_alarms:
+            model, part, is_judged, is_unconfirmed, counts_from_ms = each
+            if is_judged:
                 if part.alternation is not None and now_ms - part.touched_ms >= WINDOW_MS:
-                    self._settle(key, now_ms)
-                elif part.alternation is None and headlines.get(key[0], -1) != -1:
+                    self._settle(each.key, now_ms)
+                elif part.alternation is None and headlines.get(model, -1) != -1:
                     # No alarm reported this: changed settings made the model be judged otherwise, or anew.
-                    self._incidents.end(key, "verdict_changed", now_ms)
+                    self._incidents.end(each.key, "verdict_changed", now_ms)
                 continue
-            level = found.get(key[0])
-            if part.is_unconfirmed and self._confirm(key, part, models, now_ms):
+            level = found.get(model)
+            if is_unconfirmed and self._confirm(each.key, part, models, now_ms):
                 continue
             if is_back(part, level):
-                self._incidents.end(key, "back_to_level", now_ms)
-            elif now_ms - part.touched_ms >= self._timeout_ms(part):
-                self._incidents.end(key, "accepted_as_new_level", now_ms)
+                self._incidents.end(each.key, "back_to_level", now_ms)
+            elif counts_from_ms <= ended_before_ms:
+                self._incidents.end(each.key, "accepted_as_new_level", now_ms)
             else:
                 continue
             if level is not None and level.errors is not None:
-                self._drifts[key[0]] = Count(level.outcomes, level.errors)
+                self._drifts[model] = Count(level.outcomes, level.errors)
         notifications = self._incidents.issue(now_ms)
         retraining = not behind and now_ms >= self._times_due()[1]
-        due = [key for key, part in self._incidents.parts() if retraining and self._retrains(part, now_ms)]
-        notifications += [self._incidents.retrain(key, now_ms) for key in due]
+        if retraining:
+            due = [each.key for each in self._incidents.parts() if self._retrains(each.part, now_ms)]
+            notifications += [self._incidents.retrain(key, now_ms) for key in due]
         if self._digest.due(now_ms, self._spec.digest_interval_ms, behind=behind):
             notifications.append(self._digest.close(self._identity, now_ms))
         notifications += self._hints.review(hints, now_ms, self._suppressed, behind=behind)
@@ -327,25 +330,16 @@ class AlarmBook:
         """
         if self._times[0] != self._incidents.changes:
             ending = retraining = inf
-            for _, part in self._incidents.parts():
-                if part.alarm.judgement is None:
-                    ending = min(ending, part.touched_ms + self._timeout_ms(part))
+            for _, part, is_judged, _, counts_from_ms in self._incidents.parts():
+                if not is_judged:
+                    ending = min(ending, counts_from_ms + self._spec.resolve_timeout_ms)
+                    continue
                 if part.alternation is not None:
                     ending = min(ending, part.touched_ms + WINDOW_MS)
                 if self._retrains(part, inf):
                     retraining = min(retraining, part.started_at_ms + (self._spec.retraining_after_ms or 0))
             self._times = self._incidents.changes, (ending, retraining)
         return self._times[1]
-
-    def _timeout_ms(self, part: IncidentAlarm) -> int:
-        """Duration in host time after which the error since an alarm counts as the new level.
-
-        It is longer by the wait for a confirmation that may still come.
-        """
-        waits_ms = 0
-        if part.is_unconfirmed and part.expected_ms is not None:
-            waits_ms = max(part.expected_ms - part.resolved_ms, 0)
-        return self._spec.resolve_timeout_ms + waits_ms
 
     def _confirm(self, key: tuple[str, str], part: IncidentAlarm, models: ModelFacts, now_ms: int) -> bool:
         """Confirm or end an alarm if cohorts of predictions have decided on it; return whether it ended."""
@@ -478,10 +472,10 @@ class AlarmBook:
         """Count open alarms, and those of them that cohorts have yet to confirm, by model."""
         counts: dict[tuple[str, str], int] = {}
         unconfirmed: dict[str, int] = {}
-        for (model, _), part in self._incidents.parts():
+        for model, part, _, is_unconfirmed, _ in self._incidents.parts():
             key = model, part.severity
             counts[key] = counts.get(key, 0) + 1
-            unconfirmed[model] = unconfirmed.get(model, 0) + part.is_unconfirmed
+            unconfirmed[model] = unconfirmed.get(model, 0) + is_unconfirmed
         return [
             family("alarms_open", [(key, float(n)) for key, n in sorted(counts.items())]),
             family("alarms_unconfirmed", [((model,), float(n)) for model, n in sorted(unconfirmed.items())]),

@@ -13,6 +13,7 @@ review go into one notification, except that the beginning of an alarm is notifi
 
 from __future__ import annotations
 
+from bisect import bisect_left, insort
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Final, NamedTuple
@@ -89,6 +90,34 @@ class Incident(msgspec.Struct, frozen=True):
         )
 
 
+class OpenAlarm(NamedTuple):
+    """Open alarm, with what reviews ask of each."""
+
+    model: str
+    part: IncidentAlarm
+    is_judged: bool
+    """Whether it is of the verdict."""
+    is_unconfirmed: bool
+    """See `IncidentAlarm.is_unconfirmed`."""
+    counts_from_ms: int
+    """Host time from which the time counts after which the alarm ends: its newest alarm, or confirmation.
+
+    It is later by the wait for a confirmation that may still come.
+    """
+
+    @property
+    def key(self) -> Key:
+        """Model and detector."""
+        return self.model, self.part.alarm.detector
+
+
+def _open_alarm(model: str, part: IncidentAlarm) -> OpenAlarm:
+    is_judged, is_unconfirmed, waits_ms = part.alarm.judgement is not None, part.is_unconfirmed, 0
+    if is_unconfirmed and part.expected_ms is not None:
+        waits_ms = max(part.expected_ms - part.resolved_ms, 0)
+    return OpenAlarm(model, part, is_judged, is_unconfirmed, part.touched_ms + waits_ms)
+
+
 @dataclass(slots=True)
 class _News:
     """Changes of an incident that are to be notified."""
@@ -117,8 +146,16 @@ class Incidents:
         """Ids of the incidents of each model that has any."""
         self._of: dict[str, dict[str, str]] = {}
         """Incident of each open alarm, by model and detector."""
-        self._sorted: list[tuple[Key, IncidentAlarm]] | None = None
-        """Open alarms in canonical order; None after a change."""
+        self._models: list[str] = []
+        """Models that have incidents, sorted."""
+        self._changed: set[str] = set()
+        """Models of the incidents that have changed since `_refresh`."""
+        self._alarms_of: dict[str, list[OpenAlarm]] = {}
+        """Open alarms of each model, sorted by detector, as of the last `_refresh`."""
+        self._shown_of: dict[str, list[Notification]] = {}
+        """Last notifications of the open incidents of each model, as of the last `_refresh`."""
+        self._sorted: tuple[int, list[OpenAlarm]] = -1, []
+        """Open alarms in canonical order, behind the number of changes at which they were listed."""
         self.changes = 0
         """Number of changes of incidents so far, by which a reader sees whether there were any."""
         self._news: dict[str, _News] = {}
@@ -248,15 +285,13 @@ class Incidents:
         if incident is not None and incident.told is not None and receiver not in incident.told:
             self._put(msgspec.structs.replace(incident, told=(*incident.told, receiver)))
 
-    def parts(self) -> Sequence[tuple[Key, IncidentAlarm]]:
-        """Return all open alarms with their model and detector, in canonical order."""
-        if self._sorted is None:
-            self._sorted = [
-                ((model, part.alarm.detector), part)
-                for model in sorted(self._of)
-                for part in self.parts_of(model)
-            ]
-        return self._sorted
+    def parts(self) -> Sequence[OpenAlarm]:
+        """Return all open alarms in canonical order: by model, then by detector."""
+        if self._sorted[0] != self.changes:
+            self._refresh()
+            alarms = [each for model in self._models for each in self._alarms_of[model]]
+            self._sorted = self.changes, alarms
+        return self._sorted[1]
 
     def parts_of(self, model: str) -> list[IncidentAlarm]:
         """Return the open alarms of a model, sorted by detector."""
@@ -269,22 +304,31 @@ class Incidents:
     def open_notifications(self) -> list[Notification]:
         """Return the last notification of each open incident, with its alarms as they are now, by model."""
         if self._open_ones[0] != self.changes:
-            incidents = (
-                self._incidents[name]
-                for model in sorted(self._of_models)
-                for name in sorted(self._of_models[model])
-            )
-            self._open_ones = (
-                self.changes,
-                [
-                    incident.newest
-                    if incident.newest.parts is incident.parts
-                    else msgspec.structs.replace(incident.newest, parts=incident.parts)
-                    for incident in incidents
-                    if incident.newest is not None
-                ],
-            )
+            self._refresh()
+            shown = [each for model in self._models for each in self._shown_of[model]]
+            self._open_ones = self.changes, shown
         return self._open_ones[1]
+
+    def _refresh(self) -> None:
+        """List again what is open of the models whose incidents have changed.
+
+        With thousands of open incidents, few change between two commits.
+        """
+        for model in self._changed:
+            self._alarms_of.pop(model, None)
+            self._shown_of.pop(model, None)
+            if model not in self._of_models:
+                continue
+            self._alarms_of[model] = [_open_alarm(model, part) for part in self.parts_of(model)]
+            incidents = (self._incidents[name] for name in sorted(self._of_models[model]))
+            self._shown_of[model] = [
+                incident.newest
+                if incident.newest.parts is incident.parts
+                else msgspec.structs.replace(incident.newest, parts=incident.parts)
+                for incident in incidents
+                if incident.newest is not None
+            ]
+        self._changed.clear()
 
     def state(self) -> list[msgspec.Raw]:
         """Encode what `restore` continues from, in canonical order; to be called right after `issue`.
@@ -300,7 +344,8 @@ class Incidents:
     def restore(self, incidents: Sequence[Incident]) -> None:
         """Continue from a `state`."""
         self._incidents, self._of_models, self._of, self._encoded = {}, {}, {}, {}
-        self._news, self._issued = {}, []
+        self._alarms_of, self._shown_of, self._models = {}, {}, []
+        self._changed, self._news, self._issued = set(), {}, []
         for incident in incidents:
             self._put(incident)
             for part in incident.parts:
@@ -311,20 +356,26 @@ class Incidents:
         """Store an incident, whether new or changed."""
         self._incidents[incident.id] = incident
         self._encoded.pop(incident.id, None)
-        self._of_models.setdefault(incident.model, {})[incident.id] = None
-        self._sorted = None
+        model = incident.model
+        if model not in self._of_models:
+            self._of_models[model] = {}
+            insort(self._models, model)
+        self._of_models[model][incident.id] = None
+        self._changed.add(model)
         self.changes += 1
 
     def _remove(self, incident: Incident) -> None:
         """Remove an incident, none of whose alarms is open."""
         del self._incidents[incident.id]
         self._encoded.pop(incident.id, None)
-        of_model = self._of_models[incident.model]
+        model = incident.model
+        of_model = self._of_models[model]
         del of_model[incident.id]
         if not of_model:
-            del self._of_models[incident.model]
-            self._of.pop(incident.model, None)
-        self._sorted = None
+            del self._of_models[model]
+            del self._models[bisect_left(self._models, model)]
+            self._of.pop(model, None)
+        self._changed.add(model)
         self.changes += 1
 
     def _open(self, model: str, detector: str) -> tuple[Incident, IncidentAlarm]:

@@ -173,6 +173,10 @@ class ModelLabels:
                 runbook = runbook or rule.runbook_url
         return OfModel(dict(sorted(labels.items())), severity, runbook)
 
+    def all_stamped(self, notifications: list[Notification]) -> list[Notification]:
+        """Add the labels and the runbook of its model to each of many notifications, as `stamped` does."""
+        return list(map(self.stamped, notifications)) if self._rules else notifications
+
     def stamped(self, notification: Notification) -> Notification:
         """Add the labels and the runbook of its model to a notification; a digest stays as it is."""
         found = self.of(notification.model) if notification.model else OfModel({})

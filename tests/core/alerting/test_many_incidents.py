@@ -35,6 +35,20 @@ def retiring_costs(incidents: int) -> int:
     return calls_of(lambda: watched.book.retire("model-3", NOW_MS))
 
 
+def listing_costs(incidents: int) -> int:
+    watched = book_of(incidents)
+    assert len(watched.book.open_incidents()) == incidents
+    watched.hears(alarm("model-3", "adwin"))
+    calls = calls_of(watched.book.open_incidents)
+    changed = [each for each in watched.book.open_incidents() if len(each.parts) == 2]
+    assert [each.model for each in changed] == ["model-3"]
+    return calls
+
+
+def test_listing_open_incidents_asks_only_those_that_have_changed() -> None:
+    assert listing_costs(1_000) == listing_costs(10)
+
+
 def test_alarms_of_a_model_take_no_longer_beside_other_incidents() -> None:
     assert alarms_cost(1_000) == alarms_cost(10)
 

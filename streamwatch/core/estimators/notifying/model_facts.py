@@ -212,12 +212,14 @@ class ModelFacts:
 
         Models that do not exist are left out; so are all models if no such mechanism is configured.
         """
-        recent = recent_of(self._spec)
-        names = [name for model in models for name in self._index.names_of(model)]
-        watched = [name for name in names if name in self._index.models]
+        recent, slots = recent_of(self._spec), self._index.models
+        names = models
+        if self._index.folds:
+            names = [name for model in models for name in self._index.names_of(model)]
+        watched = [name for name in names if name in slots]
         if recent is None or not watched:
             return {}
-        rows = np.array([self._index.models[name].row for name in watched], np.int64)
+        rows = np.array([slots[name].row for name in watched], np.int64)
         totals, outcomes = self._table.totals(rows, recent), self._table.outcomes(rows)
         errors = self._table.errors(rows)
         return joined_levels(levels_of(watched, totals, outcomes, errors, self._spec.confidence_delta))
