@@ -24,9 +24,21 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from itertools import compress
 from typing import Final, Literal, NamedTuple, TypeAlias, get_args
 
-from streamwatch.core.metrics.series import ClassSamples, Family, Histogram, Sample
+import numpy as np
+
+from streamwatch.core.metrics.series import (
+    ClassSamples,
+    Column,
+    Columns,
+    Family,
+    Histogram,
+    HistogramColumn,
+    ModelKeys,
+    Sample,
+)
 from streamwatch.core.metrics.table import is_needed, main_forgetting
 from streamwatch.core.specs import DAY_MS, HOUR_MS, MINUTE_MS, MonitorsSpec
 
@@ -53,6 +65,8 @@ _ALL: Final[_SortKey] = (4, 0, 0)
 """After all series."""
 _Item: TypeAlias = tuple[str, ...]
 """Value of a segment, fold or class: the values of its labels."""
+_Others: TypeAlias = tuple[tuple[str, ...], tuple[str, ...]]
+"""Label values of a series before and after that of its model."""
 
 
 def lines_of(family: Family) -> int:
@@ -165,8 +179,9 @@ class SeriesBudget:
         self._needed = self._planned = 0
         self._counted_ms = self._changed_ms = 0
         self._sizes: tuple[tuple[str, int], ...] = ()
-        self._hidden: dict[str, frozenset[tuple[str, ...]]] = {}
-        """Label values of series left out, by metric; new series are shown until the next count."""
+        self._hidden: dict[str, dict[_Others, set[str]]] = {}
+        """Models whose series are left out, by metric and other labels; new series are shown until the next
+        count."""
         self._classes: dict[str, Sequence[str]] = {}
         """Classes that are shown, by model."""
 
@@ -225,27 +240,39 @@ class SeriesBudget:
         for name in present - self._models.keys():
             self._models[name] = _Model()
         self._rank(families, now_ms)
-        self._needed = per_class = 0
-        found: Counter[tuple[str, _SortKey]] = Counter()
+        self._measure(families)
+        if per_class := sum(isinstance(each.samples, ClassSamples) for each in families):
+            for model in self._models.values():
+                if (ranking := model.rankings.get(_CLASS)) is not None:
+                    for rank in ranking.ranks.values():
+                        key = (_CLASS, rank, 0)
+                        model.sizes[key] = model.sizes.get(key, 0) + per_class
+
+    def _measure(self, families: Sequence[Family]) -> None:
+        """Count the needed lines, and the lines of each model by sort key, without those of classes."""
+        self._needed = 0
+        found: dict[_SortKey, Counter[str]] = {}
+        widths: dict[_SortKey, int] = {}
         for metric, family in enumerate(families):
             if isinstance(family.samples, ClassSamples):
-                per_class += 1
                 continue
-            at, width, key_of = _owner_of(family), _width(family), self._sort_keys(family, metric)
-            for values, _ in family.samples:
-                key = key_of(values)
+            width, has_items = _width(family), _Items.of(family) is not None
+            for key, _, names in self._keyed(family, metric):
                 if key is None:
-                    self._needed += width
+                    self._needed += width * len(names)
+                    continue
+                counts = found.setdefault(key, Counter())
+                if has_items:  # several metrics have series of the same item
+                    widths[key] = 1
+                    for name in names:
+                        counts[name] += width
                 else:
-                    found[values[at], key] += width
-        for (name, key), size in found.items():
-            sizes = self._models[name].sizes
-            sizes[key] = max(size, sizes.get(key, 0))
-        for model in self._models.values():
-            if per_class and (ranking := model.rankings.get(_CLASS)) is not None:
-                for rank in ranking.ranks.values():
-                    key = (_CLASS, rank, 0)
-                    model.sizes[key] = model.sizes.get(key, 0) + per_class
+                    widths[key] = width
+                    counts.update(names)
+        for key, counts in found.items():
+            for name, number in counts.items():
+                sizes = self._models[name].sizes
+                sizes[key] = max(number * widths[key], sizes.get(key, 0))
 
     def _rank(self, families: Sequence[Family], now_ms: int) -> None:
         """Update the order of each model's classes, and of its values of segments and folds."""
@@ -289,6 +316,16 @@ class SeriesBudget:
             ranks |= {item: at for at, item in enumerate(ranked, first)}
         for key in [key for key in model.sizes if key[0] == kind]:
             del model.sizes[key]
+
+    def _keyed(self, family: Family, metric: int) -> Iterator[tuple[_SortKey | None, _Others, Sequence[str]]]:
+        """Yield sort keys, None of needed series; label values besides the model's; and models with both."""
+        key_of, has_items = self._sort_keys(family, metric), _Items.of(family) is not None
+        for (before, after), names in _columns_of(family):
+            if has_items:
+                for name in names:
+                    yield key_of((*before, name, *after)), (before, after), (name,)
+            elif names:
+                yield key_of((*before, names[0], *after)), (before, after), names
 
     def _sort_keys(self, family: Family, metric: int) -> Callable[[tuple[str, ...]], _SortKey | None]:
         """Return a function from label values to the sort key of their series, None if it is needed."""
@@ -363,15 +400,14 @@ class SeriesBudget:
         self._classes.clear()
         if self._kept is None:
             return
+        last = {name: model.last for name, model in self._models.items()}
         for metric, family in enumerate(families):
             if isinstance(family.samples, ClassSamples):
                 continue
-            at, key_of = _owner_of(family), self._sort_keys(family, metric)
-            hidden = frozenset(
-                values
-                for values, _ in family.samples
-                if (key := key_of(values)) is not None and key > self._models[values[at]].last
-            )
+            hidden: dict[_Others, set[str]] = {}
+            for key, others, names in self._keyed(family, metric):
+                if key is not None and (gone := [name for name in names if key > last[name]]):
+                    hidden.setdefault(others, set()).update(gone)
             if hidden:
                 self._hidden[family.name] = hidden
         for name, model in self._models.items():
@@ -390,22 +426,29 @@ class SeriesBudget:
                     each for name, names in self._classes.items() for each in every.of_classes(name, names)
                 ]
             elif (hidden := self._hidden.get(family.name)) is not None:
-                samples = [sample for sample in family.samples if sample[0] not in hidden]
+                samples = _without(family, hidden)
             else:
                 cut.append(family)
                 continue
             part = self._part(family)
             left_out = (len(family.samples) - len(samples)) * _width(family)
             if part == "forgetting" and left_out:
-                at = family.labels.index("forgetting")
-                main = sum(values[at] == self._main for values, _ in family.samples)
-                main -= sum(values[at] == self._main for values, _ in samples)
+                main = self._under_main(family) - self._under_main(replace(family, samples=samples))
                 dropped["other"] += main * _width(family)
                 left_out -= main * _width(family)
             dropped[part] += left_out
             cut.append(replace(family, samples=samples))
         models = sum(model.last != _ALL for model in self._models.values())
         return Cut(cut, lines - dropped.total(), {p: dropped[p] for p in PARTS if dropped[p]}, models)
+
+    def _under_main(self, family: Family) -> int:
+        """Count the series under the main forgetting."""
+        at = family.labels.index("forgetting")
+        return sum(
+            len(names)
+            for (before, after), names in _columns_of(family)
+            if (*before, "", *after)[at] == self._main
+        )
 
     def _part(self, family: Family) -> Part:
         items = _Items.of(family)
@@ -426,8 +469,67 @@ def _models_of(family: Family) -> set[str]:
     """Names of the models that a family has series of."""
     if isinstance(family.samples, ClassSamples):
         return set(family.samples.models)
-    at = _owner_of(family)
-    return {values[at] for values, _ in family.samples}
+    return set[str]().union(*(names for _, names in _columns_of(family)))
+
+
+def _parts_of(family: Family) -> Sequence[Column | HistogramColumn | Sequence[Sample]]:
+    """Columns of a family in which each model has a series, and sequences of further samples."""
+    samples, at = family.samples, _owner_of(family)
+    if isinstance(samples, Columns) and all(
+        isinstance(part, list) or len(part.keys.before) == at for part in samples.parts
+    ):
+        return samples.parts
+    return [samples]
+
+
+def _columns_of(family: Family) -> Iterator[tuple[_Others, Sequence[str]]]:
+    """Yield label values other than that of the model, and the models that have a series with them.
+
+    The same label values may come several times, with other models.
+    """
+    at, single = _owner_of(family), dict[_Others, list[str]]()
+    for part in _parts_of(family):
+        if isinstance(part, Column):
+            defined, names = ~np.isnan(part.values), part.keys.models
+            others = part.keys.before, part.keys.after
+            yield others, names if defined.all() else list(compress(names, defined.tolist()))
+        elif isinstance(part, HistogramColumn):
+            yield (part.keys.before, part.keys.after), part.keys.models
+        else:
+            for values, _ in part:
+                single.setdefault((values[:at], values[at + 1 :]), []).append(values[at])
+    yield from single.items()
+
+
+def _without(family: Family, hidden: Mapping[_Others, set[str]]) -> Sequence[Sample]:
+    """Return the samples of a family without those of some models, by their other labels.
+
+    Columns stay columns, which are compared and rendered in a fraction of the time.
+    """
+    at, kept, none = _owner_of(family), Columns(), set[str]()
+    for part in _parts_of(family):
+        if isinstance(part, Column | HistogramColumn):
+            keys, names = part.keys, part.keys.models
+            gone = hidden.get((keys.before, keys.after), none)
+            if gone.isdisjoint(names):
+                kept.add_part(part)
+            elif not gone.issuperset(names):
+                stays = [name not in gone for name in names]
+                own = ModelKeys(list(compress(names, stays)), keys.before, keys.after)
+                chosen = np.array(stays)
+                if isinstance(part, Column):
+                    kept.add_part(Column(own, part.values[chosen]))
+                else:
+                    kept.add_part(HistogramColumn(own, part.counts[chosen], part.totals[chosen]))
+        else:
+            kept.extend(
+                [
+                    sample
+                    for sample in part
+                    if sample[0][at] not in hidden.get((sample[0][:at], sample[0][at + 1 :]), none)
+                ]
+            )
+    return kept
 
 
 def _beyond_measure(cut: Cut, room: int) -> Cut:

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import io
 import json
+from collections.abc import Callable
 
+import numpy as np
 import pytest
 from aiohttp import ClientSession
 
 from streamwatch.core.metrics import family
-from streamwatch.core.metrics.series import Report
+from streamwatch.core.metrics.series import Columns, Family, ModelKeys, Report
 from streamwatch.core.metrics.series_budget import PARTS, Cut, SeriesBudget, lines_of
 from streamwatch.core.specs import MonitorsSpec
 from streamwatch.edge.web.ports import Asked
@@ -48,6 +50,35 @@ def test_the_limit_is_hard_and_comes_and_goes_with_what_there_is(most: int, medi
         complete = sum(map(lines_of, families)) + LIVE_SERIES + len(PARTS)
         assert len(shown) <= most
         assert len(shown) + dropped(shown) == complete
+
+
+def test_columns_are_cut_as_single_samples_are() -> None:
+    def families(part: Callable[[Columns, list[str], float], None]) -> list[Family]:
+        found: list[Family] = []
+        for name in ("accuracy_ratio", "kappa", "mcc", "p_majority_ratio"):
+            columns = Columns()
+            for models in (["a", "b", "c"], ["d", "e"]):
+                part(columns, models, float(len(name)))
+            found.append(Family(name, "gauge", "", ("forgetting", "model"), columns))
+        return found
+
+    def in_columns(columns: Columns, models: list[str], value: float) -> None:
+        for forgetting in FORGETTINGS:
+            values = np.full(len(models), value, np.float64)
+            if forgetting == "adwin:0.05":
+                values[0] = np.nan
+            columns.add(ModelKeys(models, (forgetting,)), values)
+
+    def singly(columns: Columns, models: list[str], value: float) -> None:
+        made = Columns()
+        in_columns(made, models, value)
+        columns.extend(list(made))
+
+    for most in (20, 40, 60):
+        first, again = (exporter(most), exporter(most))
+        shown = lines(first.render(Asked(report(families(in_columns)), media_type=PLAIN)))
+        assert shown == lines(again.render(Asked(report(families(singly)), media_type=PLAIN)))
+        assert dropped(shown) == 72 + len(PARTS) - len(shown) > 0
 
 
 def test_what_is_of_no_model_can_be_left_out_when_nothing_else_is_left() -> None:
