@@ -14,7 +14,7 @@ import numba
 import numpy as np
 from numpy.typing import NDArray
 
-from tests.core.estimators.registers.cohorts.naive_cohorts import LAMBDAS, ages_of
+from tests.core.estimators.registers.cohorts.naive_cohorts import DEADLINE_MS, LAMBDAS, ages_of
 from tests.core.estimators.registers.cohorts.streams import Outcomes
 
 RATES = np.array(LAMBDAS)
@@ -271,7 +271,10 @@ def _judge(at_, delay_, made_, label_, predicted_, last_, horizon, ages, v, rate
                 if what == RETRACTED:
                     verdict[j] = 0
         # 3 judge
-        while closed > 0 and at >= c_end[first_slot] + ages[c_age[first_slot]]:
+        while closed > 0:
+            due = c_end[first_slot] + ages[c_age[first_slot]]
+            if at < due + (DEADLINE_MS if c_age[first_slot] == last_age else 0):
+                break
             o = first_slot
             first_slot = (first_slot + 1) % slots
             closed -= 1

@@ -189,6 +189,8 @@ LEAST_IN_COHORT = 32
 MOST_AHEAD = 2**24
 """Largest number of predictions that are waited for; a fall of `made` by at most as many is a step back."""
 MONTH_MS = 30.0 * 86_400_000.0
+DEADLINE_MS = 1_000
+"""Within it after the horizon, the labels are assumed of predictions that got none."""
 
 
 @inner
@@ -283,8 +285,14 @@ def changes_after(m, p):
 
 @inner
 def judged_at(m, p, slot):
-    """Clock at which a closed cohort is due: outcomes in the order of predictions need not wait."""
-    return m.cohorts[slot].ended_ms + (0 if p.by_prediction == 1 else m.cohorts[slot].age_ms)
+    """Clock at which a closed cohort is due: outcomes in the order of predictions need not wait.
+
+    At the horizon, labels may be assumed, and deadlines are whole seconds, rounded up.
+    """
+    c = m.cohorts[slot]
+    if p.by_prediction == 1:
+        return c.ended_ms
+    return c.ended_ms + c.age_ms + (DEADLINE_MS if c.age_ms == p.horizon_ms else 0)
 
 
 @inner

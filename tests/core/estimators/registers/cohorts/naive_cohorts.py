@@ -35,6 +35,7 @@ LEAST_IN_COHORT = 32
 """Predictions of a cohort before it closes."""
 LEAST_IN_WINDOW = 256
 """Predictions of a tracker's window before it ends."""
+DEADLINE_MS = 1_000
 LEAST_EXPECTED = 16
 """Labels expected between two labels from which the gap between them counts."""
 GAPS = 3
@@ -336,7 +337,7 @@ class NaiveCohorts:
         for tracker in self.trackers:
             tracker.move(at, made)
         self._confirm(at)
-        while self.closed and at >= self.closed[0].end + self.ages[self.closed[0].parameters.age]:
+        while self.closed and at >= self._due(self.closed[0]):
             self._judge(self.closed.pop(0))
         self._open(at, made)
         self._note_gap(at - before, made - made_before)
@@ -345,6 +346,11 @@ class NaiveCohorts:
         if delay <= self.horizon:
             self._count(predicted_at, delay, label, predicted, last_known)
         self._count_label(label)
+
+    def _due(self, cohort: Cohort) -> int:
+        """Labels may be assumed at the horizon, or up to a second later: deadlines are whole seconds."""
+        age = self.ages[cohort.parameters.age]
+        return cohort.end + age + (DEADLINE_MS if age == self.horizon else 0)
 
     def _unwrapped(self, made: int) -> int:
         """`made` counts modulo 2³²; a step back by up to 2²⁴ counts as none."""

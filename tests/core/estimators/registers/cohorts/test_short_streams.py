@@ -192,3 +192,22 @@ def test_a_label_that_is_assumed_counts_though_its_deadline_a_whole_second_is_af
     counted = (assumed | (outcomes.delay <= HOUR_MS)) & (predicted_ms >= model["bounds_ms"][0])
     assert model["stretches"]["outcomes"].sum(axis=0)[0] == (counted & (outcomes.last >= 0)).sum()
     assert (counted & assumed).sum() > 50
+
+
+def test_labels_that_are_assumed_at_the_end_of_a_second_count_for_predictions_made_in_batches() -> None:
+    """Each batch is followed, within its second, by what is assumed of the one a horizon before it.
+
+    Half of a batch are hits where no change (1) is wrong, a quarter misses where the majority (0) is right,
+    and a quarter hits where it is wrong.
+    """
+    made_at = 1_700_000_000_600 + np.repeat(np.arange(70), 40) * (HOUR_MS // 16)
+    number = np.arange(len(made_at)) % 4
+    label = np.where(number == 0, 1, 0)
+    delay = np.where(label == 1, 30_000, HOUR_MS + 400)
+    predicted = np.where(number < 2, 1, 0)
+    outcomes = in_order_of_labels(made_at, delay, np.ones(len(made_at), np.bool_), label, predicted)
+    register = register_of(CohortsSpec(HOUR_MS, outcomes=100), start=START)
+    register.observe(replace(batch_of(outcomes), assumed=outcomes.delay > HOUR_MS))
+    model = register.taken_in([0]).models[0]
+    assert model["judged"] > 10
+    assert register.read([0]).lead[0].tolist() == [0.5, 0.0]
