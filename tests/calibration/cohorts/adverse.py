@@ -57,6 +57,20 @@ def first_two_soon(rng: np.random.Generator, p: Predictions, h: float) -> Floats
     return exponential(rng, np.where(p.label < 2, 3.0, 30.0), h)
 
 
+def last_class_late(slow: float, quick: float, last: int) -> Delays:
+    """Labels of one class come after `slow` on average, those of others after `quick`."""
+    return lambda rng, p, h: exponential(rng, np.where(p.label == last, slow, quick), h)
+
+
+def second_class_late(late: float, quick: float, within: float) -> Delays:
+    """Labels come after `quick` on average, and within a time, those of class 1 so much later."""
+
+    def delays(rng: np.random.Generator, p: Predictions, _: float) -> Floats:
+        return np.where(p.label == 1, late, 0.0) + exponential(rng, np.full(p.time.size, quick), within)
+
+    return delays
+
+
 def as_capacity_allows(rng: np.random.Generator, p: Predictions, h: float) -> Floats:
     """As `by_hit`, but not more than a thousand labels a day's predictions, whatever the outcome."""
     return np.where(rng.random(p.time.size) < 1.0 / p.volume, by_hit()(rng, p, h), NEVER)

@@ -10,12 +10,25 @@ from __future__ import annotations
 import numpy as np
 
 from tests.calibration.cohorts import adverse, worlds
-from tests.calibration.cohorts.worlds import World, constant, ramp, step, weekly
+from tests.calibration.cohorts.worlds import Floats, World, constant, ramp, step, weekly
 
 EQUAL = World("equal")
 MOVING = (ramp(0.3, 0.1, 60, 120), ramp(0.2, 0.4, 60, 120))
 """Shares of two classes; the third keeps one half, and the model is right with .5."""
 SECOND_MS = 1_000
+
+
+def in_bursts(t: Floats) -> Floats:
+    """Share of a class, in seconds: .2 in one minute of twenty."""
+    return np.where(t % 1_200.0 < 60.0, 0.2, 0.0)
+
+
+def by_day(t: Floats) -> Floats:
+    """Volume, in days: none from 20 to 8 h, tenfold from 12 to 13 h, × 5 from day 100 on."""
+    hour = 24.0 * (t % 1.0)
+    is_open = (hour >= 8.0) & (hour < 20.0)
+    of_hour = np.where((hour >= 12.0) & (hour < 13.0), 10.0, 1.0)
+    return np.where(is_open, of_hour * 24.0 / 21.0, 0.0) * np.where(t < 100.0, 1.0, 5.0)
 
 
 def equal(name: str, **changes: object) -> World:
@@ -276,9 +289,50 @@ HELD_TOO = (
         horizon=90.0,
         length=2_000.0,
     ),
+    equal(
+        "twelve hours without predictions, × 10 at noon, delays by class and outcome",
+        accuracy=constant(0.5),
+        shares=(constant(0.5),),
+        delays=worlds.by_hit_and_class,
+        volume=by_day,
+    ),
 )
 """Worlds that were looked for to break the promise, within what it assumes."""
 NOT_HELD_TOO = (
+    equal(
+        "a class of .002 labelled after 30 days, .1 from day 100",
+        accuracy=step(0.698, 0.6),
+        shares=(constant(0.3), step(0.002, 0.1)),
+        delays=adverse.last_class_late(30.0, 3.0, 2),
+        length=240.0,
+    ),
+    World(
+        "20 a second, labelled within seconds, but a class of .004 after two hours, .03 from noon",
+        accuracy=step(0.996, 0.97, 43_200.0),
+        shares=(step(0.004, 0.03, 43_200.0),),
+        delays=adverse.second_class_late(7_200.0, 1.0, 60.0),
+        rate=20.0,
+        length=86_400.0,
+        horizon=7 * 86_400.0,
+        unit_ms=SECOND_MS,
+    ),
+    World(
+        "5 a second, labelled within seconds, but a class after two hours, .2 in a minute of 20",
+        accuracy=lambda t: 1.0 - in_bursts(t),
+        shares=(in_bursts,),
+        delays=adverse.second_class_late(7_200.0, 1.0, 60.0),
+        rate=5.0,
+        length=86_400.0,
+        horizon=7 * 86_400.0,
+        unit_ms=SECOND_MS,
+    ),
+    equal(
+        "a class of .0003 labelled after 30 days, .1 from day 100",
+        accuracy=step(0.6997, 0.6),
+        shares=(constant(0.3), step(0.0003, 0.1)),
+        delays=adverse.last_class_late(30.0, 3.0, 2),
+        length=240.0,
+    ),
     grown(
         "a third of errors never labelled, × 5", delays=adverse.mostly_quick(0.0, 1 / 3, 80.0), length=240.0
     ),
