@@ -29,6 +29,46 @@ _YEAR_2000_MS = 946_684_800_000
 _NO_OBJECT = frozenset({"not_an_object", "invalid_json"})
 _OVER_LINES = {"[": "jq -c '.[]'", "{": "jq -c ."}
 """Beginnings of JSON documents that are not written line by line, and what converts them."""
+_APART = (
+    (
+        "Predictions",
+        (
+            ("repeated", (("predictions_duplicate_total",),)),
+            ("repeated with another class", (("predictions_conflict_total",),)),
+            ("without a label within join.horizon", (("predictions_expired_total",),)),
+            ("withdrawn", (("predictions_withdrawn_total",),)),
+            ("evicted at join.max_pending", (("predictions_evicted_total",),)),
+            ("of models beyond monitors.max_models", (("records_over_limit_total", "models"),)),
+        ),
+    ),
+    (
+        "Labels",
+        (
+            (
+                "without a prediction",
+                (
+                    ("labels_orphaned_total",),
+                    ("labels_before_start_total",),
+                    ("labels_evicted_total",),
+                    ("labels_waiting",),
+                    ("labels_unmatched",),
+                ),
+            ),
+            ("repeated", (("labels_duplicate_total",),)),
+            ("that contradict an earlier one", (("labels_corrected_total",),)),
+            ("after their prediction had expired", (("labels_late_total",),)),
+            (
+                "of a prediction withdrawn, evicted or beyond a limit",
+                tuple(("labels_unusable_total", reason) for reason in ("withdrawn", "evicted", "over_limit")),
+            ),
+        ),
+    ),
+    (
+        "Models",
+        (("not shown, as they made no prediction for twice join.horizon", (("models_retired_total",),)),),
+    ),
+)
+"""Counts of what ended without an outcome of its own: words, and the families whose numbers are added."""
 _COLUMNS = (
     ("accuracy", "accuracy_ratio", ()),
     ("no\nchange", "baseline_accuracy_ratio", ("persistent",)),
@@ -101,6 +141,7 @@ def leftovers(result: ReplayResult) -> list[str]:
     parts = [f"{result.lines:,} lines, {result.outcomes:,} outcomes {took}."]
     if result.pending:
         parts.append(f"{result.pending:,} predictions still waited for their label at the end.")
+    parts += _apart(result)
     if result.trace_rows:
         parts.append(f"{result.trace_rows:,} rows of trace written.")
     if result.back_in_time:
@@ -117,6 +158,17 @@ def leftovers(result: ReplayResult) -> list[str]:
         parts += [f"  {_where(bad, result)}: {_reason(bad)}" for bad in result.first_bad]
         if result.bad.total() > len(result.first_bad):
             parts.append("  …")
+    return parts
+
+
+def _apart(result: ReplayResult) -> list[str]:
+    """Return lines of text on predictions, labels and models that came to no outcome, without zeros."""
+    _, stream = by_model(result.families)
+    parts: list[str] = []
+    for heading, counts in _APART:
+        totals = ((words, sum(detail_at(stream, *path) or 0 for path in paths)) for words, paths in counts)
+        if shown := [f"{total:,.0f} {words}" for words, total in totals if total]:
+            parts.append(f"{heading}: {', '.join(shown)}.")
     return parts
 
 

@@ -64,6 +64,25 @@ def test_lines_that_go_back_in_time_are_counted(played):
     assert split.back_in_time == 300
 
 
+def test_events_without_an_outcome_are_accounted_for(played):
+    """Every line of a replay is an outcome, a waiting prediction or unusable, or is named beside them."""
+    day_ms = 86_400_000
+    given = [{"id": k, "model": "m", "prediction": "a", "timestamp": START_MS + k} for k in range(5)]
+    given += [given[0], {**given[1], "prediction": "b"}]
+    labels = [{"id": k, "label": "a", "timestamp": START_MS + 100} for k in (0, 1, 0, 7)]
+    labels.append({"id": 1, "label": "b", "timestamp": START_MS + 101})
+    early, _ = played([*given, *labels])
+    assert "3 predictions still waited for their label at the end." in leftovers(early)
+    assert "Predictions: 1 repeated, 1 repeated with another class." in leftovers(early)
+    assert "Labels: 1 without a prediction, 1 repeated, 1 that contradict an earlier one." in leftovers(early)
+    late = {"id": 2, "label": "a", "timestamp": START_MS + 100 * day_ms}
+    gone, _ = played([*given, *labels, late])
+    assert any("3 without a label within join.horizon" in line for line in leftovers(gone))
+    assert "Models: 1 not shown, as they made no prediction for twice join.horizon." in leftovers(gone)
+    plain, _ = played([{"id": 1, "model": "m", "prediction": "a"}, {"id": 1, "label": "a"}])
+    assert len(leftovers(plain)) == 1
+
+
 @pytest.mark.slow
 def test_a_verdict_on_a_steady_model_is_not_taken_back_when_cohorts_are_judged(played):
     """Rows with a prediction and its label do not say which label was known before."""
