@@ -56,6 +56,8 @@ def test_a_parquet_file_is_known_by_its_first_bytes(tmp_path):
         (b"PK\x03\x04\x14\x00", "is a zip archive, or a spreadsheet"),
         (CSV.decode().encode("utf-16"), "is UTF-16 text"),
         (LINE.decode().encode("utf-16"), "is UTF-16 text"),
+        (b"Obj\x01\x04\x14avro.codec", "is an Avro file"),
+        (b"ARROW1\x00\x00", "is an Arrow or Feather file"),
     ],
 )
 @pytest.mark.parametrize("name", ["outcomes.csv", "outcomes.jsonl", "outcomes"])

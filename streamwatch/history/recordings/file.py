@@ -35,6 +35,8 @@ _OTHERS: Final = (
     (b"PK\x03\x04", "is a zip archive, or a spreadsheet", "unzip, or export as CSV"),
     (b"\xff\xfe", "is UTF-16 text", "iconv -f UTF-16 -t UTF-8"),
     (b"\xfe\xff", "is UTF-16 text", "iconv -f UTF-16 -t UTF-8"),
+    (b"Obj\x01", "is an Avro file", "avro-tools tojson"),
+    (b"ARROW1\x00", "is an Arrow or Feather file", "export as Parquet"),
 )
 """First bytes of files that cannot be read, what they are, and what converts them."""
 
