@@ -111,6 +111,8 @@ def faults(
 
 def _line(detail: ErrorDetails, root: type[BaseModel], layers: Sequence[Layer]) -> str:
     loc = tuple(detail["loc"])
+    if loc[-1:] == ("[key]",):  # pydantic's mark of a faulty key: the fault is of the mapping
+        loc = loc[:-2]
     raw = _without_tags(loc, keep_field=True)
     shown = _without_tags(loc, keep_field=False)
     path = dotted(shown)
@@ -139,6 +141,11 @@ def _message(detail: ErrorDetails, root: type[BaseModel], path: Sequence[str | i
         case "string_pattern_mismatch":
             message = (
                 f"expected letters, digits, '.', '_' and '-' only{_at_most(context['pattern'])}, got {got}"
+            )
+        case "string_type" | "path_type":
+            quotes = "" if detail["input"] is None else "; put it in quotes"
+            message = (
+                f"expected {'a text' if detail['type'] == 'string_type' else 'a path'}, got {got}{quotes}"
             )
         case "tuple_type" | "list_type":
             message = f"expected a list, each entry beginning with a dash, got {got}"

@@ -24,6 +24,9 @@ from streamwatch.settings.settings import Settings
 
 # A subset of YAML: mappings, lists and plain values, without aliases, anchors and tags.
 #
+# A value without quotes is a whole number, true or false only in the notation of JSON, and never a date:
+# YAML 1.1 reads the class `no` as false and the class `010` as 8.
+#
 # Each event of the parser is checked before a value is built from it, so hostile texts are refused early.
 # Errors name a line and a kind of fault, but quote nothing of the text, which may be a secret.
 
@@ -61,11 +64,33 @@ def parse(text: str) -> Any:
     except (ValueError, OverflowError) as error:
         if isinstance(error, YamlRefused):
             raise
-        raise YamlRefused("not valid YAML: a number or a date that does not exist") from None
+        raise YamlRefused("not valid YAML: a number that is too long") from None
+
+
+_NARROWED: Final[Mapping[str, re.Pattern[str] | None]] = {
+    "tag:yaml.org,2002:bool": re.compile(r"(?:true|false)\Z"),
+    "tag:yaml.org,2002:int": re.compile(r"-?(?:0|[1-9][0-9]*)\Z"),
+    "tag:yaml.org,2002:timestamp": None,
+}
+"""Types whose plain notation is narrower than in YAML 1.1, with the whole of it; None: there is none."""
+
+
+_TEXT: Final = "tag:yaml.org,2002:str"
+_TEXT_AS_KEYS: Final = frozenset({"tag:yaml.org,2002:bool", "tag:yaml.org,2002:int"})
+"""Types that are texts as keys: the classes `true` and `1` would be one key."""
 
 
 class _PlainLoader(yaml.SafeLoader):
     """Safe loader that refuses everything outside of the allowed subset at the parser's first event of it."""
+
+    yaml_implicit_resolvers: dict[str, Any] = {  # noqa: RUF012 - an attribute of the library's class
+        first: [
+            (tag, _NARROWED.get(tag, pattern))
+            for tag, pattern in resolvers
+            if _NARROWED.get(tag, pattern) is not None
+        ]
+        for first, resolvers in yaml.SafeLoader.yaml_implicit_resolvers.items()
+    }
 
     def __init__(self, text: str) -> None:
         super().__init__(text)
@@ -105,6 +130,8 @@ class _PlainLoader(yaml.SafeLoader):
         seen: set[tuple[str, str]] = set()
         for key, _ in node.value:
             if isinstance(key, yaml.ScalarNode):
+                if key.tag in _TEXT_AS_KEYS:
+                    key.tag = _TEXT
                 if (key.tag, key.value) in seen:
                     raise YamlRefused(f"a key stands twice in one mapping{_at(key.start_mark)}")
                 seen.add((key.tag, key.value))

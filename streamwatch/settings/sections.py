@@ -10,7 +10,7 @@ import ast
 import inspect
 import re
 import sys
-from datetime import date, datetime
+from datetime import datetime
 from functools import cache
 from ipaddress import IPv6Address
 from itertools import pairwise
@@ -276,8 +276,8 @@ class SecuritySection(Section):
 
 
 def started(text: object) -> object:
-    """Check the notation of `start_from`, which YAML may have parsed as a date; return it as text."""
-    written = text.isoformat() if isinstance(text, date) else str(text).strip()
+    """Check the notation of `start_from`, which is a number in milliseconds; return it as text."""
+    written = str(text).strip()
     if re.fullmatch(r"earliest|latest|-[0-9]{1,9}(\.[0-9]{1,9})?(ms|[smhdw])|[0-9]{9,16}", written):
         return written
     try:

@@ -234,7 +234,9 @@ def listed(value: object) -> object:
 
 
 def named(value: object) -> object:
-    """Convert the name of a topic to `{name: …}`, which has default field names."""
+    """Convert the name of a topic to `{name: …}`, which has default field names; ValueError for a number."""
+    if isinstance(value, int | float):
+        raise ValueError(f"expected a topic's name or a mapping, got {value!r}; put a name in quotes")  # noqa: TRY004 - pydantic's way
     return {"name": value} if isinstance(value, str) else value
 
 

@@ -26,8 +26,10 @@ def complaint(folder: Path, text: str) -> str:
     ("text", "line"),
     [
         ("join: {max_pending: true}", "join.max_pending in FILE: expected a number, got true"),
-        ("join: {max_labels: yes}", "join.max_labels in FILE: expected a number, got true"),
-        ("state: {min_free_megabytes: on}", "state.min_free_megabytes in FILE: expected a number, got true"),
+        (
+            "state: {min_free_megabytes: false}",
+            "state.min_free_megabytes in FILE: expected a number, got false",
+        ),
         (
             "monitors: {forgetting: [sliding: {size: true}]}",
             "monitors.forgetting[0].size in FILE: expected a number, got true",

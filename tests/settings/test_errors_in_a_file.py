@@ -142,7 +142,11 @@ from streamwatch.settings import SettingsError, load
         ),
         (
             "http: {listen: 9877}",
-            "http.listen in streamwatch.yaml: input should be a valid string, got 9877",
+            "http.listen in streamwatch.yaml: expected a text, got 9877; put it in quotes",
+        ),
+        (
+            "state: {directory: 17}",
+            "state.directory in streamwatch.yaml: expected a path, got 17; put it in quotes",
         ),
         (
             "http: {listen: localhost}",
@@ -192,6 +196,35 @@ def test_a_fault_in_the_file_is_reported_with_its_path_and_what_was_expected(
     complaint: Callable[..., list[str]], text: str, line: str
 ) -> None:
     assert complaint(text) == [line]
+
+
+@pytest.mark.parametrize(
+    ("kafka", "labels", "line"),
+    [
+        (
+            "security: {password: 12345}",
+            "l",
+            "kafka.security.password in FILE: expected a text, got a value (not shown)",
+        ),
+        ("client_id: c", "17", "topics.labels[0] in FILE: expected a topic's name or a mapping, got 17"),
+        (
+            "client_id: c",
+            "{name: l, mapping: {classes: {1.0: a}}}",
+            "topics.labels[0].mapping.classes in FILE: expected a text, got 1.0",
+        ),
+    ],
+)
+def test_a_number_where_a_text_is_expected_belongs_in_quotes(
+    tmp_path: Path, kafka: str, labels: str, line: str
+) -> None:
+    file = tmp_path / "streamwatch.yaml"
+    file.write_text(
+        f"kafka: {{bootstrap_servers: k, {kafka}}}\ntopics: {{predictions: p, labels: [{labels}]}}\n"
+    )
+    with pytest.raises(SettingsError) as error:
+        load(file, (), {})
+    found = str(error.value).replace(str(file), "FILE").splitlines()
+    assert [each for each in found if each.startswith(line) and each.endswith(" in quotes")] != []
 
 
 @pytest.mark.parametrize("text", ['[kafka]\nclient_id = "x"\n', 'kafka.client_id = "x"\n'])

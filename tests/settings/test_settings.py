@@ -73,6 +73,37 @@ def test_the_command_line_wins_over_the_environment_over_the_file_over_the_defau
     assert settings.join.order == "resolution"
 
 
+def test_values_without_quotes_are_texts_unless_written_as_in_json(tmp_path: Path) -> None:
+    """YAML 1.1 reads the classes `no` and `010` as false and 8, which never meet those of records."""
+    text = """
+kafka:
+  bootstrap_servers: k
+  start_from: 2026-01-31
+  security: {protocol: SASL_SSL, mechanism: PLAIN, username: on, password: no}
+topics:
+  predictions: [yes]
+  labels: [{name: l, mapping: {classes: {010: no, yes: 0x1F, true: 1_0, 1: True, 2026-01-31: 1:30}}}]
+join: {on_expiry: {assume: no}, max_pending: 1_000_000}
+monitors: {label_delays: on}
+"""
+    file = tmp_path / "streamwatch.yaml"
+    file.write_text(text)
+    settings = load(file, environ={})
+    assert settings.topics.labels[0].mapping.classes == {
+        "010": "no",
+        "yes": "0x1F",
+        "true": "1_0",
+        "1": "True",
+        "2026-01-31": "1:30",
+    }
+    assert settings.model_dump()["join"]["on_expiry"] == {"assume": "no"}
+    assert settings.topics.predictions[0].name == "yes"
+    assert settings.kafka.security.username == "on"
+    assert settings.kafka.security.read_password() == "no"
+    assert (settings.kafka.start_from, settings.join.max_pending) == ("2026-01-31", 1_000_000)
+    assert settings.monitors.label_delays is True
+
+
 def test_everything_can_come_from_the_environment() -> None:
     environ = {
         "STREAMWATCH__KAFKA__BOOTSTRAP_SERVERS": "a:1,b:2",
