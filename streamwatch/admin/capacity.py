@@ -421,7 +421,13 @@ def check_directory(directory: Path | None, least_free: int) -> DirectoryCheck:
     if not os.access(nearest, os.W_OK | os.X_OK):
         problem = f"state.directory: {nearest} cannot be written by user {os.getuid()}"
         return DirectoryCheck(CheckResult(problem, good=False))
-    free = shutil.disk_usage(nearest).free
+    usage = shutil.disk_usage(nearest)
+    if not usage.total:
+        problem = (
+            f"state.directory: {nearest} is on no disk: expected a directory on a file system with space"
+        )
+        return DirectoryCheck(CheckResult(problem, good=False))
+    free = usage.free
     pauses = f"reading pauses below {size_text(least_free)} (state.min_free_megabytes)"
     if free < least_free:
         short = f"state.directory: {size_text(free)} are free on the disk of {nearest}, {pauses}"

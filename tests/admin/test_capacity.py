@@ -259,6 +259,13 @@ def test_check_finds_a_directory_it_may_not_write(
     assert re.search(r"✗ state\.directory: .* cannot be written by user \d+\n", shown)
 
 
+def test_check_finds_a_directory_that_is_on_no_disk(streamwatch: CliRunner) -> None:
+    code, shown = checked(streamwatch, "state.directory=/proc/streamwatch")
+    assert code == 2
+    assert re.search(r"✗ state\.directory: /proc (is on no disk: expected|cannot be written)", shown)
+    assert "are free" not in shown
+
+
 def test_state_in_memory_needs_no_room_on_disk(streamwatch: CliRunner) -> None:
     _, shown = checked(streamwatch, "state.kind=memory")
     assert "✓ state in memory: a restart reads the topics again\n" in shown
