@@ -373,11 +373,20 @@ def test_probabilities_that_are_not_those_used_are_reported_and_labels_that_come
     assert shown(details={"m": {"sampled_labels": {**document, "probabilities_differ": False}}}) == []
 
 
+def test_losses_of_the_log_without_a_number_are_not_reported_as_zero() -> None:
+    text = 'kafka_data_loss_total{cause="recreated"} 1\nkafka_records_lost_total{cause="recreated"} 0\n'
+    [log] = shown(text)
+    assert "recreated once; their number is not known" in log
+    text += 'kafka_data_loss_total{cause="retention"} 2\nkafka_records_lost_total{cause="retention"} 900\n'
+    [log] = shown(text)
+    assert "retention 2 times; 900 are known to be lost, without those of recreated" in log
+
+
 def test_a_shared_consumer_group_is_reported_apart_from_losses_of_the_log() -> None:
     text = 'kafka_data_loss_total{cause="group_shared"} 1\nkafka_data_loss_total{cause="retention"} 2\n'
     text += 'kafka_records_lost_total{cause="retention"} 900\n'
     log, group = shown(text)
-    assert "retention 2 times; 900 are known to be lost" in log
+    assert "retention 2 times; 900 are known to be lost |" in log
     assert group.startswith("log_lost: kafka.group_id is used by somebody else at the same time")
     assert "group_shared, once" in group
     assert "kafka.group_id of its own" in group

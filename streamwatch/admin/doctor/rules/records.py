@@ -163,13 +163,20 @@ def log_lost(facts: Facts) -> Iterator[Finding]:
         yield Finding(Weight.AT_RISK, "kafka.group_id", f"{what} ({counted})", cause_of_loss, remedy)
     if not losses:
         return
-    lost = facts.now.total("kafka_records_lost_total")
+    numbers = facts.now.by("kafka_records_lost_total", "cause")
+    known_to_be_lost = sum(numbers.get(cause, 0) for cause in losses)
+    unknown = [cause for cause in losses if not numbers.get(cause)]
+    lost = (
+        f"{known_to_be_lost:,.0f} are known to be lost" if known_to_be_lost else "their number is not known"
+    )
+    if known_to_be_lost and unknown:
+        lost += f", without those of {', '.join(unknown)}"
     times = ", ".join(f"{cause} {_times(count)}" for cause, count in losses.items())
     known = [OF_LOG.get(cause, _UNKNOWN) for cause in losses]
     yield Finding(
         Weight.INCOMPLETE,
         "Kafka",
-        f"lost records before they were read: {times}; {lost:,.0f} are known to be lost",
+        f"lost records before they were read: {times}; {lost}",
         "; ".join(dict.fromkeys(cause for cause, _ in known)),
         "; ".join(dict.fromkeys([*(change for _, change in known), "the log names topic and offset"])),
     )
