@@ -156,6 +156,10 @@ WRONG: Mapping[str, Case] = {
         },
         "model m has had no label for 3 h and goes on predicting (350 predictions wait); 99 % of its labels",
     ),
+    "labels_before_predictions": (
+        {"text": "labels_negative_delay_total 30\nlabels_joined_total 400"},
+        "labels are older than their prediction in 7.5% of cases (30 of 400), and these delays count as 0",
+    ),
     "predictions_stopped": (
         {
             "text": "caught_up 1\nclock_timestamp_seconds 20800\n"
@@ -519,6 +523,7 @@ SILENT = WRONG["labels_stopped"][0]["text"]
         (("caught_up 1", "caught_up 0"), "labels may be among what is not read yet"),
         (('le="300"} 545', 'le="300"} 60'), "labels used to take longer than the last bound"),
         (('le="+Inf"} 550', 'le="+Inf"} 99'), "too few labels to know how long they take"),
+        (('predictions{model="m"} 350', 'predictions{model="m"} 0'), "each prediction has its label"),
         (('seconds{model="m"} 10000', 'seconds{model="m"} 17300'), "an hour is not over yet"),
     ],
 )
@@ -527,6 +532,22 @@ def test_silence_is_none_where(change: tuple[str, str], why: str) -> None:
     changed = SILENT.replace(*change)
     assert changed != SILENT
     assert not any("labels_stopped" in line for line in shown(changed)), why
+
+
+def test_seconds_among_milliseconds_are_found_by_impossible_delays() -> None:
+    text = (
+        'last_prediction_timestamp_seconds{model="m"} 1796100000\n'
+        'label_delay_seconds_bucket{model="m",le="86400.0"} 10\n'
+        'label_delay_seconds_bucket{model="m",le="2419200.0"} 390\n'
+        'label_delay_seconds_bucket{model="m",le="+Inf"} 400\n'
+        'label_delay_seconds_count{model="m"} 400\n'
+    )
+    most = 10 * 86_400 + 380 * 2_419_200
+    [found] = shown(f'{text}label_delay_seconds_sum{{model="m"}} {most + 10 * 1_794_000_000}\n')
+    assert found.startswith(
+        "times_misread: model m has labels that come decades after their prediction (10 of 400)"
+    )
+    assert shown(f'{text}label_delay_seconds_sum{{model="m"}} {most + 10 * 300 * 86_400}\n') == []
 
 
 def silent_models(count: int) -> str:

@@ -112,6 +112,9 @@ SHOWN: Mapping[tuple[str, str], Callable[[], str]] = {
     ("there are too few outcomes for alarms", "`doctor`"): rule("detectors_silent"),
     ("a receiver refuses notifications", "`doctor`"): rule("undelivered"),
     ("the clocks of producers differ", "`doctor`"): rule("out_of_order"),
+    ("what writes labels has a clock that is behind, or writes local time", "`doctor`"): rule(
+        "labels_before_predictions"
+    ),
     ("the clock of the machine is wrong", "`doctor`"): rule("clock_behind"),
     ("a transaction in Kafka stays open", "`doctor`"): rule("held_back"),
     ("retention deletes records before they are read", "`doctor`"): rule("log_lost"),

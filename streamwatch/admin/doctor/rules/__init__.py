@@ -20,6 +20,7 @@ RULES = (
     records.evicted,
     records.held_back,
     labels.horizon_short,
+    labels.labels_before_predictions,
     labels.labels_cut_off,
     labels.labels_missing,
     labels.labels_orphaned,

@@ -115,6 +115,30 @@ def _found(labels: str, orphaned: float, accepted: float) -> Iterator[Finding]:
         )
 
 
+BEFORE: Final = 0.05
+"""Share of labels older than their prediction from which it is reported."""
+FEWEST: Final = 20
+"""Least number of such labels."""
+
+
+def labels_before_predictions(facts: Facts) -> Iterator[Finding]:
+    """Labels are older than their predictions, by the times in the records."""
+    before = facts.now.total("labels_negative_delay_total")
+    joined = facts.now.total("labels_joined_total")
+    if before < FEWEST or before < BEFORE * joined:
+        return
+    yield Finding(
+        Weight.WORTH_KNOWING,
+        "labels",
+        f"are older than their prediction in {before / joined:.1%} of cases ({before:,.0f} of "
+        f"{joined:,.0f}), and these delays count as 0",
+        "the clocks of what writes predictions and labels differ, or timestamps of one side are in another "
+        "unit or in local time: label delays, and what is judged by them, are wrong",
+        "correct the clock, or mapping: timestamp and timestamp_unit (text without an offset is in UTC); "
+        "message.timestamp.type=LogAppendTime gives both topics the clock of the brokers",
+    )
+
+
 NEARLY_ALWAYS: Final = 0.97
 """Accuracy of repeating the previous label from which it is reported."""
 FAR: Final = 0.3

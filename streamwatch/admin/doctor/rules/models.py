@@ -234,8 +234,8 @@ def _slow_delay(facts: Facts, model: str) -> float | None:
 def labels_stopped(facts: Facts) -> Iterator[Finding]:
     """A model still predicts, but its labels have stopped.
 
-    Nothing is found while their usual delay is unknown, as with few labels, or beyond the longest bound of
-    the histogram.
+    Nothing is found while no prediction waits, or while their usual delay is unknown, as with few labels, or
+    beyond the longest bound of the histogram.
     """
     for model in facts.models:
         label = facts.now.value("last_label_timestamp_seconds", model=model)
@@ -244,9 +244,9 @@ def labels_stopped(facts: Facts) -> Iterator[Finding]:
         if label is None or prediction is None or slow is None or not math.isfinite(slow):
             continue
         silent = prediction - label
-        if silent <= max(LEAST_SECONDS, TIMES * slow) or not _caught_up(facts):
-            continue
         waiting = facts.now.value("pending_predictions", model=model) or 0.0
+        if silent <= max(LEAST_SECONDS, TIMES * slow) or not waiting or not _caught_up(facts):
+            continue
         took, since = duration_text(round(1_000 * slow)), duration_text(round(1_000 * silent))
         yield Finding(
             Weight.NOTHING_TRUE,
@@ -274,6 +274,10 @@ def predictions_stopped(facts: Facts) -> Iterator[Finding]:
             )
 
 
+_DECADES: Final = 20 * 365 * 86_400.0
+"""Delay in seconds that no label has: twice the longest horizon."""
+
+
 def times_misread(facts: Facts) -> Iterator[Finding]:
     """Timestamps in seconds are read as milliseconds, so that a model predicts in January 1970."""
     for model, last in facts.now.by("last_prediction_timestamp_seconds", "model").items():
@@ -286,6 +290,34 @@ def times_misread(facts: Facts) -> Iterator[Finding]:
                 "what they are",
                 "mapping: timestamp_unit: s (or the unit that is written), on both sides",
             )
+        elif late := _decades_late(facts, model):
+            count = facts.now.value("label_delay_seconds_count", model=model) or 0.0
+            yield Finding(
+                Weight.NOTHING_TRUE,
+                f"{MODEL}{model}",
+                f"has labels that come decades after their prediction ({late:,.0f} of {count:,.0f}), by the "
+                "timestamps of its records",
+                "some producers of predictions write seconds and others milliseconds, and all are read as "
+                "milliseconds",
+                "let all write one unit, or map each kind by a mapping of its own (when, timestamp_unit)",
+            )
+
+
+def _decades_late(facts: Facts, model: str) -> float:
+    """Count label delays beyond the last bound of a model's histogram; 0 unless their mean is decades."""
+    counts = sorted(
+        (float(bound), count)
+        for bound, count in facts.now.by("label_delay_seconds_bucket", "le", model=model).items()
+    )
+    if len(counts) < 2:
+        return 0.0
+    below = most = 0.0
+    for bound, count in counts[:-1]:
+        most += bound * (count - below)
+        below = count
+    beyond = counts[-1][1] - below
+    total = facts.now.value("label_delay_seconds_sum", model=model) or 0.0
+    return beyond if beyond and total - most > _DECADES * beyond else 0.0
 
 
 def _caught_up(facts: Facts) -> bool:
