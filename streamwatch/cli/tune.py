@@ -227,11 +227,15 @@ def _time(option: str, text: str | None) -> int | None:
 
 
 def recorded(read: Callable[[], ReplaySpec]) -> dict[str, History]:
-    """Replay recordings and return the outcomes of every model; ends the command at an error."""
+    """Replay recordings, say what of them was read, and return the outcomes of every model.
+
+    Ends the command at an error.
+    """
     from rich.console import Console
 
     from streamwatch.history.recordings.file import RecordingError
     from streamwatch.history.replay.replay import replay
+    from streamwatch.history.replay.tables import leftovers
     from streamwatch.history.tuning.history import Histories, outcomes_only
     from streamwatch.settings import SettingsError
 
@@ -240,9 +244,11 @@ def recorded(read: Callable[[], ReplaySpec]) -> dict[str, History]:
         spec = read()
         with reporting_compilation():
             made = replace(spec, monitors=outcomes_only(spec.monitors), seen=histories.add)
-            replay(made, Console(stderr=True))
+            result = replay(made, Console(stderr=True))
     except (RecordingError, SettingsError) as error:
         refuse(str(error))
+    for line in leftovers(result):
+        typer.echo(line, err=True)
     return histories.of_models()
 
 

@@ -64,6 +64,16 @@ def test_a_history_that_is_too_short_is_refused_and_nothing_is_written(recording
 
 
 @pytest.mark.slow
+def test_what_of_a_recording_could_not_be_used_is_said(recording: str) -> None:
+    with Path(recording).open("a") as file:
+        file.write("900,m,a\n901,m,a,,\n")
+    result = CliRunner().invoke(app, ["tune", recording])
+    assert "902 lines, 900 outcomes in " in result.stderr
+    assert "1 predictions still waited for their label at the end." in result.stderr
+    assert "1 lines could not be used: wrong_number_of_columns 1." in result.stderr
+
+
+@pytest.mark.slow
 def test_a_part_of_the_recording_is_chosen_by_time(recording: str) -> None:
     chosen = ["--since", "2026-01-01T01:00", "--until", "2026-01-01T02:00:00Z"]
     result = CliRunner().invoke(app, ["tune", recording, *chosen])
