@@ -377,6 +377,15 @@ def test_probabilities_that_are_not_those_used_are_reported_and_labels_that_come
     assert shown(details={"m": {"sampled_labels": {**document, "probabilities_differ": False}}}) == []
 
 
+def test_a_longer_wait_is_no_advice_where_timestamps_are_not_believed() -> None:
+    text = str(WRONG["out_of_order"][0]["text"])
+    [found] = shown(text)
+    assert "| time: {settle: 4s}" in found
+    corrected = 'timestamps_corrected_total{reason="future"} 50\n'
+    assert any("time.settle does not help" in found for found in shown(f"{text}\n{corrected}"))
+    assert not any("settle: 4s" in found for found in shown(f"{text}\n{corrected}"))
+
+
 def test_losses_of_the_log_without_a_number_are_not_reported_as_zero() -> None:
     text = 'kafka_data_loss_total{cause="recreated"} 1\nkafka_records_lost_total{cause="recreated"} 0\n'
     [log] = shown(text)

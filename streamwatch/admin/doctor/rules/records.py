@@ -59,16 +59,26 @@ LEAST_EVALUATED: Final = 0.01
 def out_of_order(facts: Facts) -> Iterator[Finding]:
     """Records arrive after later ones were evaluated."""
     read = facts.now.by("records_evaluated_total", "topic")
+    corrected = facts.now.total("timestamps_corrected_total")
     for topic, count in facts.now.by("records_out_of_order_total", "topic").items():
         if not read.get(topic) or count < LEAST_EVALUATED * read[topic]:
             continue
         late = facts.now.total("records_lateness_seconds_total", topic=topic) / count
+        if corrected >= count:
+            cause = "records whose timestamps are not believed count as of the last time that was believed"
+            change = (
+                "the producer's clock, or message.timestamp.type=LogAppendTime; time.settle does not help"
+            )
+        else:
+            cause = "the clocks of producers differ, or records become visible later than time.settle"
+            settle = f"{max(2, round(2 * late))}s"
+            change = f"time: {{settle: {settle}}}, so that live numbers equal those of a replay"
         yield Finding(
             Weight.INCOMPLETE,
             f"topic {topic}",
             f"has {count / read[topic]:.1%} of its records out of order, {late:.1f} s late on average",
-            "the clocks of producers differ, or records become visible later than time.settle",
-            f"time: {{settle: {max(2, round(2 * late))}s}}, so that live numbers equal those of a replay",
+            cause,
+            change,
         )
 
 
