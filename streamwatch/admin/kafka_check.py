@@ -240,7 +240,7 @@ def check_payload(
             f"predicted classes are scores ({shown}, …): write prediction: {{score: {path}, threshold: 0.5, "
             "above: fraud, below: legit} with the classes of your labels"
         )
-    doubtful = [*_misread(events), *repeated_of(events, revised=revised)]
+    doubtful = [*_misread(events), *_misdated(records), *repeated_of(events, revised=revised)]
     details += doubtful
     good = not scores and not doubtful and (not events or reasons.total() < len(events))
     what = f"topic {topic}: {listed} in the first {len(records)} records"
@@ -278,6 +278,20 @@ def _misread(events: Iterable[Event]) -> Sequence[str]:
     return [
         f"its times are read as of {day}: probably they are seconds: change timestamp_unit in its mapping"
     ]
+
+
+def _misdated(records: Sequence[Record]) -> Sequence[str]:
+    """Describe that Kafka's timestamps of a sample are probably seconds, if some are."""
+    found = [record.timestamp for record in records if are_misread([record.timestamp])]
+    if not found:
+        return []
+    day = datetime.fromtimestamp(found[0] / 1_000, UTC).date()
+    text = (
+        f"Kafka's timestamps of {len(found)} of its records are of {day}: probably what writes them sets "
+        "seconds, and predictions would expire at once: set milliseconds, or "
+        "message.timestamp.type=LogAppendTime"
+    )
+    return [text]
 
 
 def repeated_of(events: Iterable[Event], *, revised: bool) -> Sequence[str]:
@@ -372,5 +386,5 @@ def _check_schema(
         details.append(_HINT)
     what = f"topic {topic}: {name}, {good} of {len(records)} records of a sample were decoded"
     events = list(chain.from_iterable(by_record))
-    doubtful = [*_misread(events), *repeated_of(events, revised=revised)]
+    doubtful = [*_misread(events), *_misdated(records), *repeated_of(events, revised=revised)]
     return CheckResult(what, good=good > 0 and not doubtful, details=(*details, *doubtful))

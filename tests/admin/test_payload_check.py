@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+from dataclasses import replace
 
 import pytest
 
@@ -64,6 +65,19 @@ def test_times_in_seconds_that_are_read_as_milliseconds_are_a_fault() -> None:
     assert "change timestamp_unit in its mapping" in detail
     assert dated(1_796_049_000_000, 1_796_049_060).good
     assert dated(0, 60_000).good
+
+
+def test_timestamps_of_kafka_in_seconds_are_a_fault() -> None:
+    def dated(record_ms: int) -> CheckResult:
+        sample = [replace(each, timestamp=record_ms) for each in records(["a", "b"])]
+        return check_payload("p", "value.prediction", sample, DECODER)
+
+    found = dated(1_796_049_000)
+    assert not found.good
+    [detail] = found.details
+    assert detail.startswith("Kafka's timestamps of 2 of its records are of 1970-01-21: probably what writes")
+    assert dated(1_796_049_000_000).good
+    assert dated(1).good
 
 
 def test_scores_instead_of_classes_are_a_fault_with_what_to_write_instead() -> None:

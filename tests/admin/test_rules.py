@@ -230,6 +230,14 @@ WRONG: Mapping[str, Case] = {
         },
         "topic l has 5.0% of its records out of order, 2.0 s late on average",
     ),
+    "records_misdated": (
+        {
+            "text": 'watermark_timestamp_seconds{topic="p",partition="0"} 1796101.009\n'
+            'watermark_timestamp_seconds{topic="p",partition="1"} 1796101.009\n'
+            'watermark_timestamp_seconds{topic="l",partition="0"} 1796101009.332'
+        },
+        "topic p is of January 1970, by Kafka's timestamps of its records",
+    ),
     "detectors_silent": (
         {
             "text": 'model_predictions_total{model="m"} 90\noutcomes_total{model="m"} 40',
@@ -381,6 +389,9 @@ def test_a_longer_wait_is_no_advice_where_timestamps_are_not_believed() -> None:
     text = str(WRONG["out_of_order"][0]["text"])
     [found] = shown(text)
     assert "| time: {settle: 4s}" in found
+    [found] = shown(text.replace('seconds_total{topic="l"} 100', 'seconds_total{topic="l"} 360000'))
+    assert "7,200.0 s late" in found
+    assert "| the producer's clock, or message.timestamp.type=LogAppendTime" in found
     corrected = 'timestamps_corrected_total{reason="future"} 50\n'
     assert any("time.settle does not help" in found for found in shown(f"{text}\n{corrected}"))
     assert not any("settle: 4s" in found for found in shown(f"{text}\n{corrected}"))

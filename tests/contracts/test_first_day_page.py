@@ -101,6 +101,7 @@ SHOWN: Mapping[tuple[str, str], Callable[[], str]] = {
     ("labels still arrive when predictions have expired", "`doctor`"): rule("labels_cut_off"),
     ("labels have stopped while predictions go on", "`doctor`"): rule("labels_stopped"),
     ("a timestamp in seconds is read as milliseconds", "`doctor`"): rule("times_misread"),
+    ("Kafka's timestamps of a topic are set in seconds", "`doctor`"): rule("records_misdated"),
     ("a model has stopped predicting", "`doctor`"): rule("predictions_stopped"),
     ("labels arrive sorted by class", "`doctor`"): rule("labels_sorted"),
     ("a topic with predictions is missing from the settings", "`doctor`"): rule("labels_orphaned"),

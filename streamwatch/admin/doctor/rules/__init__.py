@@ -36,6 +36,7 @@ RULES = (
     models.persistent_wins,
     labels.predictions_repeated,
     models.predictions_stopped,
+    records.records_misdated,
     models.segments_full,
     models.times_misread,
     records.undecodable,

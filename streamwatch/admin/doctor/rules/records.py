@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from datetime import UTC, datetime
 from typing import Final
 
 from streamwatch.admin.doctor.facts import Facts, Finding, Weight
 from streamwatch.edge.decoders.mapping import REASONS
+from streamwatch.inspection.streams import are_misread
 
 LEAST: Final = 0.001
 """Share of invalid records from which it is reported."""
@@ -56,6 +58,10 @@ LEAST_EVALUATED: Final = 0.01
 """Share of records out of order from which it is reported."""
 
 
+LONGEST_SETTLE: Final = 600.0
+"""Greatest mean lateness in seconds for which a longer `time.settle` is advised."""
+
+
 def out_of_order(facts: Facts) -> Iterator[Finding]:
     """Records arrive after later ones were evaluated."""
     read = facts.now.by("records_evaluated_total", "topic")
@@ -64,7 +70,10 @@ def out_of_order(facts: Facts) -> Iterator[Finding]:
         if not read.get(topic) or count < LEAST_EVALUATED * read[topic]:
             continue
         late = facts.now.total("records_lateness_seconds_total", topic=topic) / count
-        if corrected >= count:
+        if late > LONGEST_SETTLE:
+            cause = "the clocks of producers differ by so much, or one sets times in another unit"
+            change = "the producer's clock, or message.timestamp.type=LogAppendTime on the topic"
+        elif corrected >= count:
             cause = "records whose timestamps are not believed count as of the last time that was believed"
             change = (
                 "the producer's clock, or message.timestamp.type=LogAppendTime; time.settle does not help"
@@ -76,9 +85,27 @@ def out_of_order(facts: Facts) -> Iterator[Finding]:
         yield Finding(
             Weight.INCOMPLETE,
             f"topic {topic}",
-            f"has {count / read[topic]:.1%} of its records out of order, {late:.1f} s late on average",
+            f"has {count / read[topic]:.1%} of its records out of order, {late:,.1f} s late on average",
             cause,
             change,
+        )
+
+
+def records_misdated(facts: Facts) -> Iterator[Finding]:
+    """Kafka's timestamps of a topic are seconds, where milliseconds are expected."""
+    topics = {
+        dict(labels)["topic"]: seconds
+        for (name, labels), seconds in facts.now.samples.items()
+        if name == "watermark_timestamp_seconds" and are_misread([round(1_000 * seconds)])
+    }
+    for topic, seconds in sorted(topics.items()):
+        yield Finding(
+            Weight.NOTHING_TRUE,
+            f"topic {topic}",
+            f"is of {datetime.fromtimestamp(seconds, UTC):%B %Y}, by Kafka's timestamps of its records",
+            "what writes it sets these in seconds, where Kafka has milliseconds: its predictions expire as "
+            "soon as a record of another topic is evaluated",
+            "let it set milliseconds, or message.timestamp.type=LogAppendTime on the topic; then start over",
         )
 
 
