@@ -379,11 +379,44 @@ def test_whole_decimals_of_parquet_keep_all_digits_as_ids_of_databases_are_decim
     assert [value["price"] for value in values] == [1.5, 2, -0.25, 0]
 
 
+def test_nanoseconds_and_bytes_of_parquet_are_read_wherever_they_are(tmp_path: Path):
+    """Columns that no mapping names, such as a hash or a duration, must not make a file unreadable."""
+    pa, pq = pytest.importorskip("pyarrow"), pytest.importorskip("pyarrow.parquet")
+    at_ns = 1_793_534_400_123_456_789
+    rows = {
+        "timestamp": pa.array([at_ns], pa.timestamp("ns", "Europe/Berlin")),
+        "nested": pa.array([{"at": at_ns}], pa.struct([("at", pa.timestamp("ns"))])),
+        "listed": pa.array([[at_ns]], pa.list_(pa.timestamp("ns"))),
+        "mapped": pa.array([[("a", at_ns)]], pa.map_(pa.string(), pa.timestamp("ns"))),
+        "coded": pa.array([at_ns], pa.timestamp("ns")).dictionary_encode(),
+        "took": pa.array([1_500_000_001], pa.duration("ns")),
+        "day_time": pa.array([1_500_000_001], pa.time64("ns")),
+        "hash": pa.array([b"\xff\x00"], pa.binary()),
+        "name": pa.array([b"caf\xc3\xa9"], pa.binary()),
+    }
+    pq.write_table(pa.table(rows), tmp_path / "outcomes.parquet")
+    with Recording(tmp_path / "outcomes.parquet") as recording:
+        [value] = [json.loads(record.value or b"") for record in recording.records()]
+    at_ms = at_ns // 1_000_000
+    assert value == {
+        "timestamp": at_ms,
+        "nested": {"at": at_ms},
+        "listed": [at_ms],
+        "mapped": {"a": at_ms},
+        "coded": at_ms,
+        "took": "PT1.5S",
+        "day_time": "00:00:01.500000",
+        "hash": "/wA=",
+        "name": "café",
+    }
+
+
 def test_a_date_beyond_the_calendar_in_parquet_is_refused_with_its_row(tmp_path: Path):
     pa, pq = pytest.importorskip("pyarrow"), pytest.importorskip("pyarrow.parquet")
     file = tmp_path / "outcomes.parquet"
     pq.write_table(pa.table({"timestamp": pa.array([0, 2**60], pa.timestamp("ms"))}), file)
-    with Recording(file) as recording, pytest.raises(RecordingError, match=r"outcomes\.parquet, row \d"):
+    where = r"outcomes\.parquet, row 1 or later, column timestamp: expected values that JSON can hold"
+    with Recording(file) as recording, pytest.raises(RecordingError, match=where):
         list(recording.records())
 
 

@@ -5,8 +5,8 @@ partition, offset, time, key and headers. Blank lines are skipped.
 
 A row of Parquet becomes an object with a field for each column that is not null; structs and maps become
 objects, lists and empty maps arrays. Whole decimals keep all their digits, as they may be ids; those beyond
-64 bits become text. Timestamps become milliseconds since the epoch (UTC if they have no zone), dates ISO 8601
-text.
+64 bits become text. Timestamps become milliseconds since the epoch (UTC if they have no zone), dates, times
+of day and durations ISO 8601 text. Binary values become text, in base64 where they are not UTF-8.
 """
 
 from __future__ import annotations
@@ -22,7 +22,13 @@ from typing import Any, Final, Literal, Self, TypeAlias
 import msgspec
 
 from streamwatch.edge.extras import command_for
-from streamwatch.history.recordings.file import BROKEN, BYTE_ORDER_MARK, RecordedFile, RecordingError
+from streamwatch.history.recordings.file import (
+    BROKEN,
+    BYTE_ORDER_MARK,
+    RecordedFile,
+    RecordingError,
+    printable,
+)
 from streamwatch.history.recordings.lines import (
     BadLine,
     CsvColumns,
@@ -57,16 +63,57 @@ def parquet_values(path: str, name: str) -> Iterator[bytes]:
             "-: expected the name of a Parquet file, whose end is read first; got standard input"
         )
     row = 0
+    batch: Any = None
     try:
         with pq.ParquetFile(path) as file:
-            for batch in file.iter_batches(_ROWS):
+            for read in file.iter_batches(_ROWS):
+                batch = read
+                fields = [field.with_type(_in_microseconds(field.type, pa)) for field in batch.schema]
+                if fields != list(batch.schema):
+                    batch = batch.cast(pa.schema(fields), safe=False)
                 for found in batch.to_pylist():
-                    row += 1
                     yield msgspec.json.encode(_value(found))
+                    row += 1
     except (pa.ArrowException, OSError) as error:
-        raise RecordingError(f"{name} cannot be read as Parquet behind row {row}: {error}") from error
-    except (TypeError, ValueError, OverflowError, KeyError) as error:  # of dates and time zones, too
-        raise RecordingError(f"{name}, row {row}: expected values that JSON can hold: {error}") from error
+        raise RecordingError(f"{name} cannot be read as Parquet behind row {row:,}: {error}") from error
+    except _NOT_JSON as error:
+        where = f"{name}, row {row + 1:,} or later, column {_not_json(batch)}"
+        raise RecordingError(f"{where}: expected values that JSON can hold: {error}") from error
+
+
+_NOT_JSON: Final = (TypeError, ValueError, OverflowError, KeyError)
+"""Errors of values that Python or JSON cannot represent, such as of dates and time zones."""
+
+
+def _not_json(batch: Any) -> str:
+    """Find the column of a batch with a value that JSON cannot represent."""
+    for name, column in zip(batch.schema.names, batch.columns, strict=True):
+        try:
+            msgspec.json.encode(_value(column.to_pylist()))
+        except _NOT_JSON:
+            return printable(name)
+    return "of another type than expected"
+
+
+def _in_microseconds(kind: Any, pa: Any) -> Any:
+    """Return an Arrow type with microseconds for nanoseconds, which Python's dates and times do not have."""
+    plain = kind
+    if pa.types.is_timestamp(kind) and kind.unit == "ns":
+        plain = pa.timestamp("us", kind.tz)
+    elif pa.types.is_time64(kind):
+        plain = pa.time64("us")
+    elif pa.types.is_duration(kind) and kind.unit == "ns":
+        plain = pa.duration("us")
+    elif pa.types.is_struct(kind):
+        plain = pa.struct([field.with_type(_in_microseconds(field.type, pa)) for field in kind])
+    elif pa.types.is_map(kind):
+        plain = pa.map_(_in_microseconds(kind.key_type, pa), _in_microseconds(kind.item_type, pa))
+    elif pa.types.is_list(kind):
+        plain = pa.list_(kind.value_field.with_type(_in_microseconds(kind.value_type, pa)))
+    elif pa.types.is_dictionary(kind):
+        value = _in_microseconds(kind.value_type, pa)
+        plain = kind if value.equals(kind.value_type) else value
+    return plain
 
 
 def _value(found: Any) -> Any:
@@ -81,7 +128,15 @@ def _value(found: Any) -> Any:
         return round(aware.timestamp() * 1_000)
     if isinstance(found, Decimal):
         return _number(found)
-    return found.decode() if isinstance(found, bytes) else found
+    return _text(found) if isinstance(found, bytes) else found
+
+
+def _text(found: bytes) -> str | bytes:
+    """Decode UTF-8; other bytes are returned as they are, of which JSON encoders write base64."""
+    try:
+        return found.decode()
+    except UnicodeDecodeError:
+        return found
 
 
 def _number(found: Decimal) -> float | int | str:
