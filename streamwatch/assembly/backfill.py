@@ -18,15 +18,18 @@ from typing import Final
 from streamwatch.assembly.state import HostClocks, state_opening
 from streamwatch.assembly.topics import build_topics, sides, topics_by_name
 from streamwatch.assembly.warming import warm_up_run
+from streamwatch.core.metrics.series import Family
 from streamwatch.core.pipeline.checkpoint import Checkpoint
 from streamwatch.core.ports import PartitionState, Poll
-from streamwatch.core.records.events import Partition
+from streamwatch.core.records.events import Partition, is_decodable
 from streamwatch.daemon import CommitSpec, SourcePositions, State, Topic
 from streamwatch.daemon.commits import Commits, Durable
+from streamwatch.edge.receivers.texts import iso
 from streamwatch.history.recordings.file import RecordingError
 from streamwatch.history.recordings.lines import BadLine, LineRecord, UnusableLines
 from streamwatch.history.recordings.partitions import own_time_ms
 from streamwatch.history.recordings.recording import Layout, Recording
+from streamwatch.inspection.streams import are_misread
 from streamwatch.settings import Settings, SettingsError
 from streamwatch.telemetry import Telemetry
 
@@ -50,6 +53,10 @@ class Backfilled:
     """Lines that are not records."""
     until_ms: int = -1
     """Record time (ms) from which the daemon reads its topics."""
+    families: Sequence[Family] = ()
+    """Metrics of the join at the end."""
+    doubts: list[str] = field(default_factory=list[str])
+    """Texts on topics whose records have no times, are out of order, or have times that are misread."""
 
 
 class TopicFiles:
@@ -88,6 +95,8 @@ class TopicFiles:
         """Largest record time so far."""
         self.offset = 0
         """Number of records so far."""
+        self.untimed = self.back_in_time = 0
+        """Numbers of records without a time, and of those with an earlier time than one before them."""
         self.ended = False
         self._decoder = topic.decoder
         self._until_ms = until_ms
@@ -101,16 +110,34 @@ class TopicFiles:
         for index, (record, event) in enumerate(zip(records, found, strict=True)):
             if record.timestamp < 0:
                 own_ms = own_time_ms(event)
+                self.untimed += own_ms is None and is_decodable(event)
                 record.timestamp = self.last_ms + 1 if own_ms is None else max(1, own_ms)
             if self._until_ms is not None and record.timestamp >= self._until_ms:
                 self._lines, records = iter(()), records[:index]
                 break
+            self.back_in_time += record.timestamp < self.last_ms
             self.last_ms = max(self.last_ms, record.timestamp)
             record.topic, record.partition = self.partition
             record.offset = self.offset
             self.offset += 1
         self.ended = not records
         return records
+
+    def doubts(self) -> Iterator[str]:
+        """Yield texts on times for which the order of these records is probably not that of the log."""
+        name = self.partition.topic
+        if self.untimed:
+            yield (
+                f"{self.untimed:,} records of {name} have no time: expected one where the mapping looks for "
+                "the timestamp, as files are merged by it."
+            )
+        if self.back_in_time:
+            yield (
+                f"{self.back_in_time:,} records of {name} have an earlier time than one before them: files "
+                "are read in the order of their names and lines."
+            )
+        if are_misread([self.last_ms]):
+            yield f"The last time of {name} is in {iso(self.last_ms)[:7]}: is its timestamp_unit right?"
 
     def state(self) -> PartitionState:
         """Return the state of the topic's only partition, as a poll reports it."""
@@ -177,11 +204,12 @@ def backfill(
     # No time passes while files are read, so that the merge gives up waiting for none of them.
     opened = state_opening(within, topics, telemetry, clocks=HostClocks(monotonic=lambda: 0.0))()
     try:
-        asyncio.run(_taken(opened, sources, until_ms, show))
+        result.families = asyncio.run(_taken(opened, sources, until_ms, show))
     finally:
         opened.store.close()
     result.records = {source.partition.topic: source.offset for source in sources}
     result.until_ms = _end_of(sources, until_ms)
+    result.doubts = [doubt for source in sources for doubt in source.doubts()]
     building.rename(directory)
     return result
 
@@ -216,8 +244,11 @@ def _show_nothing(durable: Durable) -> None:
 
 async def _taken(
     state: State, sources: Sequence[TopicFiles], until_ms: int | None, show: Callable[[int], None]
-) -> None:
-    """Evaluate all records of the files in the order of record time, with commits in between."""
+) -> Sequence[Family]:
+    """Evaluate all records of the files in the order of record time, with commits in between.
+
+    Returns the metrics of the join.
+    """
     processor = state.processor
     spec = CommitSpec(events=20_000)
     commits = Commits(state, lambda _: SourcePositions(), spec, _show_nothing, behind=lambda: True)
@@ -248,3 +279,4 @@ async def _taken(
     await commits.finish()
     if processor.maintenance is not None:
         await processor.maintenance.stop(None)
+    return checkpoint.pipeline.join_families()

@@ -320,8 +320,11 @@ def backfill(
     settings = read_settings(config, overrides, {"kafka": NO_KAFKA["kafka"]})
 
     from streamwatch.assembly.backfill import backfill as fill
+    from streamwatch.core.metrics.series import detail_at
     from streamwatch.edge.receivers.texts import iso
+    from streamwatch.edge.web.routes.json_api import by_model
     from streamwatch.history.recordings.file import RecordingError
+    from streamwatch.history.replay.tables import apart
     from streamwatch.history.samples import counted
     from streamwatch.settings import SettingsError
 
@@ -339,8 +342,21 @@ def backfill(
         refuse(str(error))
     read = ", ".join(f"{records:,} records of {topic}" for topic, records in done.records.items())
     typer.echo(f"{done.directory} has {read}; the daemon goes on with records from {iso(done.until_ms)} on")
-    for reason, count in done.bad.reasons.items():
-        typer.echo(f"{counted(count, 'line')} left out: {reason}", err=True)
+    _, stream = by_model(done.families)
+    outcomes = detail_at(stream, "predictions_resolved_total") or 0
+    invalid = {
+        reason: sum(by_topic.values())
+        for reason, by_topic in (detail_at(stream, "records_invalid_total") or {}).items()
+    }
+    texts = [f"{counted(int(outcomes), 'prediction')} met {'its' if outcomes == 1 else 'their'} label."]
+    texts += apart(done.families)
+    texts += [
+        f"{counted(int(count), 'record')} invalid: {reason}." for reason, count in invalid.items() if count
+    ]
+    texts += done.doubts
+    texts += [f"{counted(count, 'line')} left out: {reason}" for reason, count in done.bad.reasons.items()]
+    for text in texts:
+        typer.echo(text, err=True)
 
 
 def _matching(pattern: Path) -> list[Path]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import random
 import subprocess
 import sys
@@ -87,6 +88,33 @@ async def test_a_daemon_goes_on_from_files_as_if_it_had_read_the_log(kafka: Brok
     assert not differ, differ[:20]
     assert after["compared"] == alone["compared"]
     assert after["alarms"] == alone["alarms"]
+
+
+def test_a_backfill_says_what_came_to_no_outcome_and_which_times_are_doubtful(tmp_path: Path):
+    day_ms, start_ms = 86_400_000, 1_790_000_000_000
+    predictions = [
+        {"id": k, "model": "m", "prediction": "a", "timestamp": start_ms + (9 - k) * 1_000} for k in range(9)
+    ]
+    labels = [{"id": k, "label": "a", "timestamp": start_ms // 1_000 + k} for k in range(20)]
+    for side, found in (("p", predictions), ("l", [*labels, {"id": 1, "label": "a"}, {"id": 1}])):
+        (tmp_path / f"{side}.jsonl").write_text("".join(f"{json.dumps(each)}\n" for each in found))
+    late = {"id": 99, "model": "m", "prediction": "a", "timestamp": start_ms + 40 * day_ms}
+    with (tmp_path / "p.jsonl").open("a") as file:
+        file.write(json.dumps(late))
+    command = [sys.executable, "-m", "streamwatch", "state", "backfill"]
+    command += [f"{side}={tmp_path}/{side}.jsonl" for side in ("p", "l")]
+    command += ["-s", f"state.directory={tmp_path}/state"]
+    command += ["-s", "topics.predictions=p", "-s", "topics.labels=l", "-s", "join.horizon=7d"]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr[-3_000:]
+    said = done.stderr.splitlines()
+    assert "0 predictions met their label." in said
+    assert "Predictions: 9 without a label within join.horizon." in said
+    assert "1 record invalid: missing_label." in said
+    assert any(line.startswith("8 records of p have an earlier time than one before them") for line in said)
+    assert any(line.startswith("1 records of l have no time: ") for line in said)
+    assert "The last time of l is in 1970-01: is its timestamp_unit right?" in said
+    assert any(line.startswith("Labels: ") and "20 without a prediction" in line for line in said)
 
 
 def test_a_backfill_leaves_a_state_that_is_there_alone(tmp_path: Path):

@@ -13,7 +13,7 @@ from rich.measure import Measurement
 from rich.table import Table
 
 from streamwatch.core.estimators.registers.fleet import VERDICT_WORDS
-from streamwatch.core.metrics.series import detail_at
+from streamwatch.core.metrics.series import Family, detail_at
 from streamwatch.core.records.events import Alarm
 from streamwatch.edge.decoders.mapping import REASONS
 from streamwatch.edge.web.routes.comparisons import comparisons_of, shown_forgetting
@@ -141,7 +141,7 @@ def leftovers(result: ReplayResult) -> list[str]:
     parts = [f"{result.lines:,} lines, {result.outcomes:,} outcomes {took}."]
     if result.pending:
         parts.append(f"{result.pending:,} predictions still waited for their label at the end.")
-    parts += _apart(result)
+    parts += apart(result.families)
     if result.trace_rows:
         parts.append(f"{result.trace_rows:,} rows of trace written.")
     if result.back_in_time:
@@ -161,9 +161,9 @@ def leftovers(result: ReplayResult) -> list[str]:
     return parts
 
 
-def _apart(result: ReplayResult) -> list[str]:
+def apart(families: Sequence[Family]) -> list[str]:
     """Return lines of text on predictions, labels and models that came to no outcome, without zeros."""
-    _, stream = by_model(result.families)
+    _, stream = by_model(families)
     parts: list[str] = []
     for heading, counts in _APART:
         totals = ((words, sum(detail_at(stream, *path) or 0 for path in paths)) for words, paths in counts)
