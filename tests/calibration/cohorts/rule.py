@@ -60,6 +60,8 @@ class Variant(NamedTuple):
     lacking_errors: float = 2.5
     lacking_more: float = 3.0
     """What is added to the predictions that lack a label: standard errors, and a number."""
+    most_unpaid: float = 4.0
+    """Labels that cohorts of the fast rule may lack beyond what they paid for; above it, none bets."""
     least_in_window: int = 256
     """Predictions of a window that the fast rule reads."""
     start_predictions: float = 1_152.0
@@ -149,6 +151,8 @@ def _judge(at_, delay_, made_, label_, predicted_, last_, horizon, ages, v, rate
     c_lower = np.ones((slots, kinds, cells))
     c_upper = np.ones((slots, kinds, cells))
     c_counts = np.zeros((slots, opponents, 16, 2))
+    c_labels = np.zeros(slots)
+    unpaid = 0.0
     first_slot = 0
     closed = 0
     is_open = False
@@ -284,6 +288,11 @@ def _judge(at_, delay_, made_, label_, predicted_, last_, horizon, ages, v, rate
             judged += 1
             judged_predictions += n
             now_n = max(v.predictions, recent)
+            bets = True
+            if c_fast[o]:
+                unpaid += n - c_labels[o] - n * c_missing[o]
+                unpaid = min(max(unpaid, 0.0), v.most_unpaid + 1.0)
+                bets = unpaid <= v.most_unpaid
             for j in range(opponents):
                 q = j if v.by_sign else 0
                 since_claim[j] += n
@@ -298,7 +307,7 @@ def _judge(at_, delay_, made_, label_, predicted_, last_, horizon, ages, v, rate
                             ev.at = at
                             ev.phi = phi[j]
                             found += 1
-                if started[j]:
+                if started[j] and bets:
                     c = 1.0
                     for cell in range(cells):
                         c = max(c, 1.0 / c_lower[o, q, cell])
@@ -512,6 +521,7 @@ def _judge(at_, delay_, made_, label_, predicted_, last_, horizon, ages, v, rate
                 c_missing[o] = missing if v.counts_missing else 0.0
                 c_fast[o] = age < last_age and not settled_age
                 c_counts[o] = 0.0
+                c_labels[o] = 0.0
                 c_share[o] = 1.0
                 c_lower[o] = 1.0
                 c_upper[o] = 1.0
@@ -618,6 +628,7 @@ def _judge(at_, delay_, made_, label_, predicted_, last_, horizon, ages, v, rate
                 if s >= c_opened[o]:
                     inside = (k == 0 and is_open) or s < c_end[o]
                     if inside and delay <= ages[c_age[o]]:
+                        c_labels[o] += 1
                         for j in range(opponents):
                             if answers[j] and lead[j] != 0:
                                 where = local + (0 if lead[j] > 0 else 8) if v.by_sign else cell

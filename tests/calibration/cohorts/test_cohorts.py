@@ -104,7 +104,7 @@ def test_a_rhythm_of_labels_hides_no_fall(world) -> None:
     """An age that is shorter than the rhythm does: φ then holds the swings of what comes within it."""
     figures = figures_of(world, RUNS, judge)
     assert (figures.said, figures.false_worse) == (1.0, 0.0)
-    assert figures.delay <= 16.0
+    assert figures.delay <= 26.0
     assert figures_of(world, RUNS, judged_by(gap_factor=0.0)).said == 0.0
 
 
@@ -141,3 +141,18 @@ def test_where_delays_depend_on_what_the_opponent_said_early_claims_are_false_an
     assert by_outcome.retracted >= 1.0
     assert by_outcome.confirmed == 0.0
     assert by_sign.false_better == 0.0
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "20 a second, labelled within seconds, but a class of .004 after two hours, .03 from noon",
+        "5 a second, labelled within seconds, but a class after two hours, .2 in a minute of 20",
+    ],
+)
+def test_a_class_labelled_later_than_at_a_complete_age_makes_no_claim_false_when_it_becomes_frequent(
+    name,
+) -> None:
+    world = scene(name)
+    assert figures_of(world, RUNS, judge).said == 0.0
+    assert figures_of(world, RUNS, judged_by(most_unpaid=1e9)).false_worse > 0.5

@@ -17,7 +17,9 @@ than both with δ/2 at most.
 No evidence is kept until more than 40 cohorts are judged with at least 2,000·φ predictions: before, φ rests
 on too few, and M would grow on the dependence of the losses alone. A cohort whose age is from all
 predictions, not from settled outcomes, pays for the share not labelled by that age: Π_λ is divided by
-(1 + λ·missing)^n.
+(1 + λ·missing)^n. If the cohorts so far lack more labels than they paid for, by more than 4, it does not bet:
+M and C stay. Otherwise a class that is labelled later than that age, and becomes frequent, would make false
+claims.
 """
 
 # pyright: reportMissingParameterType=false, reportUnknownParameterType=false
@@ -34,13 +36,17 @@ from streamwatch.core.estimators.registers.cohorts.settled import (
     upper_limit,
 )
 from streamwatch.core.estimators.registers.cohorts.state import (
+    ALL,
     CLAIMED,
     CONFIRMED,
     CONFIRMS,
     EARLY,
     EXPIRED,
+    FAST_RULE,
     HITS,
     LENGTHS,
+    MOST_REMEMBERED,
+    MOST_UNPAID,
     OPEN,
     OPPONENTS,
     RETRACTED,
@@ -216,8 +222,23 @@ ERRORS = 2.5
 
 
 @inner
-def take_evidence(m, b, kinds, p, j, slot, position, row, changes, count):
-    """Judge a cohort against opponent j; return the new number of changes."""
+def pays(m, kinds, row, slot):
+    """Count what a cohort lacks and pays for, if its age is by the fast rule; return whether it may bet."""
+    c = m.cohorts[slot]
+    if c.rule != FAST_RULE:
+        return True
+    n = float(c.predictions)
+    labelled = 0.0
+    for k in range(classes_of(m)):
+        for side in range(SIDES):
+            labelled += float(kinds[k, row].labelled[slot, side, ALL])
+    m.unpaid = min(max(m.unpaid + (n - labelled - n * c.missing), 0.0), MOST_REMEMBERED)
+    return m.unpaid <= MOST_UNPAID
+
+
+@inner
+def take_evidence(m, b, kinds, p, j, slot, may_bet, position, row, changes, count):
+    """Judge a cohort against opponent j, by bets if it may; return the new number of changes."""
     o, c = m.opponents[j], m.cohorts[slot]
     n = float(c.predictions)
     if b.table > 0:
@@ -237,7 +258,7 @@ def take_evidence(m, b, kinds, p, j, slot, position, row, changes, count):
         if before >= max(p.least_predictions, p.predictions_by_dispersion * dispersion):
             o.started = 1
             put_lanes(o.wealth, 0, lanes(1.0))
-    if o.started == 1:
+    if o.started == 1 and may_bet:
         for side in range(2):
             grown = logarithms(m, b, kinds, row, j, slot, side) * lanes(1.0 / dispersion)
             grown = larger(grown, lanes(-LARGEST))

@@ -7,7 +7,7 @@ from math import exp
 
 import numpy as np
 
-from streamwatch.core.estimators.registers.cohorts.claims import confirm, take_evidence, threshold_of
+from streamwatch.core.estimators.registers.cohorts.claims import confirm, pays, take_evidence, threshold_of
 from streamwatch.core.estimators.registers.cohorts.settled import choose_age, classes_of, empty_bets, settle
 from streamwatch.core.estimators.registers.cohorts.state import (
     ALL,
@@ -223,8 +223,9 @@ def advance(m, b, kinds, p, position, row, changes, count):
             continue
         m.judged += 1
         m.judged_predictions += m.cohorts[slot].predictions
+        may_bet = pays(m, kinds, row, slot)
         for j in range(p.opponents):
-            count = take_evidence(m, b, kinds, p, j, slot, position, row, changes, count)
+            count = take_evidence(m, b, kinds, p, j, slot, may_bet, position, row, changes, count)
     count = append_headline_change(
         m, p, before, opponent, status, retractions, first, position, row, changes, count
     )

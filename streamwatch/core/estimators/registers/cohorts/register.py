@@ -43,6 +43,7 @@ from streamwatch.core.estimators.registers.cohorts.state import (
     LIVE,
     MODEL,
     MOST_CHANGES,
+    MOST_REMEMBERED,
     OPEN,
     OPPONENTS,
     PARAMETERS,
@@ -229,6 +230,7 @@ def _require_model(m: np.void, classes: int, p: np.void) -> None:
         require(_NAME, name, m[name], least, most)
     require_all(_NAME, "note_class", m["note_class"], 0, max(classes - 1, 0))
     require_all(_NAME, "gaps_ms", m["gaps_ms"], 0, LARGEST)
+    require(_NAME, "unpaid", m["unpaid"], 0, MOST_REMEMBERED)
     require_all(_NAME, "bounds_ms", m["bounds_ms"][bounds:], NEVER, NEVER)
     require_all(_NAME, "rule", m["cohorts"]["rule"], 0, WHOLE_HORIZON)
     require_all(_NAME, "status", m["opponents"]["status"], OPEN, CONFIRMED)

@@ -114,6 +114,11 @@ In this range no count of 32 bits runs over. A share of outcomes of a bucket, th
 biased, so the others tell nothing of their kinds either.
 """
 
+MOST_UNPAID: Final = 4.0
+"""Number of labels that cohorts may lack beyond those that they paid for, above which no cohort bets."""
+MOST_REMEMBERED: Final = MOST_UNPAID + 1.0
+"""Largest such number that is remembered: a weekend without any label is paid for within hours."""
+
 OPEN, EARLY, CONFIRMED = range(3)
 """Status of a verdict: none held, or held by a claim that is not confirmed yet, or by a confirmed one."""
 SETTLED_RULE, FAST_RULE, WHOLE_HORIZON = range(1, 4)
@@ -313,7 +318,11 @@ MODEL: Final = np.dtype(
         ("headlines", "i8"),  # number of changes of the headline, its beginning included
         ("left_out", "i8"),  # number of buckets and cohorts with `MOST_COUNTED` or more
         ("gaps_ms", "i8", (LIVE,)),  # longest gap between labels that ended in a bucket, by slot
-        ("unused", "i8", (2,)),  # so that a record ends with a cache line
+        (
+            "unpaid",
+            "f8",
+        ),  # predictions without a label that bets of an age by all predictions did not pay for
+        ("unused", "i8"),  # so that a record ends with a cache line
     ],
     align=True,
 )

@@ -36,6 +36,8 @@ LEAST_IN_COHORT = 32
 LEAST_IN_WINDOW = 256
 """Predictions of a tracker's window before it ends."""
 DEADLINE_MS = 1_000
+MOST_UNPAID = 4
+"""Labels that cohorts at an age by all predictions may lack beyond what they paid for."""
 LEAST_EXPECTED = 16
 """Labels expected between two labels from which the gap between them counts."""
 GAPS = 3
@@ -312,6 +314,7 @@ class NaiveCohorts:
         self.current: Cohort | None = None
         self.closed: list[Cohort] = []
         self.judged = self.judged_predictions = 0
+        self.unpaid = 0.0
         self.recent = 0.0
         self.last_opening: tuple[int, int] | None = None
         self.last_age: int | None = None
@@ -466,13 +469,19 @@ class NaiveCohorts:
         self.judged_leads.append((cohort.opened, cohort.n, by_opponent))
         self.judged += 1
         self.judged_predictions += cohort.n
+        bets = True
+        if cohort.parameters.missing > 0:
+            lacking = cohort.n - len(cohort.leads)
+            paid = cohort.n * cohort.parameters.missing
+            self.unpaid = min(max(self.unpaid + (lacking - paid), 0.0), MOST_UNPAID + 1)
+            bets = self.unpaid <= MOST_UNPAID
         for name, opponent in self.opponents.items():
             leads = [(kind, d[name]) for kind, d in cohort.leads if d.get(name, 0.0) != 0.0]
             opponent.since_claim += cohort.n
             if not opponent.started:
                 least = max(self.start[0], self.start[1] * opponent.phi)
                 opponent.started = self.judged > 40 and self.judged_predictions - cohort.n >= least
-            if opponent.started:
+            if opponent.started and bets:
                 for side in (opponent.better, opponent.worse):
                     self._bet(side, cohort, leads, opponent.phi, min(cohort.n / self._n(), 1.0))
                 self._claim(name, opponent, cohort)
