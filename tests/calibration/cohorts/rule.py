@@ -511,9 +511,10 @@ def _judge(at_, delay_, made_, label_, predicted_, last_, horizon, ages, v, rate
                         found += 1
                     current_age = age
                 o = (first_slot + closed) % slots
-                oldest = ages[age]
+                oldest = ages[age] + (DEADLINE_MS if age == last_age else 0)
                 for k in range(closed):
-                    oldest = max(oldest, ages[c_age[(first_slot + k) % slots]])
+                    other = c_age[(first_slot + k) % slots]
+                    oldest = max(oldest, ages[other] + (DEADLINE_MS if other == last_age else 0))
                 c_opened[o] = at
                 c_made[o] = made
                 c_age[o] = age

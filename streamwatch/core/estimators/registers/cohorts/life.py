@@ -12,6 +12,7 @@ from streamwatch.core.estimators.registers.cohorts.settled import choose_age, cl
 from streamwatch.core.estimators.registers.cohorts.state import (
     ALL,
     CLAIMED,
+    DEADLINE_MS,
     EARLY,
     FAST_RULE,
     HEADLINE,
@@ -189,8 +190,6 @@ LEAST_IN_COHORT = 32
 MOST_AHEAD = 2**24
 """Largest number of predictions that are waited for; a fall of `made` by at most as many is a step back."""
 MONTH_MS = 30.0 * 86_400_000.0
-DEADLINE_MS = 1_000
-"""Within it after the horizon, the labels are assumed of predictions that got none."""
 
 
 @inner
@@ -286,14 +285,19 @@ def changes_after(m, p):
 
 @inner
 def judged_at(m, p, slot):
-    """Clock at which a closed cohort is due: outcomes in the order of predictions need not wait.
-
-    At the horizon, labels may be assumed, and deadlines are whole seconds, rounded up.
-    """
+    """Clock at which a closed cohort is due: outcomes in the order of predictions need not wait."""
     c = m.cohorts[slot]
-    if p.by_prediction == 1:
-        return c.ended_ms
-    return c.ended_ms + c.age_ms + (DEADLINE_MS if c.age_ms == p.horizon_ms else 0)
+    return c.ended_ms + (0 if p.by_prediction == 1 else wait_of(p, c.age_ms))
+
+
+@inner
+def wait_of(p, age_ms):
+    """Time from the end of a cohort with this age until it is judged.
+
+    At the horizon, labels may be assumed, and deadlines are whole seconds, rounded up. A 16th of it is the
+    least width of the cohorts beside it, so that no more are alive than there are slots.
+    """
+    return age_ms + (DEADLINE_MS if age_ms == p.horizon_ms else 0)
 
 
 @inner
@@ -333,9 +337,9 @@ def open_if_known(m, b, kinds, row, p):
     if rule == 0:
         return
     age = WHOLE if rule == WHOLE_HORIZON else m.settled_age - 1 if rule == SETTLED_RULE else m.fast_age - 1
-    longest = p.ages_ms[age]
+    longest = wait_of(p, p.ages_ms[age])
     for number in range(m.first_cohort, m.next_cohort):
-        longest = max(longest, m.cohorts[number % SLOTS].age_ms)
+        longest = max(longest, wait_of(p, m.cohorts[number % SLOTS].age_ms))
     slot = m.next_cohort % SLOTS
     c = m.cohorts[slot]
     c.rule = rule

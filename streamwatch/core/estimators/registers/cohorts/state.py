@@ -32,7 +32,9 @@ AGES: Final = 16
 WHOLE: Final = AGES - 1
 """Index of the horizon among the ages."""
 WIDTHS: Final = 16
-"""A bucket is a 16th of the horizon wide, a cohort a 16th of its age."""
+"""A bucket is a 16th of the horizon wide, a cohort a 16th of the time that it waits, mostly its age."""
+DEADLINE_MS: Final = 1_000
+"""Within it after the horizon, the labels are assumed of predictions that got none."""
 LIVE: Final = WIDTHS + 1
 """Number of buckets whose predictions may still be labelled."""
 NOTES: Final = 33
@@ -100,7 +102,7 @@ SIDES: Final = 2
 HITS, MISSES = range(SIDES)
 """Sides of a class: first index of what is kept of its kinds."""
 SLOTS: Final = 18
-"""Number of slots for cohorts; at most 17 are alive, because a width is at least a 16th of every age."""
+"""Number of slots for cohorts; at most 17 are alive, because a width is at least a 16th of every wait."""
 BOUNDS: Final = 64
 """Largest number of stretches of prediction time in which leads are summed to confirm a verdict."""
 HALVES: Final = 2

@@ -352,8 +352,11 @@ class NaiveCohorts:
 
     def _due(self, cohort: Cohort) -> int:
         """Labels may be assumed at the horizon, or up to a second later: deadlines are whole seconds."""
-        age = self.ages[cohort.parameters.age]
-        return cohort.end + age + (DEADLINE_MS if age == self.horizon else 0)
+        return cohort.end + self._wait(cohort.parameters)
+
+    def _wait(self, parameters: Parameters) -> int:
+        age = self.ages[parameters.age]
+        return age + (DEADLINE_MS if age == self.horizon else 0)
 
     def _unwrapped(self, made: int) -> int:
         """`made` counts modulo 2³²; a step back by up to 2²⁴ counts as none."""
@@ -617,8 +620,7 @@ class NaiveCohorts:
             then, made_then = self.last_opening
             self.recent = self.recent * exp(-(at - then) / MONTH_MS) + made - made_then
         self.last_opening = (at, made)
-        oldest = max([self.ages[c.parameters.age] for c in self.closed], default=0)
-        width = max(ceil(max(self.ages[parameters.age], oldest) / 16), 1)
+        width = max(ceil(max(map(self._wait, [parameters, *(c.parameters for c in self.closed)])) / 16), 1)
         self.age_changes += self.last_age not in {None, self.ages[parameters.age]}
         self.last_age = self.ages[parameters.age]
         self.current = Cohort(at, made, width, parameters)

@@ -72,6 +72,7 @@ EXTREMES: dict[str, tuple[int, Outcomes]] = {
     "a horizon of a second": (1_000, drawn(6_000, 20.0, 200.0, horizon_ms=1_000)),
     "delays of 0": (DAY_MS, drawn(delay_ms=0.0)),
     "all labels at the horizon": (DAY_MS, drawn(delay_ms=1e15)),
+    "all labels at a horizon of two seconds": (2_000, drawn(12_000, 2.0, delay_ms=1e15, horizon_ms=2_000)),
     "one class": (DAY_MS, drawn(classes=1)),
     "always right": (DAY_MS, drawn(accuracy=1.0)),
     "always wrong": (DAY_MS, drawn(accuracy=0.0)),
