@@ -294,10 +294,11 @@ def judged_at(m, p, slot):
 def wait_of(p, age_ms):
     """Time from the end of a cohort with this age until it is judged.
 
-    At the horizon, labels may be assumed, and deadlines are whole seconds, rounded up. A 16th of it is the
-    least width of the cohorts beside it, so that no more are alive than there are slots.
+    At the horizon, labels may be assumed, and deadlines are whole seconds, rounded up. A 16th of the time is
+    the least width of the cohorts beside it, so that no more are alive than there are slots. In the order of
+    predictions, nothing waits, and the width is a 16th of the age.
     """
-    return age_ms + (DEADLINE_MS if age_ms == p.horizon_ms else 0)
+    return age_ms + (DEADLINE_MS if age_ms == p.horizon_ms and p.by_prediction == 0 else 0)
 
 
 @inner

@@ -248,7 +248,8 @@ def _require_model(m: np.void, classes: int, p: np.void) -> None:
         require(_NAME, "age of a cohort", cohort["age_ms"], 0, int(p["horizon_ms"]))
         require(_NAME, "opening of a cohort", cohort["opened_ms"], opened_ms, clock_ms)
         age_ms = int(cohort["age_ms"])
-        longest_ms = max(longest_ms, age_ms + DEADLINE_MS * (age_ms == int(p["horizon_ms"])))
+        is_longer = age_ms == int(p["horizon_ms"]) and p["by_prediction"] == 0
+        longest_ms = max(longest_ms, age_ms + DEADLINE_MS * is_longer)
         least_ms = int(cohort["opened_ms"]) + -(-longest_ms // WIDTHS)
         if number == after - m["is_open"]:
             require(_NAME, "end of the open cohort", m["closes_ms"], least_ms, LARGEST)
