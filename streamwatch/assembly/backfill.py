@@ -55,7 +55,7 @@ class Backfilled:
     """Record time (ms) from which the daemon reads its topics."""
     families: Sequence[Family] = ()
     """Metrics of the join at the end."""
-    doubts: list[str] = field(default_factory=list[str])
+    warnings: list[str] = field(default_factory=list[str])
     """Texts on topics whose records have no times, are out of order, or have times that are misread."""
 
 
@@ -123,7 +123,7 @@ class TopicFiles:
         self.ended = not records
         return records
 
-    def doubts(self) -> Iterator[str]:
+    def warnings(self) -> Iterator[str]:
         """Yield texts on times for which the order of these records is probably not that of the log."""
         name = self.partition.topic
         if self.untimed:
@@ -209,7 +209,7 @@ def backfill(
         opened.store.close()
     result.records = {source.partition.topic: source.offset for source in sources}
     result.until_ms = _end_of(sources, until_ms)
-    result.doubts = [doubt for source in sources for doubt in source.doubts()]
+    result.warnings = [warning for source in sources for warning in source.warnings()]
     building.rename(directory)
     return result
 

@@ -353,7 +353,7 @@ def backfill(
     texts += [
         f"{counted(int(count), 'record')} invalid: {reason}." for reason, count in invalid.items() if count
     ]
-    texts += done.doubts
+    texts += done.warnings
     texts += [f"{counted(count, 'line')} left out: {reason}" for reason, count in done.bad.reasons.items()]
     for text in texts:
         typer.echo(text, err=True)

@@ -4,12 +4,19 @@ from __future__ import annotations
 
 import re
 import string
-from ipaddress import IPv6Address
 from typing import Annotated, Final
 
 from pydantic import BeforeValidator, SecretStr, field_validator, model_validator
 
-from streamwatch.settings.sections import ReadableFile, Section, TextFile, encrypted, require_one_form, split
+from streamwatch.settings.sections import (
+    ReadableFile,
+    Section,
+    TextFile,
+    encrypted,
+    is_ipv6,
+    require_one_form,
+    split,
+)
 from streamwatch.settings.values import Bounded, Duration, Lasting
 
 LEAST_TOKEN = 16
@@ -75,7 +82,7 @@ class HttpSection(Section):
     @classmethod
     def _plain_names(cls, names: tuple[str, ...]) -> tuple[str, ...]:
         for name in names:
-            if not _HOST.fullmatch(name) and not _is_ipv6(name):
+            if not _HOST.fullmatch(name) and not is_ipv6(name):
                 raise ValueError(
                     "expected a host name without scheme, port and final dot, such as "
                     f"streamwatch.example.com, got {name!r}"
@@ -112,14 +119,6 @@ class HttpSection(Section):
 
 _HOST: Final = re.compile(r"[A-Za-z0-9_-]+(\.[A-Za-z0-9_-]+)*")
 """Name of a host, or an IPv4 address, as a `Host` header may have it; other letters are in Punycode there."""
-
-
-def _is_ipv6(text: str) -> bool:
-    try:
-        IPv6Address(text)
-    except ValueError:
-        return False
-    return True
 
 
 _TOKEN_CHARACTERS = frozenset(string.ascii_letters + string.digits + string.punctuation)

@@ -305,9 +305,9 @@ def reachable(servers: tuple[str, ...]) -> tuple[str, ...]:
 def _is_broker(server: str) -> bool:
     found = _BROKER.fullmatch(server)
     if found is None or int(found["port"] or 0) > 65_535:
-        return _is_ipv6(server)
+        return is_ipv6(server)
     if found["ipv6"] is not None:
-        return _is_ipv6(found["ipv6"])
+        return is_ipv6(found["ipv6"])
     try:
         found["host"].encode("idna")
     except UnicodeError:  # a part of the name is empty or too long
@@ -315,7 +315,8 @@ def _is_broker(server: str) -> bool:
     return True
 
 
-def _is_ipv6(text: str) -> bool:
+def is_ipv6(text: str) -> bool:
+    """Tell whether a text is an IPv6 address."""
     try:
         IPv6Address(text)
     except ValueError:
