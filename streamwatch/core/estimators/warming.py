@@ -24,6 +24,7 @@ from streamwatch.core.estimators.registers.cohorts.register import Cohorts
 from streamwatch.core.estimators.registers.late_labels import observe as late_labels
 from streamwatch.core.estimators.registers.probabilities.observe import observe as observe_scores
 from streamwatch.core.estimators.registers.revisions.register import observe as observe_revisions
+from streamwatch.core.estimators.registers.segments import SegmentsSpec
 from streamwatch.core.estimators.registers.segments import observe as segments
 from streamwatch.core.estimators.registers.segments.observe import observe as observe_segments
 from streamwatch.core.estimators.set import EstimatorSet
@@ -89,7 +90,8 @@ def warm_up(spec: MonitorsSpec, *, tracing: bool = False) -> WarmUpResult:
     outcome = Outcome("warm-up", "a", "a", event_ms=0, delay_ms=0)
     monitors.fold([outcome] * _enough(spec))
     monitors.fold(OutcomeBatch(np.zeros(1, OUTCOME), ["warm-up"], ["a"]))
-    monitors.fold([msgspec.structs.replace(outcome, scores={"a": 0.9, "b": 0.1}, segments={"warm": "up"})])
+    scored = msgspec.structs.replace(outcome, scores={"a": 0.9, "b": 0.1})
+    monitors.fold([msgspec.structs.replace(scored, segments={_segment_of(spec): "up"})])
     # Much later than the others, so that detectors in prediction time take in all of them; their clock is
     # what three in succession have reached.
     monitors.fold([msgspec.structs.replace(outcome, event_ms=2**42)] * 3)
@@ -107,6 +109,12 @@ def warm_up(spec: MonitorsSpec, *, tracing: bool = False) -> WarmUpResult:
 
     compiled, loaded = (now - then for now, then in zip(_counts(), before, strict=True))
     return WarmUpResult(compiled, loaded, cache_directory())
+
+
+def _segment_of(spec: MonitorsSpec) -> str:
+    """Return the name of a segment that these estimators count; any, if they count all or none."""
+    named = (each.names for each in spec.registers if isinstance(each, SegmentsSpec) and each.names)
+    return next((min(names) for names in named), "warm")
 
 
 def warm_up_comparisons(spec: MonitorsSpec) -> None:

@@ -37,7 +37,9 @@ SPECS = {
         MonitorsSpec((FadingSpec(), AdwinSpec(clock=3_000)), (), (), shadow_max_classes=0), False
     ),
     "a trace": (MonitorsSpec(max_classes=30), True),
-    "segments": (MonitorsSpec(registers=(SegmentsSpec(max_values=3),)), False),
+    "segments": (
+        MonitorsSpec(registers=(SegmentsSpec(max_values=3, names=frozenset({"country"})),)), False
+    ),
     "revisions": (MonitorsSpec(registers=(RevisionsSpec(60_000),)), False),
     "cohorts": (MonitorsSpec(registers=(CohortsSpec(60_000),)), False),
     "prediction clock": (replace(TINY, max_models=100, registers=(PredictionClockSpec(100),)), False),
