@@ -51,21 +51,22 @@ STEPS: Final[dict[str, Callable[[], object]]] = {
     "cohorts": warm_up_cohorts,
     "join": warm_up_join,
     "reader": compile_reader,
-    "client": compiled_scan,
-    "batches read": compiled_plain_batches,
-    "overflow": warm_up_overflow,
-    "merge": warm_up_merge,
     "order": warm_up_order,
     "commits": warm_up_commits,
-    "batches written": warm_up_batches,
     "lines": warm_up_lines,
+    "batches read": compiled_plain_batches,
+    "client": compiled_scan,
+    "batches written": warm_up_batches,
     "buckets": warm_up_buckets,
+    "overflow": warm_up_overflow,
+    "merge": warm_up_merge,
     "rows": warm_up_rows,
 }
 """Compiling steps that do not depend on settings, by name.
 
-The first step is needed by the first process soonest, and the join by the steps that it may take (`commits`,
-`overflow`), which would compile it again; the others are ordered by duration, longest first.
+The first step is needed by the first process soonest, and the join by a step that it may take (`overflow`),
+which would compile it again. The second process takes steps from the first on, the first process from the
+last on once it has compiled the estimators: the longest are early, and short ones where the two meet.
 """
 
 
@@ -230,3 +231,4 @@ if __name__ == "__main__":
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # at Ctrl-C the first process ends this one
     threading.Thread(target=end_with, args=(os.getppid(),), daemon=True).start()
     compile_steps(sys.stdin, lambda line: print(line, flush=True))  # noqa: T201 - this is the answer
+    os._exit(0)  # the first process waits for this one, and freeing what the compiler has made takes a second
