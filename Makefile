@@ -4,6 +4,8 @@ UV_VERSION := 0.13.8
 HELM_VERSION := v3.16.4
 TOOLS := .cache/tools
 UV := $(TOOLS)/bin/uv
+# Into a folder of its own, which any pip does in three seconds; where there is no pip, an environment has one.
+PIP_OPTIONS := --quiet --disable-pip-version-check
 RUN := .venv/bin
 # Not a version manager's shim: uv makes the environment anew whenever its path is not the interpreter's own.
 INTERPRETER = $(shell $(PYTHON) -c 'import sys; print(sys.executable)')
@@ -132,8 +134,8 @@ $(UV):
 	@test -n "$(PYTHON)" || { echo "streamwatch needs Python 3.11 or newer on the PATH"; exit 1; }
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' \
 	  || { echo "streamwatch needs Python 3.11 or newer, $(PYTHON) is older: make PYTHON=/path/to/python3.11"; exit 1; }
-	$(PYTHON) -m venv $(TOOLS)
-	$(TOOLS)/bin/python -m pip install --quiet --disable-pip-version-check uv==$(UV_VERSION)
+	$(PYTHON) -m pip install $(PIP_OPTIONS) --target $(TOOLS) uv==$(UV_VERSION) 2>/dev/null \
+	  || { $(PYTHON) -m venv $(TOOLS) && $(TOOLS)/bin/python -m pip install $(PIP_OPTIONS) uv==$(UV_VERSION); }
 
 .cache/stamp-run: $(UV) pyproject.toml uv.lock
 	$(UV) sync --quiet --frozen --inexact --python "$(INTERPRETER)" --no-default-groups --extra demo
