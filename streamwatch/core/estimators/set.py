@@ -238,6 +238,12 @@ class EstimatorSet:
         row = self._index.models[model].row
         return int(self._table.outcomes(np.array([row], np.int64))[0])
 
+    def drifts_of_references(self) -> dict[str, tuple[int, ...]]:
+        """Number of drifts that restarted each weighting of the models that others follow, by name."""
+        slots = self._index.models
+        named = (each.reference for each in self._spec.drift_weighted if each.drift_signal == "reference")
+        return {name: self._table.drifts(slots[name].row) for name in named if name in slots}
+
     def fold(self, outcomes: Sequence[Outcome]) -> list[Alarm]:
         """Evaluate outcomes and their pairs in order, and return the alarms in the same order."""
         batch = in_columns(outcomes)
@@ -396,7 +402,9 @@ class EstimatorSet:
                 f"max_classes must be {saved.max_classes} as in the snapshot of model {saved.model!r}, whose "
                 f"further classes were counted as one, got {most}"
             )
-        if saved.model in state.index.models:
+        followers = None
+        if (present := state.index.models.get(saved.model)) is not None:
+            followers = state.table.followers(present.row)
             state.index.retire(saved.model)
         slot = state.index.enter(saved.model, saved.first_ms)
         row = slot.row
@@ -404,6 +412,8 @@ class EstimatorSet:
             slot.classes[name] = len(slot.classes)
         state.index.name_classes([row])
         state.table.restore(row, saved.sections)
+        if followers is not None:
+            state.table.keep_followers(followers, row)
         last_label = state.table.last_label(row)
         state.delays.restore(row, saved.delays)
         state.alarms.restore(row, saved.last_alarms_ms)

@@ -113,6 +113,10 @@ class Checkpoint:
         """Evaluation epochs of models, and estimators that began anew."""
         self.commits = 0
         """Number of the last commit."""
+        self._references = frozenset(
+            each.reference for each in spec.drift_weighted if each.drift_signal == "reference"
+        )
+        self._drifts: dict[str, tuple[int, ...]] = {}  # of the references, as of the last commit
 
     def take(self, result: PartialResult) -> None:
         """Record a step's outcomes and retired models for the next commit."""
@@ -139,10 +143,12 @@ class Checkpoint:
         self._journal.forget(gone)
         self._left = []
         entry = self._journal.close(number)
+        drifts = self.monitors.drifts_of_references()
         if self._all_new:
             due = [*self.monitors.models(), COMPARISONS]
         else:
-            due = self._with_folds(self._journal.overdue(), gone)
+            due = self._with_related(self._journal.overdue(), gone, drifted=drifts != self._drifts)
+        self._drifts = drifts
         if gone and COMPARISONS not in due:
             due.append(COMPARISONS)  # the journal does not tell that a comparison ended
         self._all_new = False
@@ -185,17 +191,26 @@ class Checkpoint:
             own[BEGINNINGS] = begun
         return own
 
-    def _with_folds(self, due: Sequence[str], gone: Sequence[str]) -> list[str]:
-        """Add to the names that are due the other folds of models of which a fold is due or retired.
+    def _with_related(self, due: Sequence[str], gone: Sequence[str], *, drifted: bool) -> list[str]:
+        """Add to the names that are due those whose checkpoints must cover the same journal position.
 
-        The verdict on a model reads all of its folds: their checkpoints must cover the same journal position.
+        The verdict on a model reads all of its folds: if one is due or retired, the others are due. A drift
+        of a reference (`drifted`) restarts the weights of the models that follow it: all with outcomes in the
+        journal are due, or these would be evaluated again with a drift that came later. All models are due if
+        a reference retired, which changes their states at once.
         """
-        chosen = {model_of(name) for name in (*due, *gone) if SEPARATOR in name}
-        if not chosen:
-            return list(due)
-        others = [
-            name for name in self.monitors.models() if fold_of(name) is not None and model_of(name) in chosen
-        ]
+        others: list[str] = []
+        if not self._references.isdisjoint(gone):
+            others += self.monitors.models()
+        elif drifted:
+            others += self._journal.models
+        chosen = {model_of(name) for name in (*due, *others, *gone) if SEPARATOR in name}
+        if chosen:
+            others += [
+                name
+                for name in self.monitors.models()
+                if fold_of(name) is not None and model_of(name) in chosen
+            ]
         return list(dict.fromkeys((*due, *others)))
 
     def restore(
@@ -250,6 +265,7 @@ class Checkpoint:
             refused = self._take_over(monitors, same_folds=before.folds == self._spec.folds)
             self.monitors.restore_totals(saved.sections[ESTIMATORS])
         self._left = [(0, model) for model in (*gone, *refused)]  # or a later start would find them again
+        self._drifts = self.monitors.drifts_of_references()
         now = self.monitors.estimators()
         self._settings_written = self._all_new = False
         if not changed and now == written and not (over.parts or over.comparisons):
@@ -346,7 +362,10 @@ class Checkpoint:
         Returns the reason for each model that cannot be moved.
         """
         refused: dict[str, str] = {}
-        for model in old.models():
+        if old.comparisons is not None and self.monitors.comparisons is not None:
+            self.monitors.comparisons.restore(old.comparisons.snapshot())
+        # References first: models that follow one that cannot be moved are moved as after its end.
+        for model in sorted(old.models(), key=lambda name: name not in self._references):
             if not same_folds and fold_of(model) is not None:
                 refused[model] = "folds are validated by another scheme"
                 continue
@@ -354,8 +373,7 @@ class Checkpoint:
                 self.monitors.restore(old.snapshot(model))
             except (ValueError, TableFull) as error:
                 refused[model] = str(error)
-        if old.comparisons is not None and self.monitors.comparisons is not None:
-            self.monitors.comparisons.restore(old.comparisons.snapshot())
+                old.retire(model)
         return refused
 
 

@@ -441,6 +441,11 @@ class Journal:
         """Outcomes for the next entry."""
         return self._open
 
+    @property
+    def models(self) -> list[str]:
+        """Models with outcomes that a start evaluates again, those that need the oldest entries first."""
+        return list(self._waiting)
+
     def add(self, outcomes: OutcomeBatch) -> None:
         """Add the outcomes that a batch evaluated to the next entry."""
         if len(outcomes):

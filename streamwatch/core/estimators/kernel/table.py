@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -178,6 +179,8 @@ def traced(spec: MonitorsSpec, layout: Layout, pools: Pools, batch: Batch, alarm
 
 
 _ACCURACY = UtilitySpec()
+Followers: TypeAlias = tuple[int, Mapping[int, Records]]
+"""Row of a reference, and `WEIGHTING` records of all models by weighting that follows it."""
 
 
 class ModelTable:
@@ -419,6 +422,29 @@ class ModelTable:
         if self._spec.drift_weighted[drift_weighted].drift_signal != "reference":
             raise ValueError(f"only a weighting by reference follows a model, got weighting {drift_weighted}")
         self.layout.parameters["drift_weighted"]["reference"][0, drift_weighted] = row
+
+    def drifts(self, row: int) -> tuple[int, ...]:
+        """Number of drifts that restarted each weighting of a model."""
+        self.rows.live_one(row)
+        return tuple(self.pools.models["drift_weighted"]["drifts"][row].tolist())
+
+    def followers(self, row: int) -> Followers:
+        """Copy the states of all models in the weightings that follow this one, for `keep_followers`."""
+        states, followed = self.pools.models["drift_weighted"], self.layout.parameters["drift_weighted"]
+        weightings = np.flatnonzero(followed["reference"][0] == row).tolist()
+        return row, {each: states[:, each].copy() for each in weightings}
+
+    def keep_followers(self, followers: Followers, row: int) -> None:
+        """Undo what the end of a reference did to the models that follow it, as it goes on in `row`.
+
+        Nothing is undone where its drifts are counted anew there.
+        """
+        before, kept = followers
+        for drift_weighted, states in kept.items():
+            now = self.pools.models["drift_weighted"][:, drift_weighted]
+            if now["drifts"][row] >= states["drifts"][before]:
+                others = ~np.isin(np.arange(len(now)), (before, row))
+                now[others] = states[others]
 
     def sections(self) -> dict[str, str]:
         """Describe the estimator behind each section of a snapshot in words, by section name."""
