@@ -25,15 +25,24 @@ from streamwatch.core.records.events import SEPARATOR, fold_of, model_of
 # A model's estimate is the mean over its folds (Bifet et al. 2015, §3). n_eff and limits are means, too: a
 # mean of estimates is at least as certain as a single one, however the folds depend on one another. Counters
 # and histograms are added up, of timestamps the latest is taken, and a model is recovering while any of its
-# folds is. A detector's statistic belongs to one fold and is not reported for the model.
+# folds is. A detector's statistic and a verdict by cohorts belong to one fold and are not reported for the
+# model.
 
 
 Samples: TypeAlias = dict[str, list[Sample]]
 
-OF_ONE_FOLD: Final = frozenset({"detector_statistic", "detector_threshold", "detector_warning"})
+OF_ONE_FOLD: Final = frozenset(
+    {
+        "detector_statistic",
+        "detector_threshold",
+        "detector_warning",
+        "cohort_verdict",
+        "cohort_verdict_since_timestamp_seconds",
+        "cohort_verdict_confirmed",
+        "cohort_verdict_evidence",
+    }
+)
 """Metrics that have no meaning for several folds together."""
-LARGEST: Final = frozenset({"last_alarm_timestamp_seconds", "last_label_timestamp_seconds", "recovering"})
-"""Gauges of which the largest over the folds is taken: timestamps, and whether a fold is recovering."""
 _WITHOUT_STREAM: Final = (
     "label_at_prediction_repeats", "label_at_prediction_pairs", "corrected", "scored", "augmented",
     "augmented_n", "transition", "transition_n", "lost_twice",
@@ -127,7 +136,8 @@ def _joined(metric: Metric, values: Sequence[float | Histogram]) -> float | Hist
     numbers = [value for value in values if not isinstance(value, Histogram)]
     if metric.kind == "counter":
         return sum(numbers)
-    return max(numbers) if metric.name in LARGEST else fmean(numbers)
+    latest = metric.name.endswith("_timestamp_seconds")
+    return max(numbers) if latest or metric.name == "recovering" else fmean(numbers)
 
 
 def _number(name: str) -> str:

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 from streamwatch.core.estimators import catalogue
+from streamwatch.core.estimators.folds import join_folds
 from streamwatch.core.estimators.set import EstimatorSet
 from streamwatch.core.metrics.series import Histogram
 from streamwatch.core.records.events import SEPARATOR, Outcome, fold_name
@@ -88,6 +89,22 @@ def test_every_estimate_of_a_model_is_the_mean_over_its_folds_and_every_count_th
     assert checked > 100
     for name in OF_ONE_FOLD:
         assert found[name] == {}
+
+
+def test_times_are_the_latest_of_the_folds_and_a_verdict_by_cohorts_is_of_one_fold_only():
+    found = {metric.name: [] for metric in catalogue.metrics()}
+    folds = [fold_name("m", fold) for fold in range(FOLDS)]
+    settled = "prediction_clock_settled_until_timestamp_seconds"
+    found[settled] = [((fold,), 10.0 * k) for k, fold in enumerate(folds)]
+    found["cohort_lead"] = [((fold, "majority"), 0.1 * k) for k, fold in enumerate(folds)]
+    for name in ("verdict", "verdict_since_timestamp_seconds", "verdict_confirmed"):
+        found[f"cohort_{name}"] = [((fold, "majority"), float(k % 2)) for k, fold in enumerate(folds)]
+    found["cohort_verdict_evidence"] = [((fold, "majority", "worse"), 0.5) for fold in folds]
+    join_folds(found, catalogue.metrics(), {})
+    assert {name: series for name, series in found.items() if series} == {
+        settled: [(("m",), 30.0)],
+        "cohort_lead": [(("m", "majority"), pytest.approx(0.15))],
+    }
 
 
 def test_the_accuracy_of_every_fold_and_how_much_they_differ_is_reported(both):
