@@ -22,7 +22,7 @@ from streamwatch.core.predictions.kind import (
     PredictionBatch,
     PredictionRegisterKind,
 )
-from streamwatch.core.records.events import OTHER, Name, Outcome
+from streamwatch.core.records.events import OTHER, Name, Outcome, fold_of
 from streamwatch.core.records.outcome_objects import in_columns
 
 # Share labelled by age, from counts by prediction time and delay.
@@ -135,7 +135,7 @@ class LabelDelaysSpec:
 
 
 class LabelDelays:
-    """Label delays of all models.
+    """Label delays of all models; folds of a model are left out.
 
     Predictions made before the register's start, or more than 1.5 horizons before or after the newest record,
     are not counted, nor are their labels. A prediction that is withdrawn, evicted or expires counts as never
@@ -160,7 +160,10 @@ class LabelDelays:
         stretches, newest = made_ms // self._width_ms, clocks // self._width_ms
         chosen = (made_ms >= self._since_ms) & (np.abs(stretches - newest) < BUCKETS)
         for model, named, stretch, count in _counted(records["model"], records["class"], stretches, chosen):
-            classes = self._models.setdefault(predictions.models[model], {})
+            name = predictions.models[model]
+            if fold_of(name) is not None:
+                continue
+            classes = self._models.setdefault(name, {})
             counts = self._entered(classes, predictions.classes[named])
             counts.setdefault(stretch, np.zeros(_WIDTH, np.int64))[0] += count
         moved = clocks[-1] // self._width_ms > self._now_ms // self._width_ms

@@ -6,11 +6,12 @@ import math
 import random
 from collections.abc import Callable, Sequence
 
+import msgspec
 import pytest
 
 from streamwatch.core.predictions.kind import batch_of
 from streamwatch.core.predictions.label_delays import BUCKETS, LabelDelays, LabelDelaysSpec, edges_of
-from streamwatch.core.records.events import OTHER, Outcome, Prediction
+from streamwatch.core.records.events import OTHER, Outcome, Prediction, fold_name
 from tests.tiers import few
 
 HORIZON_MS = 64_000
@@ -221,3 +222,12 @@ def test_bytes_that_are_no_state_are_refused() -> None:
     for wrong in (b"", state[:-3], b"\x93\x00\x00\x91\x92\xa1m\x91\x92\xa1a\x91\x92\x00\x91\x01"):
         with pytest.raises(ValueError, match=r"expected|truncated|length"):
             LabelDelays(SPEC).restore(wrong)
+
+
+def test_folds_of_a_model_are_left_out():
+    register = LabelDelays(SPEC)
+    names = {"m": "m", "n": fold_name("n", 1)}
+    feed(register, [msgspec.structs.replace(event, model=names[event.model]) for event in a_stream(1)])
+    assert list(register.details()) == ["m"]
+    (family,) = register.families()
+    assert [key for key, _ in family.samples] == [("m",)]
