@@ -146,8 +146,9 @@ class EarlyHintsSection(Section):
     delta: Annotated[float, Bounded("delta", above=0, below=1)] = _EARLY.delta
     """Probability of a false hint within `predictions`."""
     reach: Annotated[int, Bounded("reach", least=4_096)] = _EARLY.reach
-    """How many predictions back the latest ones are compared with. A pattern that repeats several times
-    within it, such as day and night, is not a change: with 20,000 predictions a day, use 60,000 or more."""
+    """How many predictions back the latest ones are compared with, rounded up to a multiple of 4,096. A
+    pattern that repeats several times within it, such as day and night, is not a change: with 20,000
+    predictions a day, use 60,000 or more."""
     max_models: Annotated[int, Bounded("max_models", least=1, most=100_000)] = _EARLY.max_models
     """Maximum number of models to watch for hints; the first ones to predict."""
     notify: bool = False

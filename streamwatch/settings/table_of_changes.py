@@ -443,7 +443,7 @@ RULES: Final[Mapping[str, tuple[Case, ...]]] = MappingProxyType(
                 "to another multiple of 4,096, rounded up",
                 lambda before, after: _stride(before) != _stride(after),
             ),
-            Case(Change.FROM_NOW, "for how many predictions a hint is active", "otherwise"),
+            Case(Change.GOES_ON, "as predictions are compared at the same distance", "otherwise"),
         ),
         "monitors.early_hints.max_models": (
             Case(Change.GOES_ON, "there is more room", "raised", _larger),

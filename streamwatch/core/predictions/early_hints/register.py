@@ -23,7 +23,14 @@ from streamwatch.core.predictions.early_hints.observe import (
     learn,
     observe,
 )
-from streamwatch.core.predictions.early_hints.view import EarlyView, active_hint, document, families_of, view
+from streamwatch.core.predictions.early_hints.view import (
+    EarlyView,
+    active_hint,
+    document,
+    families_of,
+    reach_of,
+    view,
+)
 from streamwatch.core.predictions.kind import (
     ActiveHint,
     PredictionBatch,
@@ -285,7 +292,7 @@ class EarlyHints:
 
     def families(self) -> Sequence[Family]:
         """Series of the watched models."""
-        return families_of(self.views(), self._spec.reach)
+        return families_of(self.views(), reach_of(self._spec))
 
     def details(self) -> Mapping[str, Mapping[str, object]]:
         """Document of each watched model, under the key `early_hints`."""
@@ -294,7 +301,7 @@ class EarlyHints:
     def active_hints(self) -> Mapping[str, ActiveHint]:
         """Active hints by model, with the values that its document has."""
         given = self._models
-        new = (given["hints"] > 0) & (given["seen"] - given["hint_seen"] < self._spec.reach)
+        new = (given["hints"] > 0) & (given["seen"] - given["hint_seen"] < reach_of(self._spec))
         rows = set(np.flatnonzero(new).tolist())
         found: dict[str, ActiveHint] = {}
         for name, watched in sorted(self._watched.items()):

@@ -21,6 +21,7 @@ from streamwatch.core.predictions.early_hints.observe import (
     LAG,
     MIXED,
     PREDICTED,
+    REACH,
     SCORE,
     SCORE_UNITS,
     EarlyHintsSpec,
@@ -138,6 +139,11 @@ OLDEST: Final = 16
 """Number of reference blocks whose shares are reported: the next to be compared."""
 
 
+def reach_of(spec: EarlyHintsSpec) -> int:
+    """Distance in predictions of those that are compared: `reach`, rounded up to a multiple of 4,096."""
+    return spec.stride * REACH
+
+
 @dataclass(frozen=True, slots=True)
 class Hint:
     """A hint that the predictions of a model differ from those `reach` earlier."""
@@ -189,7 +195,7 @@ def view(m: np.void, classes: Sequence[str], spec: EarlyHintsSpec) -> EarlyView:
     scored = queue[queue[:, SCORE] >= 0, SCORE]
     capital = float(m["capital"].sum()) / MIXED
     hint = None
-    if m["hints"] and int(m["seen"] - m["hint_seen"]) < spec.reach:
+    if m["hints"] and int(m["seen"] - m["hint_seen"]) < reach_of(spec):
         hint = Hint(named.get(int(m["hint_feature"])), not m["hint_side"], int(m["hint_ms"]))
     found = stretches(m, spec.bucket_ms)
     return EarlyView(
@@ -257,7 +263,7 @@ def document(view: EarlyView, spec: EarlyHintsSpec) -> dict[str, object]:
         }
     return {
         "predictions": view.predictions,
-        "reach": spec.reach,
+        "reach": reach_of(spec),
         "hints": view.hints,
         "hint": hint,
         "evidence": view.evidence,

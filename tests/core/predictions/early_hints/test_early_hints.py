@@ -149,6 +149,18 @@ def test_with_a_longer_reach_every_second_prediction_is_compared_with_those_twic
     assert twice.now == once.now
 
 
+def test_nothing_is_said_of_a_change_before_anything_can_be_compared():
+    watch = EarlyHints(EarlyHintsSpec(predictions=200_000, reach=5_000))
+    made = np.random.default_rng(1).integers(0, 2, 9_000).astype(np.int32)
+    watch.observe(columns(made[:8_192], np.full(8_192, np.nan)))
+    assert watch.views()["m"].evidence == 0.0
+    assert watch.details()["m"]["early_hints"]["reach"] == 8_192, "every second is compared"
+    named = [each.name for each in watch.families() if each.samples]
+    assert "early_hint" not in named
+    watch.observe(columns(made[8_192:], np.full(len(made) - 8_192, np.nan)))
+    assert "early_hint" in [each.name for each in watch.families() if each.samples]
+
+
 def test_a_day_s_rhythm_gives_no_hint_where_the_reach_is_days_and_does_where_it_is_hours() -> None:
     rng = np.random.default_rng(8)
     days = np.arange(200_000) / 20_000
