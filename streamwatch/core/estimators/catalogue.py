@@ -131,7 +131,8 @@ DRIFT_WEIGHTED: tuple[Entry, ...] = (
                 "reference",
                 "model whose drifts count",
                 text=True,
-                help="Used with `drift_signal: reference`, which makes models comparable.",
+                help="Used with `drift_signal: reference`, which makes models comparable; not a model that "
+                "predicts in folds.",
             ),
             Parameter(
                 "alpha",
