@@ -7,7 +7,7 @@ With z the mean of the n losses since the last reset, δ a confidence, and ε_k 
 
 For a fall: the prefix with the largest x − ε_k, and x − z. Nothing but independence of the losses is assumed.
 So the test allows for the largest possible variance and is slower than necessary at an error of .05, and
-correlated losses cause false alarms: in a million stationary outcomes 2 at an error of .2, 5 at .3, and 1,500
+correlated losses cause false alarms: in a million stationary outcomes 2 at an error of .2, 5 at .3, and 2,500
 at .2 if losses have a lag-1 correlation of .5. Before and after are the means of that prefix, and of the
 losses since.
 
