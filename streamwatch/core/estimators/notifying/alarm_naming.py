@@ -207,21 +207,30 @@ class AlarmNaming:
     def _ordinals(self, batch: Batch, found: Sequence[AlarmRow]) -> list[int]:
         """Compute the ordinal of each alarm.
 
-        Alarms of one detector in all folds of a model are counted together.
+        Alarms of one detector in all folds of a model are counted together, and changes of the verdict on it
+        as by the fold that has had most of them, as one that was added later has fewer.
         """
         ordinals = [f.ordinal for f in found]
         later: dict[tuple[str, int], int] = {}
         for k in reversed(range(len(found))):
             f, name = found[k], batch.outcomes[found[k].position].model
-            if fold_of(name) is None or f.detector >= len(self._spec.detectors):
+            if fold_of(name) is None:
                 continue
             key = model_of(name), f.detector
             if key not in later:
-                rows = np.array(self._index.rows_of_folds(key[0]), np.int64)
-                later[key] = int(self._table.detectors(rows).alarms[f.detector].sum())
+                later[key] = self._alarms_of_folds(*key)
             ordinals[k] = later[key]
             later[key] -= 1
         return ordinals
+
+    def _alarms_of_folds(self, model: str, detector: int) -> int:
+        """Number of alarms of a detector, or of changes of a verdict, of a model that predicts in folds."""
+        rows = self._index.rows_of_folds(model)
+        opponent = detector - len(self._spec.detectors)
+        if opponent < 0:
+            return int(self._table.detectors(np.array(rows, np.int64)).alarms[detector].sum())
+        named = self._table.layout.opponents[opponent]
+        return max(self._table.verdict_changes(row, named) for row in rows)
 
     def _judgement(self, found: AlarmRow, batch: Batch) -> Judgement | None:
         """Verdict at the outcome of an alarm; None for the alarm of a detector."""

@@ -149,6 +149,28 @@ def test_a_change_is_reported_once_of_the_model_and_folds_of_others_have_no_part
     assert all(a.judgement.opponent == "persistent" for a in of_m)
 
 
+def test_changes_are_numbered_in_turn_where_a_fold_comes_later() -> None:
+    monitors = EstimatorSet(SPEC)
+    rng = np.random.default_rng(2)
+    n = 14_000
+    labels = np.cumsum(rng.random(n) < 0.2) % 2
+    share = np.where(np.arange(n) < 7_000, 0.97, 0.5)
+    outcomes = [
+        Outcome(fold_name("m", fold), str(y), str(y_hat), i, 5)
+        for fold in (2, 0, 1)  # of each id, the later fold comes first
+        for i, (y, y_hat) in enumerate(zip(labels, labels ^ (rng.random(n) >= share), strict=True))
+        if i < 7_200 and (fold < 2 or i >= 3_000)
+    ]
+    outcomes.sort(key=lambda outcome: outcome.event_ms)
+    before = [outcome for outcome in outcomes if outcome.event_ms < 2_500]
+    (first,) = [a for a in monitors.fold(before) if a.detector == VERDICT]
+    records = monitors._table.pools.models["verdicts"]  # as if there had been three more changes by then
+    records["changes"][monitors._index.rows_of_folds("m"), PERSISTENT] += 3
+    (second,) = [a for a in monitors.fold(outcomes[len(before) :]) if a.detector == VERDICT]
+    assert second.event_ms - second.outcome == 2_999, "at an outcome of the later fold"
+    assert (first.ordinal, second.ordinal) == (1, 5)
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("cut", [1, 37, 1_000])
 def test_verdicts_and_alarms_of_folds_do_not_depend_on_batches(cut: int) -> None:
