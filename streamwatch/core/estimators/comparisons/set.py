@@ -359,8 +359,8 @@ class ComparisonSet:
                 )
         return TraceChunk(TRACED + trace_columns(self._table, self._cohorts), rows, [])
 
-    def retire(self, model: str) -> bool:
-        """End the comparisons of a model, and return whether there were any."""
+    def retire(self, model: str) -> None:
+        """End the comparisons of a model."""
         ended = [pair for pair in self._comparisons if model in pair]
         for pair in ended:
             row = self._comparisons.pop(pair).row
@@ -368,7 +368,6 @@ class ComparisonSet:
             if self._cohorts is not None:
                 self._cohorts.remove(row)
         self._list()
-        return bool(ended)
 
     def families(self) -> list[Family]:
         """Collect all series of all comparisons."""
