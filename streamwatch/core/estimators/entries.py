@@ -17,7 +17,7 @@ Scalar: TypeAlias = float | int | str
 
 @dataclass(frozen=True, slots=True)
 class Parameter:
-    """Parameter of an estimator: a number in an interval (integer if `whole`), or one of `choices`."""
+    """Parameter of an estimator: number in an interval (integer if `whole`), one of `choices`, or text."""
 
     name: str
     meaning: str

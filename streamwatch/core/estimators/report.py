@@ -178,10 +178,10 @@ class SeriesReport:
         """Names of the classes of some models, rebuilt only if their classes have changed since."""
         keys = self._keys.of([each.model for each in chosen])
         classes = [each.classes for each in chosen]
-        stand = width > self._spec.max_classes, list(map(id, classes)), list(map(len, classes))
-        if keys.classes is None or keys.classes[0] != stand:
-            folded = stand[0]
-            keys.classes = stand, [ClassNames(each.names(folded=folded), each) for each in classes]
+        folded = width > self._spec.max_classes
+        depends_on = folded, list(map(id, classes)), list(map(len, classes))
+        if keys.classes is None or keys.classes[0] != depends_on:
+            keys.classes = depends_on, [ClassNames(each.names(folded=folded), each) for each in classes]
         return keys.classes[1]
 
     def _add_imbalance(

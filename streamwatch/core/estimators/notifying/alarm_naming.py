@@ -9,9 +9,7 @@ import numpy as np
 from streamwatch.core.estimators.detectors.kind import AlarmRow
 from streamwatch.core.estimators.index import utility_of
 from streamwatch.core.estimators.names import Batch
-from streamwatch.core.estimators.registers.kind import (
-    HeadlineChange,
-)
+from streamwatch.core.estimators.registers.kind import HeadlineChange
 from streamwatch.core.estimators.state import EstimatorState
 from streamwatch.core.join.caveats import Caveats, labels_are_in
 from streamwatch.core.metrics import LABEL_DELAY_BOUNDS

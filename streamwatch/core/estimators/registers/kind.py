@@ -16,10 +16,10 @@ from streamwatch.core.metrics import Metric
 from streamwatch.core.metrics.series import Sample
 from streamwatch.core.records.events import Confirmation, DelayKind, ErrorChange
 
-# Protocol of a register, and its kind: specification, series and constructor.
-
 if TYPE_CHECKING:
     from streamwatch.core.estimators.registers.segments import SegmentChange
+
+# Protocol of a register, and its kind: specification, series and constructor.
 
 
 class Register(Protocol):

@@ -320,10 +320,7 @@ MODEL: Final = np.dtype(
         ("headlines", "i8"),  # number of changes of the headline, its beginning included
         ("left_out", "i8"),  # number of buckets and cohorts with `MOST_COUNTED` or more
         ("gaps_ms", "i8", (LIVE,)),  # longest gap between labels that ended in a bucket, by slot
-        (
-            "unpaid",
-            "f8",
-        ),  # predictions without a label that bets of an age by all predictions did not pay for
+        ("unpaid", "f8"),  # predictions without a label that bets by the fast rule did not pay for
         ("unused", "i8"),  # so that a record ends with a cache line
     ],
     align=True,
@@ -420,7 +417,7 @@ class State(NamedTuple):
     held: Records
     """`HELD_OUTCOMES` (m,)."""
     labels: NDArray[np.float64]
-    """Faded counts of labels, (m, classes): as many classes as `with_room_for` was told of."""
+    """Faded counts of labels, (m, classes): as many classes as there is room for (`with_room_for`)."""
     by_costs: Records
     """`BY_COSTS` (m,); a single unused record if no model may be judged by costs."""
     cost_classes: NDArray[np.int32]
