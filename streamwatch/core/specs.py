@@ -299,7 +299,12 @@ class MonitorsSpec:
 
 @dataclass(frozen=True, slots=True)
 class JoinSpec:
-    """Rules of the join. Durations are in milliseconds of record time."""
+    """Rules of the join. Durations are in milliseconds of record time.
+
+    Of predictions that wait, labels that are kept, and dedup entries, the oldest beyond `max_pending`,
+    `max_labels` and `max_dedup_entries` are evicted. Of models beyond `max_models`, each fold being one, the
+    records are only counted.
+    """
 
     horizon_ms: int = 14 * DAY_MS
     """Time that a prediction waits for its label."""

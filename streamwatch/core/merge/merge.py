@@ -36,7 +36,10 @@ RANKS: Final[Mapping[Side, int]] = {"prediction": 0, "both": 1, "label": 2}
 
 @dataclass(frozen=True, slots=True)
 class MergeSpec:
-    """Limits of how long and how many records are held; times in milliseconds."""
+    """Limits of how long and how many records are held; times in milliseconds.
+
+    `settle_ms`, `max_future_ms`, `max_hold_back_ms` and `max_held_bytes` are the settings of `time`.
+    """
 
     settle_ms: int = 1_000
     max_future_ms: int = 300_000
@@ -112,7 +115,7 @@ class Merge:
         return self._held.holds_from_before(arrived_ms) or self._inbox.holds_from_before(arrived_ms)
 
     def set_partitions(self, partitions: Collection[Partition]) -> Sequence[Partition]:
-        """Merge exactly these partitions from now on; return those removed, whose records are released."""
+        """Merge exactly these partitions from now on; return those removed, of which none may be held."""
         if self._partitions.order.keys() == set(partitions):
             return ()
         gone = [partition for partition in self._partitions.names if partition not in set(partitions)]

@@ -227,7 +227,7 @@ class MergeProgress:
     """Records that came after a later one had been evaluated, by topic.
 
     Without those that could not be decoded: the time they take, their partition's newest, is old after a
-    pause though they are not late, and their place in the order changes no number.
+    pause though they are not late, and their position in the order changes no number.
     """
     lateness_ms: dict[str, int] = field(default_factory=dict[str, int])
     """Sum of the lateness of these records, by topic."""
