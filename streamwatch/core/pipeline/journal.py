@@ -389,12 +389,12 @@ model has several hundred outcomes for each snapshot, which costs as much as the
 ROOM: Final = 50
 """Bytes that entries may take for each outcome of the journal's limit, before all of them are replaced."""
 MOST_ENTRIES: Final = 5_000
-"""So many entries may be needed before all of them are replaced, however few outcomes they have: to evaluate
-one again, a start takes half a millisecond and more, as long as for hundreds of outcomes."""
+"""Number of entries from which on all of them are replaced in turn, however few outcomes they have: to
+evaluate one again, a start takes half a millisecond and more, as long as for hundreds of outcomes."""
 MOST_SHARES: Final = 4
 FEW: Final = 50
-"""So many models may be overdue at once, and in addition so many multiples of those that would be if all had
-their turn while as much as the limit is added."""
+"""Most models that are overdue at once, besides `MOST_SHARES` times as many as have a turn at each commit if
+all have one while as many outcomes are added as the limit."""
 
 
 def limit_of(outcomes: int, models: int) -> int:
@@ -517,10 +517,11 @@ class Journal:
     def overdue(self) -> list[str]:
         """Return the models whose snapshots shorten the journal, those that need its oldest entries first.
 
-        `COMPARISONS` among them stands for all comparisons. There are so many that the outcomes to be
-        evaluated again stay near the limit; if entries are large, so many in proportion to what the last
-        entry added that all have a turn before as much as the limit is added; and if entries are many, so
-        many that all have one before there are twice as many entries.
+        `COMPARISONS` among them stands for all comparisons. There are as many as it takes
+
+        - for the outcomes to be evaluated again to stay near the limit;
+        - if entries are large, for all models to have a turn while as many outcomes are added as the limit;
+        - if entries are many, for all models to have a turn before there are twice as many entries.
         """
         of_entries = 0
         if len(self._entries) > MOST_ENTRIES:
