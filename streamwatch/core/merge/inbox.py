@@ -101,8 +101,8 @@ class Inbox:
         if not self._fresh:
             self._fresh_ms = now_ms
         self._fresh_ids.append(ids)
+        before = {index: self._appended[index] for index in (*self._doubtful, *self._fresh)}
         self._fresh.update(indices)
-        before = {index: self._appended[index] for index in self._doubtful}
         self._appended.update(zip(indices, appended, strict=True))
         # If a topic's configuration changed in between, waiting timestamps are judged as those of producers.
         for index, stamped in before.items():

@@ -10,6 +10,7 @@ import pytest
 
 from streamwatch.core.merge import Arrivals, Merge, MergeProgress, MergeSpec
 from streamwatch.core.merge.released import IN_ORDER, Key
+from streamwatch.core.merge.timestamps import REASONS
 from streamwatch.core.records.batch import MOST_TOPICS, batch_of
 from streamwatch.core.records.events import Partition, Prediction
 from tests.core.merge.logs import Entry, Logs, Reader, sequence_of
@@ -182,6 +183,17 @@ def test_times_that_the_broker_set_are_believed_though_partitions_are_added_befo
     merge.set_partitions([BUSY, OTHER])
     released = merge.drain(10_000)
     assert (released.times_ms.tolist(), released.reasons.tolist()) == ([10_000 + HOUR], [0])
+
+
+def test_a_producers_times_are_doubted_though_the_broker_set_those_that_came_next_of_the_same_poll() -> None:
+    """A poll is added in several parts, and a topic's configuration may have changed between two records."""
+    merge = Merge(MergeSpec(), SIDES, MergeProgress())  # type: ignore[arg-type]
+    merge.set_partitions([BUSY])
+    merge.add({BUSY: arrivals(10_000, 10_000 + 10 * HOUR)}, 0)
+    merge.add({BUSY: arrivals(10_001, start=2, appended=True)}, 0)
+    released = merge.drain(10_000)
+    assert released.times_ms.tolist() == [10_000, 10_000, 10_001]
+    assert [REASONS[code] for code in released.reasons.tolist()] == ["", "future", ""]
 
 
 def test_records_wait_for_one_whose_time_is_not_known_though_its_partition_is_at_its_end() -> None:
