@@ -32,7 +32,8 @@ LOOK_AHEAD: Final = 1_000
 """Number of following records of the partition that decide whether a jump of time is real."""
 
 FARTHEST: Final = 2**45
-"""Milliseconds since the epoch from which on (in the year 3084) timestamps are doubtful (`queue_plain`)."""
+"""Milliseconds since the epoch (in the year 3084) from which on timestamps are doubtful (`queue_plain`), and
+beyond which none that a producer set is believed, whatever the host's clock."""
 
 BELIEVED: Final = 0
 NOT_POSITIVE: Final = 1
@@ -49,7 +50,6 @@ _WORTH_IT: Final = 32
 """Number of records from which on judging them together is cheaper than one by one."""
 
 _WAITS: Final = -1
-_NEVER: Final = 2**63 - 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -201,7 +201,7 @@ def _judge_jump(
 
 def _latest_ms(view: ClockView, newest_ms: int, max_future_ms: int) -> int:
     """Return the last time that is not the future, by the host's clock and the newest time believed."""
-    return _NEVER if view.host_is_behind else max(view.host_ms, newest_ms) + max_future_ms
+    return FARTHEST if view.host_is_behind else min(max(view.host_ms, newest_ms) + max_future_ms, FARTHEST)
 
 
 def _first_time(

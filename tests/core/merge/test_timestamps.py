@@ -139,6 +139,14 @@ def test_with_the_hosts_clock_behind_timestamps_are_believed_unless_contradicted
     assert judged([NOW + HOUR, NOW + 1], NOW, view)[1] == ["jump", ""]
 
 
+@pytest.mark.parametrize("stamp", [2**45 + 1, 2**62, 2**63 - 1])
+def test_no_producer_is_believed_after_the_year_3084_though_the_hosts_clock_is_behind(stamp: int) -> None:
+    """A state with such a time could not be read again."""
+    view = ClockView(NOW - 30 * DAY, NOW, host_is_behind=True)
+    assert judged([NOW + 1, stamp], NOW, view) == ([NOW + 1, NOW + 1], ["", "future"])
+    assert judged([stamp, NOW + 1], -1, view) == ([NOW + 1, NOW + 1], ["future", ""])
+
+
 def test_what_may_be_the_future_waits_until_the_host_is_known_to_be_right() -> None:
     unknown = ClockView(NOW, NOW, host_is_behind=None)
     assert judged([NOW + 1, NOW + HOUR, NOW + 2], view=unknown) == ([NOW + 1], [""])
