@@ -14,7 +14,7 @@ counted. Kafka Streams (KIP-353, KIP-695) merges the partitions of a task likewi
 
 from __future__ import annotations
 
-from collections.abc import Collection, Generator, Mapping, Sequence
+from collections.abc import Collection, Generator, Mapping
 from dataclasses import dataclass
 from typing import Final
 
@@ -114,17 +114,15 @@ class Merge:
         """Return whether a held record arrived at or before the given time."""
         return self._held.holds_from_before(arrived_ms) or self._inbox.holds_from_before(arrived_ms)
 
-    def set_partitions(self, partitions: Collection[Partition]) -> Sequence[Partition]:
-        """Merge exactly these partitions from now on; return those removed, of which none may be held."""
+    def set_partitions(self, partitions: Collection[Partition]) -> None:
+        """Merge exactly these partitions from now on; no record of a removed one may be held."""
         if self._partitions.order.keys() == set(partitions):
-            return ()
-        gone = [partition for partition in self._partitions.names if partition not in set(partitions)]
+            return
         indices = self._partitions.replace(partitions)
         self._topic_numbers = np.zeros(0, np.uint8)
         self.host.keep(self._partitions.order)
         self._inbox.reorder(indices)
         self._held.reorder(indices, len(partitions))
-        return gone
 
     def add(self, delivered: Mapping[Partition, Arrivals], now_ms: int) -> None:
         """Add the records that a poll delivered at `now_ms`, of a clock that never goes back."""

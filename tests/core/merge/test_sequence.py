@@ -192,7 +192,7 @@ def test_a_partition_that_was_removed_and_comes_back_begins_as_after_a_restart()
     running_ms = {stays: 9_000, comes_back: 5_000}
     through = Merge(SPEC, {"a": "prediction"}, MergeProgress(running_ms=running_ms, clock_ms=9_000))
     through.set_partitions([stays, comes_back])
-    assert through.set_partitions([stays]) == [comes_back]
+    through.set_partitions([stays])
     through.set_partitions([stays, comes_back])
     restarted = Merge(SPEC, {"a": "prediction"}, MergeProgress(running_ms={stays: 9_000}, clock_ms=9_000))
     restarted.set_partitions([stays, comes_back])
