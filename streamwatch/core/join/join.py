@@ -108,7 +108,7 @@ def take_outcomes(arrays: Arrays, names: JoinNames, order: PairOrder) -> Outcome
     return OutcomeBatch(records, names.models.names, names.classes.names, scores, names.segments.names, pairs)
 
 
-# Initial arrays of a compiled join.
+# Initial arrays of a compiled join, and room for outcomes.
 
 
 _FIRST_ENTRIES: Final = 1_024
@@ -117,8 +117,8 @@ FIRST_PAIRS: Final = 1 << 14
 """Number of pairs for which there is room at first."""
 
 
-def new_arrays(spec: JoinSpec, classes: Mapping[str, int], *, outcomes: int, numbered: bool) -> Arrays:
-    """Build the arrays of an empty join.
+def new_arrays(spec: JoinSpec, classes: Mapping[str, int], *, numbered: bool) -> Arrays:
+    """Build the arrays of an empty join, without room for outcomes.
 
     Parameters
     ----------
@@ -126,12 +126,9 @@ def new_arrays(spec: JoinSpec, classes: Mapping[str, int], *, outcomes: int, num
         Limits of the join.
     classes
         Numbers of classes.
-    outcomes
-        Number of outcomes handed over at a time; the last id may add more.
     numbered
         See `CompiledJoin`.
     """
-    written = outcomes + spec.max_models + 8
     totals = one_record(TOTALS, free=-1, first=-1, last=-1, open_newest_ms=-1, open_first=-1, open_last=-1)
     for name in ("opened_ms", "dedup_clock_ms", "dead_first", "dead_last", "passed_ms", "clock_ms"):
         totals[name] = -1
@@ -166,9 +163,9 @@ def new_arrays(spec: JoinSpec, classes: Mapping[str, int], *, outcomes: int, num
         np.zeros(GENERATIONS_KEPT, GENERATION),
         np.zeros(0, ACTIVITY),
         limits,
-        allocate_outcomes(written),
-        np.zeros(written if spec.order == "prediction_time" else 0, TIMING),
-        np.zeros(written, np.int32),
+        allocate_outcomes(0),
+        np.zeros(0, TIMING),
+        np.zeros(0, np.int32),
         allocate_log_positions(_FIRST_ENTRIES),
         allocate_log_positions(2 * _FIRST_ENTRIES),
         allocate_numbers(_FIRST_ENTRIES),
@@ -179,6 +176,17 @@ def new_arrays(spec: JoinSpec, classes: Mapping[str, int], *, outcomes: int, num
         np.zeros(0, np.int32),
         np.zeros(0, STREAM),
     )
+
+
+def with_room_for_outcomes(arrays: Arrays, spec: JoinSpec, models: int) -> Arrays:
+    """Return arrays with room for `ROOM` outcomes and those of one more id, on which each model may wait.
+
+    There must be no outcomes now.
+    """
+    room = ROOM + models + 8
+    timed = room if spec.order == "prediction_time" else 0
+    outcomes, timing = allocate_outcomes(room), np.zeros(timed, TIMING)
+    return arrays._replace(outcomes=outcomes, timing=timing, discarded=np.zeros(room, np.int32))
 
 
 # Growth of a compiled join's arrays ahead of need, since copying millions of entries takes a while.
@@ -297,7 +305,9 @@ class CompiledJoin:
         self._activity = ActivityReader(self.names, self._join_models)
         self._others = OtherRecords(self._join_models, folds=spec.folds)
         self._incoming = JoinRows(digests, self.names, self._others)
-        self.arrays = new_arrays(spec, self.classes, outcomes=ROOM, numbered=numbered)
+        self.arrays = with_room_for_outcomes(
+            new_arrays(spec, self.classes, numbered=numbered), spec, spec.max_models
+        )
         """Arrays that the loop reads and changes."""
         self._loaded: int | None = None
         """Number of rows whose ids have all their entries in the table; None for all rows."""
@@ -552,9 +562,11 @@ class CompiledJoin:
         self.arrays = with_room_for_models(self.arrays, len(self.models.names))
 
     def _use_models(self) -> None:
-        """Write the models' activity to the arrays."""
-        activity = restored_activity(self.names, self._join_models.models.values())
-        self.arrays = self.arrays._replace(activity=activity)
+        """Write the models' activity to the arrays, and make room for outcomes of all of them."""
+        models = self._join_models.models
+        self.arrays = self.arrays._replace(activity=restored_activity(self.names, models.values()))
+        if len(models) > self._spec.max_models:  # the limit was lowered
+            self.arrays = with_room_for_outcomes(self.arrays, self._spec, len(models))
         self.arrays.totals["next_idle_check_s"] = self._join_models.next_look_s
 
     def add_pairs(self, elsewhere: JoinCounters) -> None:

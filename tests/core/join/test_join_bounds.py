@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from collections import Counter
+
 import pytest
 
 from streamwatch.core.join.counters import EVICTIONS
+from streamwatch.core.join.join import ROOM
 from streamwatch.core.records.events import Label, Prediction
 from streamwatch.core.specs import JoinSpec
 from tests.core.join.join_stream import DAY, Stream, label, label_for_all, predict, tick
@@ -55,6 +58,25 @@ def test_limits_that_were_lowered_are_reached_bit_by_bit():
     assert stream.value("labels_evicted_total") == 100 + 95 - 10
     assert stream.feed(label("p49", at=2_000), label("q34", at=2_000)) == []
     assert len(stream.feed(label("q35", at=2_000), label("q44", at=2_000))) == 2
+
+
+@pytest.mark.parametrize("anew", [False, True])
+@pytest.mark.parametrize("order", ["resolution", "prediction_time"])
+def test_labels_resolve_all_models_that_were_admitted_before_their_limit_was_lowered(order, anew):
+    models, keys = [f"m{number}" for number in range(300)], [str(number) for number in range(28)]
+    predictions = [predict(key, model=model) for key in keys for model in models]
+    before, lowered = Stream(JoinSpec(max_models=300, order=order)), JoinSpec(max_models=1, order=order)
+    before.feed(*predictions)
+    if anew:
+        stream = Stream(lowered)
+        stream.pipeline.begin_join_anew(before.pipeline.snapshot())
+        stream.feed(*predictions)
+    else:
+        stream = before.again(lowered)
+    assert len(models) * len(keys) > ROOM + lowered.max_models
+    outcomes = stream.feed(*map(label_for_all, keys))
+    outcomes += stream.pipeline.release_held().outcomes
+    assert Counter(outcome.model for outcome in outcomes) == dict.fromkeys(models, len(keys))
 
 
 def test_over_max_dedup_entries_the_oldest_are_forgotten():
