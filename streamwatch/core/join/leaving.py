@@ -48,10 +48,12 @@ from streamwatch.core.records.outcomes import SEGMENTS_FROM
 NOTHING_DUE, NO_ROOM, NEEDS_OLDEST, NO_ROOM_FOR_PAIRS = range(4)
 """Reasons for which processing of due entries stops.
 
-NOTHING_DUE: all due entries are processed; NO_ROOM: outcomes must be handed over first; NEEDS_OLDEST: the
-oldest entries, or the partners of those that fall due, are outside the table; NO_ROOM_FOR_PAIRS: more room
-for pairs must be made.
+NOTHING_DUE: all due entries are processed; NO_ROOM: outcomes must be handed over first, or `DUE_AT_ONCE`
+entries expired; NEEDS_OLDEST: the oldest entries, or the partners of those that fall due, are outside the
+table; NO_ROOM_FOR_PAIRS: more room for pairs must be made.
 """
+DUE_AT_ONCE = 8_192
+"""Number of predictions, or of labels, that expire before other tasks may run: about a millisecond."""
 ORPHANED = LABEL_COLUMNS.index("orphaned")
 DROPPED = LABEL_COLUMNS.index("evicted")
 BEFORE_START = LABEL_COLUMNS.index("before_start")
@@ -67,7 +69,7 @@ _COLUMNS = np.array(
 
 @hot
 def count(counters, form, topic, result):
-    """Count a label by its result (`LabelCounters.count`)."""
+    """Count a label by its result, in the counter that `counters.COUNTED_AS` names."""
     count_in(counters, form, topic, _COLUMNS[result - _FIRST_RESULT])
 
 
@@ -268,11 +270,12 @@ def evict_prediction(t, record_ms):
 
 @inner
 def expire(t, shift, limit_s, before_ms, room):
-    """Expire due predictions while there is room for outcomes; return why it stopped.
+    """Expire due predictions, some at a time and while there is room for outcomes; return why it stopped.
 
     `limit_s` is the clock in seconds; `before_ms` the record time of the row before.
     """
     totals, counters, limits = t.totals[0], t.counters[0], t.limits[0]
+    expired = 0
     while True:
         if not is_first(totals, PREDICTIONS):
             if deadline(totals.cold_ms[PREDICTIONS], limits.horizon_ms) > limit_s:
@@ -286,8 +289,9 @@ def expire(t, shift, limit_s, before_ms, room):
         deadline_s = deadline(e.record_ms, limits.horizon_ms)
         if deadline_s > limit_s:
             return NOTHING_DUE
-        if totals.outcomes + totals.discarded >= room:
+        if totals.outcomes + totals.discarded >= room or expired == DUE_AT_ONCE:
             return NO_ROOM
+        expired += 1
         if limits.assume >= 0:
             if limits.compares:
                 if e.record_ms > totals.partners_ms:
@@ -324,9 +328,13 @@ def labels_fall_due(t, queue, horizon_ms, limit_s):
 
 @inner
 def expire_labels(t, shift, limit_s):
-    """Expire due labels; return why it stopped."""
+    """Expire due labels, some at a time; return why it stopped."""
     totals, limits = t.totals[0], t.limits[0]
+    expired = 0
     while labels_fall_due(t, EARLY_LABELS, limits.early_horizon_ms, limit_s):
+        if expired == DUE_AT_ONCE:
+            return NO_ROOM
+        expired += 1
         x = totals.first[EARLY_LABELS]
         totals.early -= 1
         count_never_matched(t, WITH_MODEL, t.entries[x].topic, t.entries[x].record_ms)
@@ -334,6 +342,9 @@ def expire_labels(t, shift, limit_s):
     if totals.needed >= 0:
         return NEEDS_OLDEST
     while labels_fall_due(t, RETAINED_LABELS, limits.horizon_ms, limit_s):
+        if expired == DUE_AT_ONCE:
+            return NO_ROOM
+        expired += 1
         x = totals.first[RETAINED_LABELS]
         totals.retained -= 1
         if t.entries[x].state == UNMATCHED:

@@ -52,10 +52,10 @@ DONE, ADMIT_MODEL, CHECK_IDLE, TAKE_OUTCOMES, GROW, LOAD_OLDEST, ROOM_FOR_PAIRS 
 """Reasons for which the loop stopped.
 
 DONE: no row is left. ADMIT_MODEL: it must be decided whether the model of the current row is
-admitted. CHECK_IDLE: a model may be idle. TAKE_OUTCOMES: outcomes must be handed over. GROW: there is no room
-for another entry. LOAD_OLDEST: the oldest entries of a queue, or those of further ids, are outside the table
-and are needed. ROOM_FOR_PAIRS: `pairs_needed` is more than there is room for, and no pairs are there to hand
-over.
+admitted. CHECK_IDLE: a model may be idle. TAKE_OUTCOMES: outcomes must be handed over, or many entries have
+expired, more are due, and other tasks may run. GROW: there is no room for another entry. LOAD_OLDEST: the
+oldest entries of a queue, or those of further ids, are outside the table and are needed. ROOM_FOR_PAIRS:
+`pairs_needed` is more than there is room for, and no pairs are there to hand over.
 """
 
 AHEAD = 12

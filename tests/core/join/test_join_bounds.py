@@ -4,10 +4,13 @@ from __future__ import annotations
 
 from collections import Counter
 
+import numpy as np
 import pytest
 
 from streamwatch.core.join.counters import EVICTIONS
 from streamwatch.core.join.join import ROOM
+from streamwatch.core.join.leaving import DUE_AT_ONCE
+from streamwatch.core.records.batch import batch_of
 from streamwatch.core.records.events import Label, Prediction
 from streamwatch.core.specs import JoinSpec
 from tests.core.join.join_stream import DAY, Stream, label, label_for_all, predict, tick
@@ -77,6 +80,29 @@ def test_labels_resolve_all_models_that_were_admitted_before_their_limit_was_low
     outcomes = stream.feed(*map(label_for_all, keys))
     outcomes += stream.pipeline.release_held().outcomes
     assert Counter(outcome.model for outcome in outcomes) == dict.fromkeys(models, len(keys))
+
+
+def test_what_is_due_at_once_and_makes_no_outcome_expires_in_parts_that_may_be_committed():
+    stream = Stream(JoinSpec(horizon_ms=1_000, early_horizon_ms=1_000))
+    stream.feed(*[predict(str(key)) for key in range(DUE_AT_ONCE + 1)])
+    stream.feed(*[label(f"early {key}") for key in range(DUE_AT_ONCE // 2 + 1)])
+    stream.feed(*[label_for_all(f"all {key}") for key in range(DUE_AT_ONCE // 2 + 1)])
+    join = stream.pipeline.join
+
+    def waiting():
+        held = join.holdings()
+        return held.pending + held.early + held.retained
+
+    left, taken = [waiting()], []
+    for step in stream.pipeline.steps(batch_of([predict("next")], np.zeros(1, np.int64), 5_000)):
+        assert step.is_whole
+        assert stream.pipeline.identities() == []
+        left.append(waiting())
+        taken.append(step.taken)
+    assert taken == [0, 0, 1]
+    assert left == [2 * DUE_AT_ONCE + 3, DUE_AT_ONCE + 3, 2, 1]
+    assert stream.value("predictions_expired_total") == DUE_AT_ONCE + 1
+    assert stream.value("labels_orphaned_total") == DUE_AT_ONCE + 2
 
 
 def test_over_max_dedup_entries_the_oldest_are_forgotten():
