@@ -219,13 +219,14 @@ class Mismatch:
         Some predicted and some true classes, if these have nothing in common.
     predictions
         Number of predictions, if none has met a label although the first is old enough (see `mismatches`).
+    scores
+        Some of the predicted classes, if they are scores rather than names.
     """
 
     model: str
     disjoint: tuple[Sequence[str], Sequence[str]] | None = None
     predictions: int | None = None
     scores: Sequence[str] | None = None
-    """Some of the predicted classes, if they are scores rather than names."""
 
 
 class ClassAgreement:

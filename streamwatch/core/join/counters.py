@@ -106,7 +106,7 @@ class PredictionCounters:
 
     accepted: int = 0
     joined: int = 0
-    """Those that met their label."""
+    """Predictions that met their label."""
 
 
 @dataclass(slots=True)

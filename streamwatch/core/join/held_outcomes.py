@@ -74,10 +74,10 @@ TOTALS: Final = np.dtype(
 of a bucket's width in milliseconds. `front`: the last bucket, counted from the epoch, that went into the
 heap. `top`, `free`: number of slots ever used, and the first of those free again. `fresh`: number of slots
 that are listed as in no stored run. `bound…`: the newest (prediction time, sequence) whose window is over.
-`clock_ms`: the clock at which outcomes were last released;
-`held_since`: the sequence of the first outcome held after that; `overflow…`: the newest (prediction time,
-sequence) released since then because too many were held. `releasing`: 1 while outcomes remain to be released
-at `clock_ms`. `early`: number of outcomes released because too many were held, since it was read last.
+`clock_ms`: the clock at which outcomes were last released; `held_since`: the sequence of the first outcome
+held after that; `overflow…`: the newest (prediction time, sequence) released since then because too many were
+held. `releasing`: 1 while outcomes remain to be released at `clock_ms`. `early`: number of outcomes released
+because too many were held, since it was read last.
 `pairs`, `pairs_top`, `pairs_free`: number of rows of the pool that are in use, of those ever used, and the
 first that is free again.
 """

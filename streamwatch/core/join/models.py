@@ -84,7 +84,7 @@ class JoinModels:
         self._next_look_s = 0  # no model can be idle before
         self.models: dict[str, ModelActivity] = {}
         self.version = 0
-        """How many times models were admitted, removed or replaced."""
+        """Number of times that models were admitted, removed or replaced."""
 
     def admit(self, model: str, record_ms: int) -> ModelActivity | None:
         """Return the activity of a model, admitted if it is new; None if there are too many."""

@@ -37,7 +37,7 @@ class NumberedNames(dict[str, int]):
         self.names: list[str] = []
         """Names by number; replaced by a new list when numbers change their names."""
         self.version = 0
-        """How many times numbers were released or restored."""
+        """Number of times that numbers were released or restored."""
         self.assigned: list[int] = []
         """Numbers assigned since `version` changed, in order; released ones are reused in any order."""
 
@@ -157,7 +157,7 @@ class NumberedSegments(NumberedNames):
         self._most = MOST_SEGMENTS if most is None else most
         self._refused = 0
         self.over_limit = 0
-        """How many times values were replaced by `events.OTHER` as no number was left."""
+        """Number of times that values were replaced by `events.OTHER` as no number was left."""
 
     def number(self, segments: Mapping[str, str]) -> int:
         """Number of these values; at the limit, the number of `OTHER` for each of these segments."""

@@ -35,7 +35,7 @@ class Holdings:
     held: int = 0
     """Outcomes in the order buffer."""
     held_assumed: int = 0
-    """Of those, the ones that were assumed at expiry."""
+    """Number of these that were assumed at expiry."""
     oldest_ms: int | None = None
     """Record time of the pending prediction that would expire first."""
     tiers: Mapping[str, int] = field(default_factory=dict[str, int])

@@ -57,7 +57,7 @@ HEADER_BYTES: Final = SMALLEST_AT + 8 * COLUMNS
 """Length of the header of a block without side columns."""
 MOST_SIDE_COLUMNS: Final = SMALLEST_AT - WIDTHS_AT - COLUMNS
 SKIPPED, REPLACING = -1, -2
-"""Where a stored side column goes: nowhere; into the predicted classes, where it has a value."""
+"""Targets of stored side columns other than a word: none; the predicted class, where there is a value."""
 PADDING: Final = 8
 """Number of bytes that must follow a block in memory, as values are read eight bytes at a time."""
 

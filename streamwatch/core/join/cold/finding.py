@@ -298,7 +298,7 @@ class FoundEntries(NamedTuple):
     side: NDArray[np.int32]
     """Side columns, shape (n, columns)."""
     id_indices: NDArray[np.int64]
-    """Index of the id that each entry belongs to."""
+    """Index of the id that each entry belongs to, among those of the same look-up."""
     runs: NDArray[np.int64]
     positions: NDArray[np.int64]
 

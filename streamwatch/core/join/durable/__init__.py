@@ -1,1 +1,1 @@
-"""What a join writes at commits, and how it is read back."""
+"""Values that a join writes at commits, and the restore from them."""

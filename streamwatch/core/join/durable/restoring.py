@@ -66,7 +66,7 @@ class WaitingRun(NamedTuple):
     value: bytes
     record_ms: NDArray[np.int64]
     rewritten: NDArray[np.int32]
-    """How often each entry was written before."""
+    """Number of times that each entry was written before."""
     model: NDArray[np.int32]
     state: NDArray[np.int8]
     has_segments: bool
