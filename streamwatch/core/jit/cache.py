@@ -208,7 +208,7 @@ def cache_directory() -> str | None:
 
     `NUMBA_CACHE_DIR`, else `XDG_CACHE_HOME`/streamwatch, else ~/.cache/streamwatch; below it one directory
     per state of the kernel's sources, made here, and `sources` with hashes of sources. None means that every
-    start compiles.
+    start compiles what did not come with the installation.
     """
     base = _base()
     if base is None:
@@ -254,19 +254,18 @@ class KernelCache:
         self._stem = f"{function.__module__.rpartition('.')[2]}.{function.__qualname__}"
 
     def load_overload(self, sig: Any, target_context: Any) -> Any:
-        """Load the compiled function for these argument types; None if there is none.
+        """Load the compiled function for these argument types; None if there is none, or only a part of it.
 
         Numba's own cache first loads everything that the compiler needs, which is half of a start. Compiled
         code needs the runtime alone; the compiler loads the rest when there is something to compile.
         """
         name = self._name(sig, target_context.codegen())
-        for folder in (self._directory, self._shipped):
-            with suppress(OSError):
-                content = b"" if folder is None else (folder / name).read_bytes()
-                if content:  # our file
-                    loaded_files.add(name)
-                    rtsys.initialize(target_context)
-                    return CompileResult._rebuild(target_context, *pickle.loads(content))  # noqa: S301, SLF001
+        for folder in filter(None, (self._directory, self._shipped)):
+            with suppress(OSError, EOFError, pickle.UnpicklingError):  # a power cut may leave a part of it
+                parts = pickle.loads((folder / name).read_bytes())  # noqa: S301  (our file)
+                loaded_files.add(name)
+                rtsys.initialize(target_context)
+                return CompileResult._rebuild(target_context, *parts)  # noqa: SLF001
         self._observed(done=False)
         return None
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import importlib
 import os
+import pickle
 import shutil
 import subprocess
 import sys
@@ -12,9 +13,16 @@ from functools import cache
 from pathlib import Path
 
 import pytest
+from numba.core.registry import cpu_target
 
 import streamwatch
-from streamwatch.core.jit.cache import cache_directory, kernel_hash, kernel_sources, sources_of_room
+from streamwatch.core.jit.cache import (
+    KernelCache,
+    cache_directory,
+    kernel_hash,
+    kernel_sources,
+    sources_of_room,
+)
 
 COLLECT = """
 import sys
@@ -43,6 +51,17 @@ def test_without_a_writable_directory_there_is_no_cache(tmp_path, monkeypatch: p
     occupied.write_text("")
     monkeypatch.setenv("NUMBA_CACHE_DIR", str(occupied))
     assert cache_directory() is None
+
+
+@pytest.mark.parametrize("left", [0, 1, 500])
+def test_a_file_of_which_a_power_cut_left_a_part_is_as_none(tmp_path, left: int) -> None:
+    kept, types = KernelCache(cache_directory, str(tmp_path), tmp_path), ()
+    context = cpu_target.target_context
+    file = tmp_path / kept._name(types, context.codegen())
+    file.write_bytes(pickle.dumps(["compiled" * 100])[:left])
+    assert kept.load_overload(types, context) is None
+    file.write_bytes(bytes(1_000))
+    assert kept.load_overload(types, context) is None
 
 
 @pytest.mark.slow
