@@ -5,10 +5,12 @@ from __future__ import annotations
 import gzip
 import io
 import json
+import os
 import tracemalloc
 from datetime import UTC, datetime, timedelta
 from decimal import Decimal
 from pathlib import Path
+from threading import Thread
 from types import SimpleNamespace
 
 import pytest
@@ -257,6 +259,29 @@ def test_a_dash_is_standard_input(monkeypatch, content):
     assert read("-") == [Label("1", "a", 1)]
     assert Recording("-").file.total_bytes is None
     assert not stdin.buffer.closed
+
+
+@pytest.fixture(name="pipe")
+def named_pipe(tmp_path):
+    """Return the path of a pipe from which the bytes given can be read once."""
+
+    def begun(content):
+        os.mkfifo(tmp_path / "pipe")
+        Thread(target=(tmp_path / "pipe").write_bytes, args=(content,), daemon=True).start()
+        return tmp_path / "pipe"
+
+    return begun
+
+
+def test_a_pipe_is_replayed_like_a_file(pipe):
+    result = replay(ReplaySpec([pipe(b"id,model,prediction,label\n1,m,a,a\n2,m,a,b\n")]))
+    assert (result.lines, result.outcomes) == (2, 2)
+
+
+def test_parquet_in_a_pipe_is_refused_as_its_end_cannot_be_read_first(pipe):
+    pytest.importorskip("pyarrow")
+    with pytest.raises(RecordingError, match=r"expected the name of a Parquet file.* got a pipe"):
+        read(pipe(b"PAR1" + bytes(100)))
 
 
 @pytest.mark.slow

@@ -104,6 +104,8 @@ class RecordedFile:
             self._raw = sys.stdin.buffer if self.path == "-" else Path(self.path).open("rb")  # noqa: SIM115
         except OSError as error:
             raise self._unreadable(error) from error
+        self.has_end = self.path != "-" and stat.S_ISREG(os.fstat(self._raw.fileno()).st_mode)
+        """Whether its size is known and its end can be read first: not of standard input, pipes, devices."""
         packed = gzip.GzipFile(fileobj=self._raw) if self.path.endswith(".gz") else self._raw
         self._stream = self._lines_of(packed)
         self.is_parquet = False
@@ -130,13 +132,13 @@ class RecordedFile:
 
     @property
     def total_bytes(self) -> int | None:
-        """Size of the file; None for standard input."""
-        return None if self.path == "-" else Path(self.path).stat().st_size
+        """Size of the file; None without `has_end`."""
+        return os.fstat(self._raw.fileno()).st_size if self.has_end else None
 
     @property
     def read_bytes(self) -> int:
-        """Number of bytes read so far from the file on disk, before decompression."""
-        return 0 if self.path == "-" else self._raw.tell()
+        """Number of bytes read so far from the file on disk, before decompression; 0 without `has_end`."""
+        return self._raw.tell() if self.has_end else 0
 
     def first_character(self) -> bytes:
         """Peek at the first byte that is not blank, after a byte order mark.

@@ -44,29 +44,31 @@ _ROWS: Final = 5_000
 _BEYOND_64_BITS: Final = 2**63
 
 
-def parquet_values(path: str, name: str) -> Iterator[bytes]:
-    """Yield the JSON value of each row of a file, in order; messages call the file `name`.
+def parquet_values(file: RecordedFile) -> Iterator[bytes]:
+    """Yield the JSON value of each row of a file, in order.
 
     Raises
     ------
     RecordingError
-        The file is no Parquet file, is truncated, has a value that JSON cannot represent, or pyarrow is not
-        installed.
+        The file is no Parquet file, is truncated, has a value that JSON cannot represent, is standard input
+        or a pipe, or pyarrow is not installed.
     """
+    name = file.name
     try:
         import pyarrow as pa  # noqa: PLC0415 - an extra, and takes a fifth of a second to import
         import pyarrow.parquet as pq  # noqa: PLC0415
     except ImportError as error:
         raise RecordingError(f"{name}: reading Parquet needs pyarrow: {command_for('parquet')}") from error
-    if path == "-":
+    if not file.has_end:
+        got = "standard input" if file.path == "-" else "a pipe or a device"
         raise RecordingError(
-            "-: expected the name of a Parquet file, whose end is read first; got standard input"
+            f"{name}: expected the name of a Parquet file, whose end is read first; got {got}"
         )
     row = 0
     batch: Any = None
     try:
-        with pq.ParquetFile(path) as file:
-            for read in file.iter_batches(_ROWS):
+        with pq.ParquetFile(file.path) as opened:
+            for read in opened.iter_batches(_ROWS):
                 batch = read
                 fields = [field.with_type(_in_microseconds(field.type, pa)) for field in batch.schema]
                 if fields != list(batch.schema):
@@ -207,7 +209,7 @@ class Recording:
 
     def _rows(self) -> Iterator[LineRecord | BadLine]:
         if self._layout == "parquet":
-            for value in parquet_values(self.file.path, self.name):
+            for value in parquet_values(self.file):
                 self._number += 1
                 yield LineRecord(self._number, value, offset=self._number)
             return
@@ -314,7 +316,7 @@ class Recording:
 
 
 def total_bytes(recordings: Sequence[Recording]) -> int | None:
-    """Return the size of all files together; None if one is standard input."""
+    """Return the size of all files together; None if that of one is unknown."""
     sizes = [recording.file.total_bytes for recording in recordings]
     return None if None in sizes else sum(size for size in sizes if size is not None)
 
