@@ -13,8 +13,9 @@ import pytest
 from streamwatch.cli import app
 from streamwatch.core.metrics.series import Family
 from streamwatch.edge.daemon_api import Address, NotThere
+from streamwatch.history.replay.replay import ReplayResult
 from streamwatch.history.reporting.page import page, span
-from streamwatch.history.reporting.sources import MOST_ALARMS, POINTS, Curves, Source, from_daemon
+from streamwatch.history.reporting.sources import MOST_ALARMS, POINTS, Curves, Source, from_daemon, of_result
 from streamwatch.history.reporting.writing import (
     Grid,
     Heading,
@@ -150,6 +151,11 @@ def test_without_matplotlib_a_report_says_so_before_it_reads_anything(monkeypatc
     assert refused.exit_code == 2
     assert "pip install 'streamwatchd[lab]'" in refused.output
     assert "absent.csv" not in refused.output
+
+
+def test_recordings_are_named_by_their_files_also_where_a_path_has_a_comma():
+    result = ReplayResult(("/data/may, june/a.csv", "b, c.csv"), lines=1)
+    assert of_result(result, Curves(), {}, "").name == "a.csv, b, c.csv"
 
 
 def test_names_that_look_like_markup_stay_text():

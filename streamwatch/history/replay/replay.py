@@ -116,7 +116,8 @@ class RecordedPairs:
 class ReplayResult:
     """Counts of lines, outcomes and alarms of a replay, and the estimates at its end."""
 
-    source: str
+    sources: tuple[str, ...]
+    """Paths of the files, safe to print; `-` for standard input."""
     lines: int = 0
     outcomes: int = 0
     pending: int = 0
@@ -137,6 +138,11 @@ class ReplayResult:
     """Duration of reading and evaluating."""
     compile_seconds: float = 0.0
     """Duration of loading or compiling the estimators before."""
+
+    @property
+    def source(self) -> str:
+        """The paths in one text."""
+        return ", ".join(self.sources)
 
 
 # Specification of a replay.
@@ -403,7 +409,7 @@ def replay(spec: ReplaySpec, console: Console | None = None) -> ReplayResult:
         A file cannot be read, is not a recording or is given twice, or the trace cannot be written. Unusable
         lines are counted.
     """
-    result = ReplayResult(", ".join(printable(str(source)) for source in spec.sources))
+    result = ReplayResult(tuple(printable(str(source)) for source in spec.sources))
     require_distinct(spec.sources)
     with ExitStack() as stack:
         recordings = [

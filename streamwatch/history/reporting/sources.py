@@ -206,7 +206,7 @@ def of_result(result: ReplayResult, curves: Curves, versions: Mapping[str, str],
     _, stream = by_model(result.families)
     models = dict(sorted(documents_of(result.families, result.details).items()))
     return Source(
-        name=", ".join(PurePath(name).name for name in result.source.split(", ")),
+        name=", ".join(PurePath(name).name for name in result.sources),
         made_ms=time.time_ns() // 1_000_000,
         versions=versions,
         models=models,

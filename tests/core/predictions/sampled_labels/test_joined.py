@@ -58,7 +58,7 @@ def test_estimates_through_the_join_equal_their_definition(name):
     assert stream.pipeline.predictions.unrepresentative() == ({"m"} if name == "by score" else set())
     console = Console(record=True, width=200)
     nothing = [Family("accuracy_ratio", "gauge", "", ("forgetting", "model"), [])]
-    print_result(ReplayResult("recording", 1, families=nothing, details=details, seconds=1.0), console)
+    print_result(ReplayResult(("recording",), 1, families=nothing, details=details, seconds=1.0), console)
     accuracy = found["accuracy"]
     text = console.export_text()
     assert "labels weighted with the probability of being asked for" in text
