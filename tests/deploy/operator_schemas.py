@@ -52,6 +52,7 @@ _ENDPOINT = _object(
     scrapeTimeout=DURATION,
     honorLabels={"type": "boolean"},
     honorTimestamps={"type": "boolean"},
+    tlsConfig={"type": "object"},
 )
 _RECORDING = _object(["record", "expr"], record=TEXT, expr=TEXT, labels=TEXTS)
 _ALERT = _object(

@@ -111,6 +111,30 @@ def test_everything_selects_the_pod_of_its_release_only(helm: str) -> None:
         assert selector["app.kubernetes.io/instance"] == "fraud"
 
 
+def test_what_asks_the_daemon_speaks_https_where_it_does(helm: str) -> None:
+    tls = (
+        "config.http.tls.certificate_file=/run/secrets/http/crt",
+        "config.http.tls.key_file=/run/secrets/http/key",
+    )
+    asked = ("podMonitor.enabled=true", "podMonitor.tlsConfig.serverName=watch.example.com")
+    for given, scheme in ((), "HTTP"), (tls, "HTTPS"):
+        manifests = rendered(helm, *given, *asked)
+        (container,) = of_kind("StatefulSet", manifests)["spec"]["template"]["spec"]["containers"]
+        probes = [container[f"{name}Probe"]["httpGet"] for name in ("startup", "liveness", "readiness")]
+        assert [probe.get("scheme", "HTTP") for probe in probes] == 3 * [scheme]
+        monitor = of_kind("PodMonitor", manifests)
+        jsonschema.validate(monitor, SCHEMAS["PodMonitor"])
+        (endpoint,) = monitor["spec"]["podMetricsEndpoints"]
+        assert endpoint.get("scheme", "http") == scheme.lower()
+        assert endpoint["tlsConfig"] == {"serverName": "watch.example.com"}
+
+
+def test_a_scrape_may_have_as_many_series_as_the_settings_allow(helm: str) -> None:
+    for given, limit in ((), 210_000), (("config.monitors.max_series=400000",), 420_000):
+        manifests = rendered(helm, *given, "podMonitor.enabled=true")
+        assert of_kind("PodMonitor", manifests)["spec"]["sampleLimit"] == limit
+
+
 def test_new_settings_restart_the_pod(helm: str) -> None:
     before, after = (
         of_kind("StatefulSet", rendered(helm, f"config.join.horizon={horizon}"))["spec"]["template"]

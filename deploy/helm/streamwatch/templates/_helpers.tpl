@@ -24,6 +24,11 @@ helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version }}
 {{- if dig "standby" "enabled" false .Values.config }}true{{ end -}}
 {{- end -}}
 
+{{/* Whether the daemon speaks HTTPS; empty if not. */}}
+{{- define "streamwatch.tls" -}}
+{{- if dig "http" "tls" nil .Values.config }}true{{ end -}}
+{{- end -}}
+
 {{/* Settings with what is the chart's: where it listens, and where its volume is. */}}
 {{- define "streamwatch.config" -}}
 {{- $ours := dict "http" (dict "listen" "0.0.0.0:9877") "state" (dict "kind" "rocksdb" "directory" "/var/lib/streamwatch/state") -}}
