@@ -37,7 +37,7 @@ CONFIDENCE: Final = 0.98
 """Confidence of the interval of a rate, whose upper end keeps the promise.
 
 Resampling makes intervals too narrow if losses depend on one another: one of 90 % holds in 60 to 80 of 100
-histories (for this one see docs/how-to/tune.md).
+histories (for this one see docs/evidence/tuning.md).
 """
 
 
@@ -213,7 +213,7 @@ WIDER: Final = 1.75
 """Factor by which both ends of an interval are widened if losses depend on one another.
 
 Alarms then fall into rare stretches, which vary more than the blocks of one recording show. Without it one
-promise in eleven was broken (docs/how-to/tune.md).
+promise in eleven was broken.
 """
 LOOSE_OUTCOMES: Final = 2_000_000
 """Outcomes of the first, coarse search, over all histories."""
