@@ -219,7 +219,12 @@ def test_lengths_of_time_are_stated_in_their_unit(seconds, shown):
 def of_two_models(worse: list[dict[str, object]]) -> str:
     """Markdown of a report on a daemon's two models, with its list of models that are worse."""
     document = {"metrics": {"outcomes_total": 900.0}, "details": {}}
-    listed = {"share": 0.05, "pairs": 2_000, "rule": "of the pairs listed, few are false", "worse": worse}
+    listed = {
+        "share": 0.05,
+        "pairs": 2_000,
+        "rule": "of the pairs listed, by e-BH, few are false",
+        "worse": worse,
+    }
     source = Source(
         "http://d", 0, {}, {"a": document, "b": document}, {}, (), (), {}, (), (), settings=None, worse=listed
     )
@@ -231,7 +236,7 @@ def test_a_report_on_several_models_lists_those_that_are_worse_with_what_the_lis
     shown = of_two_models([pair])
     assert "| c | the majority | 81,200 | worse |" in shown
     assert (
-        "The share is 5%. 2,000 pairs of a model and an opponent are judged: of the pairs listed, few"
+        "The share is 5%. 2,000 pairs of a model and an opponent are judged: of the pairs listed, by e-BH"
         in shown
     )
     assert "No model is listed as worse by cohorts" in of_two_models([])

@@ -309,17 +309,14 @@ def _worse(found: Document) -> Iterator[Block]:
     """Yield the list of the models that are worse among all of the daemon, and its guarantee."""
     promised = f"{found['pairs']:,} pairs of a model and an opponent are judged: {found['rule']}"
     if not found["worse"]:
-        yield Text(f"No model is listed as worse by cohorts of prediction time. {promised.capitalize()}.")
+        yield Text(f"No model is listed as worse by cohorts of prediction time. {promised}.")
         return
     rows = tuple(
         (each["model"], RIVALS[each["opponent"]], count(each["e_value"]), each["verdict"])
         for each in found["worse"]
     )
     yield Grid(_LISTED, ("model", "worse than", "e-value", "verdict now"), rows)
-    yield Text(
-        f"The share is {found['share']:.0%}. {promised.capitalize()}. "
-        "A model that has recovered may be listed."
-    )
+    yield Text(f"The share is {found['share']:.0%}. {promised}. A model that has recovered may be listed.")
 
 
 def _models(names: list[str]) -> str:
