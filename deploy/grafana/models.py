@@ -94,7 +94,8 @@ MODELS = Dashboard(
                 ),
                 Panel(
                     "State survives a restart",
-                    "1 when state is on disk; 0 when it is in memory only (state.kind: memory).",
+                    "1 when state is on disk; 0 when it is in memory only (state.kind: memory), or the disk "
+                    "has failed.",
                     (Query(f"min({of('state_durable')})"),),
                     "short",
                     kind="stat",
