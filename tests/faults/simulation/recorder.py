@@ -164,6 +164,10 @@ class Recorder:
     def estimators(self):
         return {"recorder": "every outcome"}
 
+    def drifts_of_references(self):
+        """None: no model follows another."""
+        return {}
+
     def totals(self):
         return _ENCODER.encode((self.records_over_limit, list(self.recent_alarms)))
 
