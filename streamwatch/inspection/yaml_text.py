@@ -143,7 +143,7 @@ def _predicted(topic: TopicGuess, choice: Choice) -> Any:
 
 def _scores(scores: Numbers | None) -> tuple[Any, str]:
     if scores is None:
-        return None, ""
+        return None, "no object or array of a probability for each class was found"
     return _numbers("array", scores) if scores.classes else scores.location, "a probability for each class"
 
 
